@@ -1,4 +1,7 @@
-"""The kinds of nodes. One module and one row of the table per kind; to add a kind, write both."""
+"""The kinds of nodes. One module and one row of the table per kind; to add a kind, write both.
+
+A kind that is not public is made by a dialect or by the expansion of an agent; nobody writes it in a recipe.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from agentnb.engine.core.work import Kind
 from agentnb.kinds import (
     agent,
+    agent_stages,
     behavior,
-    chat,
     decision,
     evaluator,
     function,
@@ -21,9 +24,6 @@ from agentnb.kinds import (
     missing,
     noop,
     parallel,
-    parse,
-    pick,
-    prompt,
     router,
     runnable,
     subgraph,
@@ -31,7 +31,6 @@ from agentnb.kinds import (
     system,
     task,
     tool,
-    use,
 )
 from agentnb.recipe.checks import check_recipe
 
@@ -44,10 +43,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         kind.name: kind
         for kind in (
             agent.KIND,
+            *agent_stages.STAGES,
             behavior.BEHAVIOR,
             behavior.LLM_BEHAVIOR,
             behavior.RELATION_BEHAVIOR,
-            chat.KIND,
             decision.KIND,
             evaluator.KIND,
             function.KIND,
@@ -59,9 +58,6 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             noop.JOIN,
             noop.NOOP,
             parallel.KIND,
-            parse.KIND,
-            pick.KIND,
-            prompt.KIND,
             router.KIND,
             runnable.KIND,
             subgraph.KIND,
@@ -69,15 +65,15 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             system.KIND,
             task.KIND,
             tool.KIND,
-            use.KIND,
         )
     }
 )
+PUBLIC_KINDS: Final = tuple(name for name, kind in KINDS.items() if kind.public)
 
 
 def check_with_kinds(recipe: Recipe) -> list[Problem]:
     """Return every problem of a recipe, errors first, checking its nodes against these kinds."""
-    return check_recipe(recipe, KINDS)
+    return check_recipe(recipe, KINDS, PUBLIC_KINDS)
 
 
-__all__ = ["KINDS", "check_with_kinds"]
+__all__ = ["KINDS", "PUBLIC_KINDS", "check_with_kinds"]

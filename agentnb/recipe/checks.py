@@ -145,13 +145,14 @@ def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
                           did_you_mean(edge.kind, EDGE_KINDS, "use one of them, or leave it out"))  # fmt: skip
 
 
-def check_kinds(recipe: Recipe, kinds: Collection[str]) -> Iterator[Problem]:
+def check_kinds(recipe: Recipe, kinds: Collection[str], public: Collection[str] = ()) -> Iterator[Problem]:
     """R117: a node's kind is unknown."""
+    offered = public or kinds
     for node in recipe.nodes.values():
         if node.kind not in kinds:
             yield Problem("R117", f"node {node.id!r} is of the unknown kind {node.kind!r}",
-                          where_is(recipe, node.place), f"the kinds are: {listed(kinds, 30)}",
-                          did_you_mean(node.kind, kinds, "use one of them"))  # fmt: skip
+                          where_is(recipe, node.place), f"the kinds are: {listed(offered, 30)}",
+                          did_you_mean(node.kind, offered, "use one of them"))  # fmt: skip
 
 
 def check_evaluators(recipe: Recipe) -> Iterator[Problem]:
@@ -190,13 +191,13 @@ PARTS: tuple[Rule, ...] = (
 
 
 @limited_suggestions()
-def check_recipe(recipe: Recipe, kinds: Collection[str]) -> list[Problem]:
-    """Return every problem of a recipe whose nodes may be of `kinds`, errors first.
+def check_recipe(recipe: Recipe, kinds: Collection[str], public: Collection[str] = ()) -> list[Problem]:
+    """Return every problem of a recipe whose nodes may be of `kinds`, errors first; messages name the `public` ones.
 
     The rules about control flow are checked only if the structure is valid: else they would repeat the same errors.
     """
     found = [problem for rule in PARTS for problem in rule(recipe)]
-    found += check_kinds(recipe, kinds)
+    found += check_kinds(recipe, kinds, public)
     if not any(problem.severity == "error" for problem in found):
         found += [problem for rule in control_flow.RULES for problem in rule(recipe)]
     unique = dict.fromkeys([*recipe.notes, *found])

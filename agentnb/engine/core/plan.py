@@ -174,10 +174,11 @@ class Plan:
 
 
 def _unknown_kind(node: Node, kinds: Mapping[str, Kind]) -> Problem:
+    public = [name for name, kind in kinds.items() if kind.public]
     return Problem(
         "R204",
         f"no implementation runs nodes of kind {node.kind!r}",
         str(node.place or f"node {node.id!r}"),
-        f"the kinds that can run are: {', '.join(kinds)}",
-        did_you_mean(node.kind, kinds, "use another kind, or only draw and check this recipe"),
+        f"the kinds that can run are: {', '.join(public)}",
+        did_you_mean(node.kind, public, "use another kind, or only draw and check this recipe"),
     )

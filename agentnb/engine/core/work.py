@@ -112,7 +112,8 @@ class Kind:
 
     `bind(node, world)` returns the function that runs the node. `keeps` means that its writes and events are
     kept when it fails. `waits` marks a join: it runs when everything that leads to it has finished. `reduces` means
-    that its functions return `Reduced` writes for the keys that reducers combine.
+    that its functions return `Reduced` writes for the keys that reducers combine. A kind that is not `public` is not
+    written in recipes: dialects make it.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Kind:
     keeps: bool = False
     waits: bool = False
     reduces: bool = False
+    public: bool = True
 
 
 class Work:
