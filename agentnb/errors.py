@@ -167,6 +167,24 @@ _NEAR: Final = 0.7  # the minimum similarity ratio of two long words
 _PAIR: Final = 2
 
 
+@contextmanager
+def needed(library: str, extra: str, where: str) -> Iterator[None]:
+    """Raise a Problem with the remedy if the import inside the block fails.
+
+    L590: a feature needs a package that is not installed.
+
+    Raises:
+        ExecutionError: L590.
+    """
+    try:
+        yield
+    except ImportError:
+        raise ExecutionError(
+            Problem("L590", f"{where} needs the package {library}", where, "it is not installed",
+                    f'run: pip install "agentnb[{extra}]"')
+        ) from None  # fmt: skip
+
+
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return "did you mean 'x'?" for the known word most similar to `word`, else `otherwise`."""
     near = close_match(word, known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentnb.export.needs import needed
+from agentnb.errors import needed
 from agentnb.trace.trace import SimulationTrace
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.codec import encode
 from agentnb.board.masking import masked
 from agentnb.engine.core.history import OUTSIDE, Call
-from agentnb.export.needs import needed
+from agentnb.errors import needed
 from agentnb.session.session import Session
 from agentnb.text import LONGEST_TEXT, safe_str
 from agentnb.trace.trace import SimulationTrace

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentnb.export.needs import needed
+from agentnb.errors import needed
 from agentnb.text import safe_str
 from agentnb.trace.frames import NAMES
 from agentnb.trace.trace import SimulationTrace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from contextvars import ContextVar
 
@@ -332,3 +333,15 @@ def test_two_events_never_have_one_number():
     assert session._parts.run.last_event() == 3
     session.emit("later")
     assert session.events[-1].id == "evt_004"
+
+
+def test_without_greenlet_it_is_refused_before_anything_has_begun(monkeypatch):
+    session = line(lambda work: {"x": 1})
+    monkeypatch.setitem(sys.modules, "greenlet", None)
+    with pytest.raises(ExecutionError, match="needs the package greenlet") as raised:
+        session.step_into()
+    (problem,) = raised.value.problems
+    assert 'pip install "agentnb[stepinto]"' in problem.do
+    assert (session.position, session.status) == (0, "ready")
+    assert session.step().writes is not None
+    assert session.position == 1

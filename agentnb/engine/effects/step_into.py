@@ -20,7 +20,7 @@ from agentnb.engine.core.event_loops import Errand, Home, ended_beside, in_own_l
 from agentnb.engine.core.pending_step import Hold, PendingStep
 from agentnb.engine.core.rng import take_note
 from agentnb.engine.core.run import PAUSED
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, needed
 from agentnb.world.effect import Effect
 
 if TYPE_CHECKING:
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 
 
 def enter(run: Run, act: Activation) -> PendingStep:
-    """Start an activation that can be held inside its code; it is in flight and has not run any code yet."""
+    """Start an activation that can be held inside its code; it is in flight and has not run any code yet.
+
+    Raises:
+        ExecutionError: L590, the package greenlet is not installed.
+    """
+    with needed("greenlet", "stepinto", "step_into()"):
+        import greenlet  # noqa: F401  (for the error, before anything has begun)
     take_note(run)
     flight = run.flights[act.id] = PendingStep(act, _perform(act), run.ns())
     flight.coro = Inside(act.work, flight.coro)
