@@ -196,6 +196,7 @@ class _Dialects(ModuleType):
 # Displays, checks and analyses of lower layers' objects, made by higher ones and imported at first use.
 _register("cockpit", "agentnb.ui.debugger:cockpit")
 _register("controls", "agentnb.ui.controls:Controls")
+_register("mcp", "agentnb.mcp.server:serve_mcp")
 _register("drawing", "agentnb.draw.dot:draw_recipe")
 _register("page", "agentnb.ui.page_export:to_html")
 _register("problems", "agentnb.kinds:check_with_kinds")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
-import linecache
 import os
 import re
 import shlex
@@ -50,10 +49,8 @@ def run_python(page: Path) -> dict:
     """Run the Python blocks of a page one after the other, as the cells of a notebook; return their names."""
     names: dict = {"__name__": "__main__"}
     with asyncio.Runner() as runner:
-        for number, (_, code) in enumerate(blocks(page, "python"), 1):
-            cell = f"<{short(page)}, block {number}>"  # libraries look for the source of a function, as in a notebook
-            linecache.cache[cell] = len(code), None, code.splitlines(keepends=True), cell
-            compiled = compile(code, cell, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        for _, code in blocks(page, "python"):
+            compiled = compile(code, str(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
             if compiled.co_flags & inspect.CO_COROUTINE:
                 runner.run(eval(compiled, names))
             else:
@@ -87,11 +84,6 @@ def store_runs(names):
 def langgraph(names):
     assert names["session"].board["best"] == "a joke about rain"
     assert list(names["show"].trace.frames.calls.kind) == ["llm"]
-
-
-def burr(names):
-    assert names["session"].status == "finished"
-    assert [message["content"] for message in names["session"].board["messages"]][-1] == "AND NOW?"
 
 
 def symphony(names):
@@ -138,7 +130,6 @@ AFTER = {
     "docs/how-to/store_runs.md": store_runs,
     "docs/recipes/activegraph.md": activegraph,
     "docs/recipes/activegraph_logs.md": activegraph_logs,
-    "docs/recipes/burr.md": burr,
     "docs/recipes/langgraph.md": langgraph,
     "docs/recipes/polaris.md": polaris,
     "docs/recipes/symphony.md": symphony,
@@ -225,7 +216,7 @@ def test_each_rule_names_tests_that_are_there():
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
     folders |= {"session": "session", "store": "store", "symphony": "dialects/symphony", "polaris": "dialects/polaris"}
     folders |= {"activegraph": "dialects/activegraph", "foreign": "dialects/activegraph/foreign"}
-    folders |= {"burr": "dialects/burr", "langgraph": "dialects/langgraph", "engine": "engine", "board": "board"}
+    folders |= {"langgraph": "dialects/langgraph", "engine": "engine", "board": "board"}
     for word, inside in folders.items():
         files = sorted((ROOT / "tests" / inside).glob("test_*.py"))
         known |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}

@@ -12,6 +12,7 @@ from agentnb.cli.check_and_draw import check_command, draw_command
 from agentnb.cli.diff import diff_command
 from agentnb.cli.export import FORMATS, export_command
 from agentnb.cli.lab import lab_command
+from agentnb.cli.mcp import mcp_command
 from agentnb.cli.replay import replay_command
 from agentnb.cli.run import run_command
 from agentnb.cli.stored_runs import answer_command, fork_command, resume_command
@@ -111,6 +112,23 @@ def parser_of_all() -> argparse.ArgumentParser:
         "-o", "--output", type=Path, metavar="OUT", help=f"a {', '.join(FORMATS)} file; left out: SOURCE.html"
     )
     _words_of_kept_runs(command)
+
+    mcp = command("mcp", mcp_command, "serve runs to a coding assistant, which debugs them (MCP on stdin and stdout)")
+    mcp.add_argument(
+        "stores", nargs="*", metavar="STORE", help="stores, recordings, or folders with them; left out: this folder"
+    )
+    mcp.add_argument(
+        "--changes", action="store_true", help="allow it to run nodes, edit, answer and fork; left out: it only reads"
+    )
+    mcp.add_argument(
+        "--recipe", metavar="RECIPE", help="the recipe to continue stored runs with: a file, or module:object"
+    )
+    mcp.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer")
+    mcp.add_argument(
+        "--name", metavar="NAME", help="under which its changes are recorded; left out: what it calls itself"
+    )
+    _word_of_tools(mcp)
+    _words_of_world(mcp)
     return parser
 
 

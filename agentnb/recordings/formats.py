@@ -143,6 +143,16 @@ def open(
                        secrets=secrets, hooks=hooks)  # fmt: skip
 
 
+def format_of(where: str) -> str:
+    """Return the name of a source's format: "store", or one of FORMATS.
+
+    Raises:
+        StoreError: L571, the file is in no format that can be opened.
+    """
+    found = _recognise(where)
+    return STORE if found is None else found.name
+
+
 def _recognise(where: str) -> Format | None:
     """Return the format of a source; None for a store of agentnb, or for what its store has to report.
 
@@ -211,4 +221,4 @@ def read_text(where: str) -> bytes:
     return path.read_bytes()
 
 
-__all__ = ["FORMATS", "Content", "Format", "open", "read_text"]
+__all__ = ["FORMATS", "STORE", "Content", "Format", "format_of", "open", "read_text"]

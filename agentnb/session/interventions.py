@@ -184,7 +184,7 @@ class Interventions:
         hold.answer, hold.answered, hold.go, state.stopped_by = value, True, True, None
         start = state.run.position
         code = self._rollback.run_safely(partial(self._execution.run_one, flight))
-        interventions.note(state.run, act, flight.act.node.id, ABSENT, value, by or "user")
+        interventions.note(state.run, act, flight.act.node.id, ABSENT, value, by)
         self._notifications.changed()
         step = self._execution.last_step_since(start)
         if code == GO:

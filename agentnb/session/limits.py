@@ -235,7 +235,7 @@ class Limits:
         used = {} if paid is None else {"max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": ns / 1e9,
                                         "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
         is_ = getattr(self.budget, limit)
-        note(run, STOPPED, act.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), actor="budget")
+        note(run, STOPPED, act.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), by="budget")
 
     def committed(self, work: Work) -> None:
         """Move the usage of a step in flight to the committed steps."""

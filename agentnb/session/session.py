@@ -679,6 +679,24 @@ class Session:
         """Return new ipywidgets controls bound to this session: buttons, a slider, an answer box."""
         return view("controls")(self)
 
+    def serve_mcp(self, *, changes: bool = False, name: str | None = None, port: int = 0) -> Any:
+        """Serve this session to a coding assistant on localhost, by MCP; return the server: `url`, `calls`, `close()`.
+
+        The assistant sees what the cockpit shows, and people see in the cockpit what the assistant does. Its calls are
+        made between cells, on the kernel's loop.
+
+        Args:
+            changes: whether it may move the run, edit, answer and fork; else it only reads. What it changes is recorded
+                under its own name (`actor` in the frame of interventions).
+            name: that name; by default the one that the assistant's program gives itself.
+            port: a port of 127.0.0.1; 0: any that is free.
+
+        Raises:
+            ExecutionError: X530, the extra `mcp` is not installed; X531, no event loop runs here; X532, the port cannot
+                be used.
+        """
+        return view("mcp")(self, changes=changes, name=name, port=port)
+
     # -- store --------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str] | EventLog | None = None) -> str:

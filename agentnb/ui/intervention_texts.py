@@ -20,9 +20,9 @@ _SAID: Final = {
     "set_next": "{target!r} was made the next node",
     "skip": "{target!r} was skipped by hand",
     "answer": "{target!r} was answered: {value}",
-    "approve": "{target!r} was approved",
-    "deny": "{target!r} was denied",
-    "change": "a call of {target!r} was changed",
+    "approve": "{target!r} was approved{also}",
+    "deny": "{target!r} was denied{also}",
+    "change": "a call of {target!r} was changed{also}",
     "emit": "{target!r} was emitted from outside",
     "budget": "the limit {target} was set to {value}",
     "cancelled": "{target!r} was cancelled while it was at work",
@@ -40,10 +40,11 @@ def told(act: Act) -> str:
         >>> told(Act(3, "edit", "n", 1, 5, "user", datetime.now(UTC)))
         'n = 5 was set by hand'
     """
-    target = clean(act.target)
+    target, also = clean(act.target), "" if act.actor == "user" else f" by {clean(act.actor)}"
+    by = also.lstrip() or "by hand"
     if act.act == "edit" and act.new is ABSENT:
-        return f"{target} was deleted by hand"
-    return _SAID[act.act].format(target=target, value=_value(act)) if concerns(act) else ""
+        return f"{target} was deleted {by}"
+    return _SAID[act.act].format(target=target, value=_value(act), by=by, also=also) if concerns(act) else ""
 
 
 def concerns(act: Act) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.board.values import ABSENT
+from agentnb.engine.control.interventions import acting_as
 from agentnb.ui.intervention_texts import concerns, told
 from tests.ui import runs
 
@@ -30,6 +31,18 @@ def test_each_act_is_told_in_a_few_words(does, words):
     session.step()
     does(session)
     assert told(last_act(session)) == words
+
+
+def test_an_act_of_an_assistant_names_it():
+    session = runs.session()
+    session.step()
+    with acting_as("helper"):
+        session.edit({"ticket": "x"})
+        assert told(last_act(session)) == "ticket = 'x' was set by helper"
+        session.set_next("refuse")
+        assert told(last_act(session)) == "'refuse' was made the next node by helper"
+    session.skip()
+    assert told(last_act(session)) == "'refuse' was skipped by hand"
 
 
 def test_what_only_a_replay_needs_is_nobodys_concern():

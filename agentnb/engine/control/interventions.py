@@ -6,8 +6,10 @@ a separate branch, so that shared steps never change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
 
 from agentnb.board.paths import changed
 from agentnb.board.scopes import Scope, closed, put
@@ -24,6 +26,23 @@ from agentnb.engine.core.time_travel import open_tip, repair
 from agentnb.engine.core.work import op_of
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import path_text, resolve_path
+
+_ACTOR: Final = ContextVar("_ACTOR", default="user")
+
+
+@contextmanager
+def acting_as(name: str) -> Iterator[None]:
+    """Record the interventions made in this context under another name than `user`, as those of an assistant."""
+    token = _ACTOR.set(name)
+    try:
+        yield
+    finally:
+        _ACTOR.reset(token)
+
+
+def actor() -> str:
+    """Return the name under which interventions are recorded here."""
+    return _ACTOR.get()
 
 
 def here(run: Run) -> Scope:
@@ -43,9 +62,9 @@ def current(run: Run) -> Activation | None:
     return run.activation(number) if run.tables.acts[number].node >= 0 else None
 
 
-def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, actor: str = "user") -> None:
+def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None) -> None:
     """Record an intervention at the run's position, with a snapshot of its values."""
-    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), actor, run.clock.seen()))
+    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), by or actor(), run.clock.seen()))
 
 
 def note_held(run: Run) -> None:
@@ -78,7 +97,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
         path = resolve_path(text, scope.seen())
         old = scope.look(path)
         run.write(scope, path, value)
-        acts.append(Act(run.position, "edit", path_text(path), old, scope.look(path), "user", now))
+        acts.append(Act(run.position, "edit", path_text(path), old, scope.look(path), actor(), now))
     end = len(history.w_new)
     # With no call in between: an interrupt finds the whole edit, or none.
     history.s_wend[row] = end
@@ -98,20 +117,20 @@ def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
             reactive.edited(str(path[0]), seen.get(path[0]))
 
 
-def emit(run: Run, type_: str, payload: Any, actor: str, **words: Any) -> Event:
+def emit(run: Run, type_: str, payload: Any, by: str, **words: Any) -> Event:
     """Record an external event, queue it for the nodes that it triggers, and apply its projection to the board."""
     reactive, scope, history = run.plan.recipe.reactive, run.root.scope, run.history
-    event = numbered(run, None, type_, payload, actor, words)
+    event = numbered(run, None, type_, payload, by, words)
     writes = () if reactive is None else reactive.projected(run, event)  # raises for an invalid event
     history.events.append(event)
     enqueue(run, event)
-    note(run, "emit", type_, ABSENT, event.payload, actor)
+    note(run, "emit", type_, ABSENT, event.payload, by)
     for path, value in writes:  # recorded as edits, as part of the intervention
         old = scope.look(path)
         run.write(scope, path, value)
         new = scope.look(path)
         if old is not new:
-            history.people.append(Act(run.position, "edit", path_text(path), old, new, actor, run.clock.seen()))
+            history.people.append(Act(run.position, "edit", path_text(path), old, new, by, run.clock.seen()))
     history.s_wend[run.position - history.base] = len(history.w_new)
     return event
 
@@ -155,7 +174,7 @@ def set_next(run: Run, node: str) -> None:
     else:
         rest = [entry for entry in queue[1:] if entry != act.id and scheduler.frame_of(run, entry) not in left]
     open_tip(run, amend=True)
-    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, "user", run.clock.seen())
+    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, actor(), run.clock.seen())
     _replace_queue(run, [act.id, *rest], left, new)
 
 
@@ -229,5 +248,5 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     for key, value in writes.items():
         run.write(act.scope, (key,), value)
     pos = scheduler.advance(run, act, scheduler.ways(run, act))
-    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), "user", run.clock.seen()))
+    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), actor(), run.clock.seen()))
     return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)

@@ -43,7 +43,7 @@ def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since:
     if state.name == GRAPH:  # no name has been assigned yet
         state.name = name
     if since_of(run) != since:
-        note(run, ATTACHED, name, new=since, actor="runtime")
+        note(run, ATTACHED, name, new=since, by="runtime")
     ledger_of(run).sync()
     parts.callbacks.install()  # breakpoints and limits depend on the recipe
 

@@ -1,1 +1,0 @@
-"""The parts of the Burr dialect besides its schema, loader, api and errors."""

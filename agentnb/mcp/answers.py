@@ -1,0 +1,94 @@
+"""Small answers: JSON of bounded size, masked, that says how to ask for the rest."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from agentnb.board.masking import masked
+from agentnb.secrets import mask_text
+from agentnb.text import safe_repr, safe_str
+
+LONGEST: Final = 12_000  # characters of one answer
+ROWS: Final = 6_000  # characters of the rows of a list
+_VALUE: Final = 400  # characters of a value among others
+_DEEPEST: Final = 20
+
+
+def brief(value: Any, longest: int = _VALUE, *, key: object = None) -> Any:
+    """Return a value as JSON if it is short, else the beginning of its text, as {"cut": ...}.
+
+    Args:
+        longest: the most characters of its text.
+        key: its name; the value of a secret's name is masked.
+    """
+    text = safe_repr(value, longest + 1, key=key)
+    if len(text) > longest:
+        return {"cut": text}
+    return _plain(masked(value, key))
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return a short masked value as JSON; what JSON lacks becomes text."""
+    kind = type(value)
+    if value is None or kind in (bool, str):
+        return value
+    if kind is int:
+        return value if value.bit_length() < 64 else hex(value)
+    if kind is float:
+        return value if math.isfinite(value) else repr(value)
+    if depth < _DEEPEST and issubclass(kind, dict):
+        return {safe_str(key): _plain(item, depth + 1) for key, item in dict.items(value)}
+    if depth < _DEEPEST and kind in (list, tuple):
+        return [_plain(item, depth + 1) for item in value]
+    return safe_repr(value, _VALUE)
+
+
+def line(text: object, longest: int = _VALUE) -> str:
+    """Return a text, masked and cut."""
+    return safe_str(text, longest)
+
+
+def listed(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0, most: int = 50) -> dict[str, Any]:
+    """Return the first rows that fit into an answer, and how to ask for the rest.
+
+    Args:
+        more: returns that, given the number of the first row that is left out, counted from `start`.
+    """
+    found: list[Any] = []
+    used = 0
+    rows = iter(rows)
+    for row in rows:
+        used += len(json.dumps(row, ensure_ascii=False))
+        if len(found) == most or (found and used > ROWS):
+            return {"rows": found, "more": more(start + len(found))}
+        found.append(row)
+    return {"rows": found}
+
+
+def brief_items(values: Mapping[str, Any], most: int = 40, longest: int = 200) -> dict[str, Any]:
+    """Return the first items of a mapping, each cut; `…` says how many are left out."""
+    found: dict[str, Any] = {}
+    used = 0
+    for key, value in islice(values.items(), most):
+        found[line(key, 100)] = item = brief(value, longest, key=key)
+        used += len(json.dumps(item))
+        if used > ROWS // 2:
+            break
+    if len(values) > len(found):
+        found["…"] = f"{len(values) - len(found)} more keys: ask `board` for one of them by its path"
+    return found
+
+
+def text_of(answer: Any) -> str:
+    """Return an answer as JSON text, masked; one that is too long is cut, and says so."""
+    text = mask_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+    if len(text) <= LONGEST:
+        return text
+    return json.dumps({"cut": text[:LONGEST], "more": "this answer is too long: ask for less"}, ensure_ascii=False)
+
+
+__all__ = ["LONGEST", "brief", "brief_items", "line", "listed", "text_of"]

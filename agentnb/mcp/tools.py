@@ -1,0 +1,523 @@
+"""What an assistant can do with a run: one row per tool, over the verbs of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agentnb.board.masking import secret_word, shown
+from agentnb.board.paths import look
+from agentnb.board.values import ABSENT
+from agentnb.engine.control.interventions import current
+from agentnb.errors import ExecutionError, Problem
+from agentnb.expressions.paths import resolve_path
+from agentnb.mcp.answers import brief, brief_items, line, listed
+from agentnb.session.checks import refuse_step
+from agentnb.session.state import state_of
+
+if TYPE_CHECKING:
+    from agentnb.mcp.open_runs import OpenRuns
+    from agentnb.session import Session
+    from agentnb.trace.trace import SimulationStep
+
+MOST_STEPS: Final = 10_000  # of one call
+SECONDS: Final = 10.0  # the time limit of one call, if the assistant names none
+MOST_SECONDS: Final = 60.0
+_LONG: Final = 6_000  # characters of a value that was asked for by its path
+_LINES: Final = 40  # lines of an explanation
+
+Needs = Literal["nothing", "own", "changes"]
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A row: its name, which is a method of `Tools`, and what it needs.
+
+    `own`: that changes are allowed, or that the run is a recording, which the server has opened for itself.
+    """
+
+    name: str
+    needs: Needs = "nothing"
+
+
+TOOLS: Final = (
+    Tool("list_runs"),
+    Tool("open_run"),
+    Tool("where"),
+    Tool("steps"),
+    Tool("step_details"),
+    Tool("board"),
+    Tool("why"),
+    Tool("why_not"),
+    Tool("who_wrote"),
+    Tool("slice"),
+    Tool("find"),
+    Tool("compare"),
+    Tool("breakpoints"),
+    Tool("step", "own"),
+    Tool("back", "own"),
+    Tool("goto", "own"),
+    Tool("run_until", "own"),
+    Tool("run_back_until", "own"),
+    Tool("pause", "own"),
+    Tool("add_breakpoint", "own"),
+    Tool("remove_breakpoint", "own"),
+    Tool("fork", "changes"),
+    Tool("edit", "changes"),
+    Tool("answer", "changes"),
+)
+
+
+class Tools:
+    """The tools. Each method's docstring is what the assistant reads; `run` is always the id of a run."""
+
+    def __init__(self, runs: OpenRuns) -> None:
+        self._runs = runs
+
+    # -- runs ---------------------------------------------------------------------------------------------------------
+
+    def list_runs(self, contains: str = "", first: int = 0) -> Json:
+        """List the runs: the open ones, then those of the stores, the newest first. `open_run` opens one.
+
+        Args:
+            contains: only runs whose id, name or status contains this.
+            first: the number of runs to leave out.
+        """
+        rows = (row for row in self._runs.rows() if any(contains in str(row.get(key, "")) for key in
+                                                        ("run", "name", "status", "format")))  # fmt: skip
+        found = ({name: line(value, 200) if isinstance(value, str) else value for name, value in row.items()}
+                 for row in islice(rows, max(first, 0), None))  # fmt: skip
+        return listed(found, lambda more: f"list_runs(contains={contains!r}, first={more})", start=max(first, 0))
+
+    def open_run(self, run: str) -> Json:
+        """Open a run and describe its recipe: nodes, edges, inputs. It is then the run that other tools use by default.
+
+        Args:
+            run: the id that list_runs shows.
+        """
+        session = self._runs.get(run)
+        recipe = session.recipe
+        nodes = ({"id": line(node.id, 100), "kind": node.kind} for node in recipe.nodes.values())
+        edges = (f"{line(edge.source, 100)} -> {line(edge.target or 'the end', 100)}"
+                 + (f" if {line(edge.condition, 100)}" if edge.condition else "")
+                 for edge in recipe.edges)  # fmt: skip
+        return {
+            **self._standing(session),
+            "recipe": line(recipe.name, 200),
+            "dialect": recipe.dialect,
+            "inputs": brief_items(session.inputs, most=20),
+            "nodes": listed(nodes, lambda more: f"{len(recipe.nodes) - more} more", most=60),
+            "edges": listed(edges, lambda more: f"{len(recipe.edges) - more} more", most=60),
+            "read_only": not self._runs.changes or self._runs.is_free(session),
+        }
+
+    def where(self, run: str = "") -> Json:
+        """Say where a run stands: position, status, next nodes, open questions, error, what stopped it.
+
+        Args:
+            run: its id; by default the run used last.
+        """
+        return self._standing(self._runs.get(run))
+
+    # -- the record ---------------------------------------------------------------------------------------------------
+
+    def steps(self, first: int = 1, node: str = "", run: str = "") -> Json:
+        """List recorded steps: number, node, status, the keys that were written. `step_details` shows one of them.
+
+        Args:
+            first: the number of the first step.
+            node: only steps of this node.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        found = session.trace.steps
+        rows = (_row(step) for step in islice(found, max(first, 1) - 1, None) if not node or step.node_id == node)
+        answer = listed(rows, lambda _: "")
+        if "more" in answer:
+            answer["more"] = f"steps(first={answer['rows'][-1]['step'] + 1})"
+        return {"run": session.run_id, "last_step": len(found), **answer}
+
+    def step_details(self, step: int, run: str = "") -> Json:
+        """Show one step: inputs, outputs, writes with the values before, reads, error, thought, its calls.
+
+        Args:
+            step: its number, from 1.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        found = _step_of(session, step)
+        writes = ({"path": line(write.key, 200), "op": write.op, "scope": line(write.scope, 100),
+                   "old": "(absent)" if write.old is ABSENT else brief(write.old, 150, key=write.key),
+                   "new": "(absent)" if write.new is ABSENT else brief(write.new, 150, key=write.key)}
+                  for write in found.writes)  # fmt: skip
+        calls = ({"kind": call.kind, "name": line(call.name, 100), "arguments": brief(shown(call.arguments), 300),
+                  **({"error": line(call.error, 300)} if call.error else {"result": brief(shown(call.result), 300)})}
+                 for call in _calls_of(session, step))  # fmt: skip
+        return {
+            "run": session.run_id,
+            **_row(found),
+            "frame": line(found.frame, 100),
+            "seconds": round(found.seconds, 6),
+            "inputs": brief_items(found.inputs, most=15),
+            "writes": listed(writes, lambda more: f"writes {more + 1} and later: board(path=..., at={step})", most=15),
+            "reads": [line(read.key, 100) for read in islice(found.reads, 30)],
+            "calls": listed(calls, lambda more: f"calls {more + 1} and later are not shown", most=5),
+            **({"thought": line(found.thought, 600)} if found.thought else {}),
+        }
+
+    def board(self, path: str = "", at: int | None = None, run: str = "") -> Json:
+        """Show the blackboard, or the value at a path, after a step.
+
+        Args:
+            path: such as `order.total` or `items.0`; empty for all keys, each cut.
+            at: after which step (0: the start); by default where the run stands.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        state = state_of(session)
+        if at is None:
+            head = current(state.run)
+            data = state.run.root.scope.seen() if head is None else head.scope.seen()
+        else:
+            refuse_step(state_of(session), at)
+            data = session.trace.reading().replica(at).data[0]
+        answer: Json = {"run": session.run_id, "at": session.position if at is None else at}
+        if not path:
+            keys = ({"key": line(key, 100), "value": brief(shown(value, key), 200, key=key)}
+                    for key, value in data.items())  # fmt: skip
+            return answer | listed(keys, lambda more: f"{len(data) - more} more keys: board(path=KEY)", most=60)
+        parts = resolve_path(path, data)
+        value: Any = data.get(parts[0], ABSENT)
+        value = look(value, parts[1:]) if len(parts) > 1 and value is not ABSENT else value
+        if value is ABSENT:
+            raise ExecutionError(
+                Problem("X524", f"the board has nothing at {path!r}", f"after step {answer['at']} of {session.run_id}",
+                        f"its keys are: {', '.join(line(key, 60) for key in islice(data, 20)) or 'none'}",
+                        "name one of them, or a path inside it")
+            )  # fmt: skip
+        secret = secret_word(parts)
+        return answer | {"path": path, "value": brief(shown(value, secret), _LONG, key=secret)}
+
+    # -- explained ----------------------------------------------------------------------------------------------------
+
+    def why(self, at: int | None = None, run: str = "") -> Json:
+        """Explain why a step led to the next: each condition of its edges, with the values that it read.
+
+        Args:
+            at: the number of the step; by default the last one.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        return {"run": session.run_id, "why": _lines(repr(session.why(at)))}
+
+    def why_not(self, node: str, at: int | None = None, run: str = "") -> Json:
+        """Explain why a node did not run up to a step.
+
+        Args:
+            node: its id.
+            at: up to which step; by default where the run stands.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        return {"run": session.run_id, "why_not": _lines(repr(session.why_not(node, at)))}
+
+    def who_wrote(self, path: str, at: int | None = None, run: str = "") -> Json:
+        """Return the step that last wrote the value at a path of the board; 0 stands for the inputs.
+
+        Args:
+            path: such as `order.total`.
+            at: after which step; by default where the run stands.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        step = session.who_wrote(path, at)
+        found = {} if not step else _row(session.trace.steps[step - 1])
+        return {"run": session.run_id, "path": path, "step": step, **found}
+
+    def slice(self, path: str, at: int | None = None, run: str = "") -> Json:
+        """Return what led to a value: the writes, reads, conditions and calls it depends on, the nearest first.
+
+        Args:
+            path: such as `order.total`.
+            at: after which step; by default where the run stands.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        found = session.slice(path, at)
+        rows = ({"step": row.step, "node": line(row.node or "", 100), "key": line(row.key, 200), "via": row.via,
+                 "distance": row.distance} for row in found.rows)  # fmt: skip
+        return {"run": session.run_id, "path": path, "at": found.at, "steps": found.steps[:200],
+                **listed(rows, lambda more: f"{len(found.rows) - more} more, further away")}  # fmt: skip
+
+    def find(self, condition: str, first: int = 0, run: str = "") -> Json:
+        """Return the steps after which a condition holds; nothing runs.
+
+        Args:
+            condition: an expression of the board, such as `total > 100` or `"refund" in reply`.
+            first: the first step of interest.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        found = [step for step in session.find(condition) if step >= first]
+        answer = {"run": session.run_id, "holds_after": found[:200], "count": len(found)}
+        return answer | ({"more": f"find({condition!r}, first={found[200]})"} if len(found) > 200 else {})
+
+    def compare(self, run_a: str, run_b: str) -> Json:
+        """Compare two runs: the first divergence with what led to it, and the steps that differ.
+
+        Args:
+            run_a: the id of one run.
+            run_b: the id of the other.
+        """
+        from agentnb.analysis.compare import compare
+
+        found = compare(self._runs.get(run_a), self._runs.get(run_b))
+        first = found.first_divergence
+        if first is None:
+            return {"same": True, "steps": len(found.rows)}
+        rows = (line(each, 300) for each in found.differences)
+        led = [None if part is None else part.lines(8) for part in found.slices]
+        return {
+            "same": False,
+            "first_divergence": {"step_a": first.step_a, "step_b": first.step_b, "node": line(first.node or "", 100),
+                                 "path": line(first.path, 200), "reason": line(first.reason, 600)},
+            "led_to_it": {"a": led[0], "b": led[1]},
+            "differences": listed(rows, lambda more: f"{len(found.differences) - more} more", most=30),
+        }  # fmt: skip
+
+    # -- moved --------------------------------------------------------------------------------------------------------
+
+    async def step(self, n: int = 1, run: str = "", seconds: float = SECONDS) -> Json:
+        """Run the next nodes; in a recording, move along its steps. After going back, this begins a new branch.
+
+        Args:
+            n: how many steps.
+            run: the run's id; by default the run used last.
+            seconds: the time limit; at most 60.
+        """
+        session = self._runs.get(run)
+        before = session.position
+        await session.astep(min(max(n, 1), MOST_STEPS))
+        return self._moved(session, before)
+
+    def back(self, n: int = 1, run: str = "") -> Json:
+        """Go back; no step is lost.
+
+        Args:
+            n: how many steps.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        session.back(n)
+        return self._standing(session)
+
+    def goto(self, step: int, run: str = "") -> Json:
+        """Go to the position after a recorded step; 0 is the start.
+
+        Args:
+            step: its number.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        session.goto(step)
+        return self._standing(session)
+
+    async def run_until(self, until: str = "", max_steps: int = 100, run: str = "", seconds: float = SECONDS) -> Json:
+        """Run until a node is next, a condition holds, a breakpoint, a question to a person, or the end.
+
+        In a recording this moves along the recorded steps.
+
+        Args:
+            until: the id of a node, or a condition such as `total > 100`; empty: to the end.
+            max_steps: the most steps of this call.
+            run: the run's id; by default the run used last.
+            seconds: the time limit; at most 60. The run then stops after the node at work.
+        """
+        session = self._runs.get(run)
+        before = session.position
+        await session.arun(until or None, min(max(max_steps, 1), MOST_STEPS))
+        return self._moved(session, before)
+
+    async def run_back_until(self, until: str = "", run: str = "", seconds: float = SECONDS) -> Json:
+        """Go back until a node is next, a condition holds, a breakpoint is met, or the start is reached.
+
+        Args:
+            until: the id of a node, or a condition; empty: to a breakpoint or the start.
+            run: the run's id; by default the run used last.
+            seconds: the time limit; at most 60.
+        """
+        session = self._runs.get(run)
+        await session.arun_back(until or None)
+        return self._standing(session)
+
+    def pause(self, run: str = "") -> Json:
+        """Pause a run that is moving: no further node starts; the one at work ends first.
+
+        Args:
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        session.pause()
+        return self._standing(session)
+
+    def breakpoints(self, run: str = "") -> Json:
+        """List the breakpoints of a run, with their hits.
+
+        Args:
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        rows = ({"id": row.id, "breakpoint": line(row), "hits": row.hits, "enabled": row.enabled}
+                for row in session.breakpoints)  # fmt: skip
+        return {"run": session.run_id, **listed(rows, lambda more: f"breakpoints {more + 1} and later are not shown")}
+
+    def add_breakpoint(self, node: str | None = None, when: str | None = None, key: str | None = None,
+                       error: bool | None = None, event: str | None = None, side: Literal["before", "after"] = "before",
+                       on_hit: int = 1, once: bool = False, run: str = "") -> Json:  # fmt: skip
+        """Add a breakpoint: runs stop where all of its clauses hold.
+
+        Args:
+            node: the id of a node.
+            when: a condition, such as `total > 100`.
+            key: a path of the board, whenever it is written.
+            error: true for any failure.
+            event: the type of an event.
+            side: before or after the node.
+            on_hit: stop at this hit.
+            once: whether it is removed after the first stop.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        row = session.breakpoints.add(node, when=when, key=key, error=error, event=event, side=side, on_hit=on_hit,
+                                      once=once)  # fmt: skip
+        return {"run": session.run_id, "id": row.id, "breakpoint": line(row)}
+
+    def remove_breakpoint(self, id: int, run: str = "") -> Json:
+        """Remove a breakpoint.
+
+        Args:
+            id: its number, as `breakpoints` shows.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        session.breakpoints.remove(id)
+        return {"run": session.run_id, "removed": id}
+
+    # -- changed ------------------------------------------------------------------------------------------------------
+
+    def fork(self, at: int | None = None, edit: dict[str, Any] | None = None, name: str = "", note: str = "",
+             expect: str = "", run: str = "") -> Json:  # fmt: skip
+        """Fork a run: a new run that shares the steps so far, to try a change without touching the original.
+
+        The fork is then the run that other tools use by default.
+
+        Args:
+            at: the last step that is shared; by default where the run stands.
+            edit: values to set in the fork, by path.
+            name: its name.
+            note: why it is made: the hypothesis.
+            expect: a condition that the fork should satisfy; `where` and `compare` say whether it does.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        made = session.fork(at, name or None, edit, note=note, expect=expect or None)
+        self._runs.add(made)
+        return {"parent": session.run_id, **self._standing(made)}
+
+    def edit(self, changes: dict[str, Any], run: str = "") -> Json:
+        """Write values on the board where the run stands. The edit is recorded under the assistant's name.
+
+        Args:
+            changes: path -> value.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        session.edit(changes)
+        return self._standing(session)
+
+    def answer(self, value: Any, node: str | None = None, run: str = "") -> Json:
+        """Answer the question that a node waits for. Approvals are not answered here: they belong to a person.
+
+        Args:
+            value: the answer.
+            node: which of the waiting nodes, if there are several.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        before = session.position
+        session.answer(value, node)
+        return self._moved(session, before)
+
+    # -- shared -------------------------------------------------------------------------------------------------------
+
+    def _standing(self, session: Session) -> Json:
+        state = state_of(session)
+        pending = [{"kind": each.kind, "node": line(each.node, 100), "name": line(each.name, 100),
+                    "about": brief(each.arguments, 300)} for each in session.pending[:5]]  # fmt: skip
+        problem, stopped, holds = session.error, session.stopped_by, session.expectation_holds
+        return {
+            "run": session.run_id,
+            "position": session.position,
+            "last_step": state.run.history.tip,
+            "status": str(session.status),
+            "next": [line(each.node, 100) for each in islice(session.frontier, 10)],
+            **({"pending": pending} if pending else {}),
+            **({"error": line(problem, 1500)} if problem is not None else {}),
+            **({"stopped_by": line(stopped)} if stopped is not None else {}),
+            **({"expectation_holds": holds} if holds is not None else {}),
+        }
+
+    def _moved(self, session: Session, before: int) -> Json:
+        steps = session.trace.steps
+        count = session.position - before
+        last = [
+            _row(steps[number - 1]) for number in range(max(session.position - 4, before + 1), session.position + 1)
+        ]
+        return {**self._standing(session), "moved": count, "last": last}
+
+
+def _row(step: SimulationStep) -> Json:
+    """Return a step in a few words."""
+    wrote = [line(key, 60) for key in islice(step.outputs, 8)]
+    return {
+        "step": step.step,
+        "node": line(step.node_id, 100),
+        "status": step.status,
+        **({"phase": step.phase} if step.phase != "run" else {}),
+        **({"wrote": wrote} if wrote else {}),
+        **({"error": line(step.error, 300)} if step.error else {}),
+    }
+
+
+def _step_of(session: Session, number: int) -> SimulationStep:
+    """Return a step by its number.
+
+    Raises:
+        ExecutionError: X111, there is no such step.
+    """
+    refuse_step(state_of(session), number)
+    return session.trace.steps[max(number, 1) - 1]
+
+
+def _calls_of(session: Session, step: int) -> Iterator[Any]:
+    """Yield the calls of a step."""
+    history, _ = session.trace.reading().owner(step)
+    return (call for call in history.calls if call.step == step)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.splitlines()
+    more = [f"{len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
+    return [line(each, 300) for each in lines[:_LINES]] + more
+
+
+def seconds_of(arguments: Mapping[str, Any]) -> float:
+    """Return the time limit of a call."""
+    asked = arguments.get("seconds", SECONDS)
+    return min(max(float(asked), 0.1), MOST_SECONDS) if isinstance(asked, int | float) else SECONDS
+
+
+__all__ = ["TOOLS", "Tool", "Tools", "seconds_of"]
