@@ -73,7 +73,10 @@ PUBLIC_KINDS: Final = tuple(name for name, kind in KINDS.items() if kind.public)
 
 def check_with_kinds(recipe: Recipe) -> list[Problem]:
     """Return every problem of a recipe, errors first, checking its nodes against these kinds."""
-    return check_recipe(recipe, KINDS, PUBLIC_KINDS)
+    known = recipe.derived
+    if "problems" not in known:
+        known["problems"] = tuple(check_recipe(recipe, KINDS, PUBLIC_KINDS))
+    return list(known["problems"])
 
 
 __all__ = ["KINDS", "PUBLIC_KINDS", "check_with_kinds"]

@@ -139,4 +139,6 @@ async def _awaited(result: Awaitable[Any], work: Work, name: str, *, whole: bool
     return as_writes(name, await result, whole=whole)
 
 
-KIND = Kind("function", bind, step_type="TOOL_EXECUTION")
+KIND = Kind(
+    "function", bind, step_type="TOOL_EXECUTION", ignores_world=lambda node: callable(node.params.get("function"))
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, Final
 
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
@@ -23,6 +23,8 @@ def grafted(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     board, and do not count towards max_steps: to the recipe around it, the agent is one node. If `tools` has something
     else under the name of an agent, the original node is restored.
     """
+    if not _may_call_agents(recipe, tools):
+        return recipe
     recipe = _restore_nodes(recipe, tools)
     found = {node.id: inside for node in recipe.nodes.values() if (inside := _find_agent(node, tools)) is not None}
     if not found:
@@ -54,6 +56,22 @@ def agent_in(called: Any) -> Recipe | None:
     """Return the recipe of an agent; None for anything else that can be called."""
     recipe = getattr(called, "recipe", None)
     return recipe if isinstance(recipe, Recipe) and WHOLE in recipe.meta.get("agents", {}) else None
+
+
+def _may_call_agents(recipe: Recipe, tools: Mapping[str, Any]) -> bool:
+    """Return False if no node can call an agent: by far the most common case, so that what they call is noted once."""
+    known = recipe.derived
+    if "called" not in known:
+        called = [_get_called(node) for node in recipe.nodes.values() if node.kind in _CALLING]
+        names = frozenset(each for each in called if isinstance(each, str))
+        objects = tuple(each for each in called if type(each) not in (str, FunctionType))
+        known["called"] = names, objects, any(_WAS in node.params for node in recipe.nodes.values())
+    names, objects, has_agents = known["called"]
+    return (
+        has_agents
+        or any(agent_in(each) is not None for each in objects)
+        or any(agent_in(called) is not None for name, called in tools.items() if name in names)
+    )
 
 
 def _find_agent(node: Node, tools: Mapping[str, Any]) -> Recipe | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -32,6 +32,7 @@ EDGE_KINDS: tuple[EdgeKind, ...] = (
 Routing = Literal["first", "all", "supersteps"]
 Path = tuple[str | int, ...]
 ROOT = "root"
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 WIDE = 2**2048  # Python may refuse decimal texts of more than 640 digits; larger numbers are hexadecimal text
 
 
@@ -205,7 +206,7 @@ class Node:
     inputs: Mapping[str, Path] | None = None
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     bodies: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
     counted: bool = True
@@ -269,22 +270,22 @@ class Recipe:
     nodes: Mapping[str, Node]
     edges: tuple[Edge, ...]
     entry: tuple[str, ...]
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     outputs: tuple[str, ...] = ()
-    regions: Mapping[str, Region] = field(default_factory=dict)
-    tools: Mapping[str, ToolSpec] = field(default_factory=dict)
+    regions: Mapping[str, Region] = field(default_factory=lambda: NOTHING)
+    tools: Mapping[str, ToolSpec] = field(default_factory=lambda: NOTHING)
     begin: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     finish: Callable[[Mapping[str, Any], Mapping[str, Any]], None] | None = None
     routing: Routing = "first"
     transient: tuple[str, ...] = ()
     timeouts: Literal["own", "error"] = "own"
-    init: Mapping[str, Any] = field(default_factory=dict)
-    limits: Mapping[str, Any] = field(default_factory=dict)
+    init: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    limits: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     reactive: Reactive | None = None
     approvals: Approvals | None = None
     requires: tuple[Requirement, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     notes: tuple[Problem, ...] = ()
     text: str | None = None
     file: str | None = None
@@ -298,6 +299,27 @@ class Recipe:
     def ways(self) -> tuple[Edge, ...]:
         """The edges that a run follows: all but the inner ones."""
         return tuple(edge for edge in self.edges if not edge.inner)
+
+    @property
+    def derived(self) -> dict[Hashable, Any]:
+        """What has been computed from this recipe alone, such as its problems and its plan, by key.
+
+        A new dict each time if a part of the recipe can be changed in place: then everything is computed anew.
+        """
+        return self._derived if self._is_read_only else {}
+
+    @cached_property
+    def _derived(self) -> dict[Hashable, Any]:
+        return {}
+
+    @cached_property
+    def _is_read_only(self) -> bool:
+        """Whether the mappings of the recipe and its nodes cannot be changed; every loader makes them so."""
+        mappings = (self.nodes, self.inputs, self.regions, self.tools, self.init, self.limits)
+        return set(map(type, mappings)) == {MappingProxyType} and all(
+            type(node.params) is MappingProxyType and (node.inputs is None or type(node.inputs) is MappingProxyType)
+            for node in self.nodes.values()
+        )
 
     @cached_property
     def graph(self) -> nx.MultiDiGraph[str]:

@@ -89,16 +89,26 @@ def unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Problem]:
 
     A recipe without declared inputs may read any key: then only likely misspellings are reported.
     """
-    known = dict.fromkeys((*recipe.inputs, *recipe.init))
-    for node in recipe.nodes.values():
-        known |= dict.fromkeys(str(path[0]) for path in (node.inputs or {}).values())
-        known |= dict.fromkeys(parse_path(key)[0] for key in node.reads)
+    known = _keys_read(recipe)
     unknown = (name for name in inputs if name not in known)
     return [
         Problem("R220", f"input {name!r} is not known", _INPUTS, f"the inputs of {recipe.name!r} are: {listed(known)}",
                 did_you_mean(name, [key for key in known if key not in inputs], "remove it, or declare it"), "warning")
         for name in unknown if recipe.inputs or misspelt(name, known) is not None
     ]  # fmt: skip
+
+
+def _keys_read(recipe: Recipe) -> dict[str, None]:
+    """Return the keys that a recipe declares as inputs or reads, in this order."""
+    derived = recipe.derived
+    if "keys read" not in derived:
+        known = dict.fromkeys((*recipe.inputs, *recipe.init))
+        for node in recipe.nodes.values():
+            known |= dict.fromkeys(str(path[0]) for path in (node.inputs or {}).values())
+            known |= dict.fromkeys(parse_path(key)[0] for key in node.reads)
+        derived["keys read"] = known
+    found: dict[str, None] = derived["keys read"]
+    return found
 
 
 def _absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:

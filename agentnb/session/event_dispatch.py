@@ -45,7 +45,7 @@ def attached(state: State, after: After) -> After:
     telling = Telling(state, api, run)
     if run.begins is None:
         for act in run.live.values():
-            act.perform = telling.beginning(act, act.node.perform)
+            act.perform = telling.beginning(act, run.plan.performs[act.node.index])
     run.begins, run.at_retry = telling.beginning, telling.retried
     return lambda act, code: telling.after(act, code, after)
 

@@ -68,12 +68,22 @@ def new_run(
         check_inputs(recipe, given)
         warning = "\n".join(map(str, unknown_inputs(recipe, given)))
     world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=strict_expressions)
-    limits = Limits(Budget.of(budget, recipe.limits))
+    limits = Limits(_budget_of(recipe, budget))
     run = Run(Plan(recipe, KINDS, world), EffectDispatcher(), clock=clock, seed=seed)
     check_tools(recipe, tools)  # after binding, whose errors for a missing tool say more
     run.chaos = Chaos.of(chaos, seed)
     run.begin(given)
     return run, limits, given, warning
+
+
+def _budget_of(recipe: Recipe, limits: Mapping[str, Any] | None) -> Budget:
+    if limits is not None:
+        return Budget.of(limits, recipe.limits)
+    known = recipe.derived
+    if "budget" not in known:
+        known["budget"] = Budget.of(None, recipe.limits)
+    found: Budget = known["budget"]
+    return found
 
 
 def world_of(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agentnb.session.logging_listener import Reporter
     from agentnb.session.session import Session
     from agentnb.trace.trace import SimulationTrace
+    from agentnb.world.world import World
 
 _NO_ROWS: Final[Mapping[int, Breakpoint]] = {}
 
@@ -186,8 +187,7 @@ class State:
     @property
     def simulated(self) -> tuple[str, ...]:
         """The nodes with simulated answers: they have no implementation, and no model was passed."""
-        nodes, world = self.recipe.nodes.values(), self.run.world
-        return tuple(node.id for node in nodes if has_only_simulated_model(node, world))
+        return simulated_nodes(self.recipe, self.run.world)
 
     @property
     def trace(self) -> SimulationTrace:
@@ -195,18 +195,18 @@ class State:
         if self._trace is None:
             from agentnb.trace import SimulationTrace
 
-            run, limits = self.run, self.limits
+            run, limits, recipe, world = self.run, self.limits, self.recipe, self.run.world
             self._trace = SimulationTrace.of(
                 run,
                 run_id=self.run_id,
                 outcome=lambda: outcome_of(run, limits),
                 score=lambda: score_of(run),
-                metadata={
+                metadata=lambda: {
                     "recipe_kind": "Recipe",
-                    "dialect": self.recipe.dialect,
+                    "dialect": recipe.dialect,
                     "session": self.name,
-                    "simulated": list(self.simulated),
-                    **self.recipe.meta.get("about", {}),
+                    "simulated": list(simulated_nodes(recipe, world)),
+                    **recipe.meta.get("about", {}),
                 },
             )
         return self._trace
@@ -214,6 +214,11 @@ class State:
     @trace.setter
     def trace(self, trace: SimulationTrace | None) -> None:
         self._trace = trace
+
+
+def simulated_nodes(recipe: Recipe, world: World) -> tuple[str, ...]:
+    """Return the nodes whose answers are simulated in a world."""
+    return tuple(node.id for node in recipe.nodes.values() if has_only_simulated_model(node, world))
 
 
 def state_of(session: Session) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -39,7 +40,8 @@ class SimulationTrace:
 
     Args:
         chain: returns the histories of the run, oldest first.
-        nodes: id, kind and type of each node, in the plan's order.
+        nodes: id, kind and type of each node, in the plan's order; or a function that returns them, as for `edges` and
+            `metadata`, called when they are first needed.
         outcome: returns the status or outcome of the run, None before it began.
         score: returns the score of the run, None if no node has given one.
         metadata: further data about the run.
@@ -49,22 +51,22 @@ class SimulationTrace:
     def __init__(
         self,
         chain: Callable[[], Sequence[History]],
-        nodes: Sequence[NodeRow],
-        edges: Sequence[EdgeRow] = (),
+        nodes: Sequence[NodeRow] | Callable[[], Sequence[NodeRow]],
+        edges: Sequence[EdgeRow] | Callable[[], Sequence[EdgeRow]] = (),
         *,
         agent_id: str = "",
         run_id: str = "",
         outcome: Callable[[], Outcome] = lambda: None,
         agent_version: str = "v2",
         score: Callable[[], float | None] = lambda: None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
         origin: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self.origin = origin
-        self._chain, self._nodes, self._edges = chain, tuple(nodes), tuple(edges)
+        self._chain, self._given_nodes, self._given_edges, self._given_metadata = chain, nodes, edges, metadata
         self._outcome, self.run_id = outcome, run_id
         self.agent_id, self.agent_version = agent_id, agent_version
-        self._score, self._metadata = score, freeze(dict(metadata or {}))
+        self._score = score
         self._read: Reading | None = None
         self._frames: tuple[Any, Frames] | None = None
 
@@ -76,16 +78,36 @@ class SimulationTrace:
         """
         current = run if callable(run) else lambda: run
         plan = current().plan
-        nodes = [
-            NodeRow(node.id, node.node.kind, node.kind.step_type, tuple((node.node.inputs or {}).items()))
-            for node in plan.nodes
-        ]
-        edges = [
-            EdgeRow(edge.source, edge.target, edge.kind, edge.condition, edge.when is not None)
-            for edge in plan.recipe.ways
-        ]
+
+        def nodes() -> Sequence[NodeRow]:
+            return [
+                NodeRow(node.id, node.node.kind, node.kind.step_type, tuple((node.node.inputs or {}).items()))
+                for node in plan.nodes
+            ]
+
+        def edges() -> Sequence[EdgeRow]:
+            return [
+                EdgeRow(edge.source, edge.target, edge.kind, edge.condition, edge.when is not None)
+                for edge in plan.recipe.ways
+            ]
+
         known = {"agent_id": plan.recipe.name, "origin": lambda: origin_of(current())}
         return cls(lambda: current().chain, nodes, edges, **{**known, **words})
+
+    # Most traces of short runs are never looked at: what they need is made when it is first asked for.
+
+    @cached_property
+    def _nodes(self) -> tuple[NodeRow, ...]:
+        return tuple(self._given_nodes() if callable(self._given_nodes) else self._given_nodes)
+
+    @cached_property
+    def _edges(self) -> tuple[EdgeRow, ...]:
+        return tuple(self._given_edges() if callable(self._given_edges) else self._given_edges)
+
+    @cached_property
+    def _metadata(self) -> Any:
+        given = self._given_metadata
+        return freeze(dict((given() if callable(given) else given) or {}))
 
     @property
     def trace_id(self) -> UUID:

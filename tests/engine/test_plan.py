@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import gc
+import inspect
+import pickle
+import weakref
+
 import pytest
 
 from agentnb.engine.core.plan import Plan
@@ -7,6 +12,7 @@ from agentnb.errors import ExecutionError, RecipeError
 from agentnb.kinds import KINDS
 from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.session import Session
 from agentnb.world.world import World
 from tests.session.making import counting, fan, graph
 
@@ -87,3 +93,111 @@ def test_nothing_waits_for_what_is_gone_from_a_plan():
     first = plan_of(fan("x", "y"))
     second = Plan(load(graph("x", "y")), KINDS, World(), first)
     assert (second.joins, [node.id for node in second.nodes if node.node.scope == "root"]) == (frozenset(), ["x", "y"])
+
+
+# -- what depends on the recipe alone is computed once
+
+
+class Inspected:
+    """A function of the board that counts how often its signature is inspected."""
+
+    def __init__(self):
+        self.times = 0
+
+    @property
+    def __signature__(self):
+        self.times += 1
+        return inspect.Signature([inspect.Parameter("board", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+
+    def __call__(self, board):
+        return {"n": board["n"] + 1}
+
+
+def test_a_recipe_is_compiled_once_for_all_its_sessions():
+    function = Inspected()
+    recipe = load(graph("a", a=function))
+    first = Session(recipe, {"n": 1})
+    times = function.times
+    assert times
+    second = Session(recipe, {"n": 5})
+    for session in (first, second):
+        session.run()
+    assert (first.board["n"], second.board["n"], function.times) == (2, 6, times)
+
+
+def test_each_session_has_the_tools_that_it_was_given():
+    recipe = load(graph("a", a="step"))
+    sessions = [Session(recipe, {"n": 1}, tools={"step": lambda _, by=by: {"n": by}}) for by in (1, 2)]
+    for session in sessions:
+        session.run()
+    assert [session.board["n"] for session in sessions] == [1, 2]
+    with pytest.raises(RecipeError, match="there is no function 'step'"):
+        Session(recipe, {"n": 1})
+
+
+def test_a_recipe_does_not_hold_what_its_sessions_were_given():
+    def step(_):
+        return {}
+
+    recipe = load(graph("a", "b", a="step", b=lambda _: {}))
+    Session(recipe, {}, tools={"step": step}).run()
+    gone = weakref.ref(step)
+    del step
+    gc.collect()
+    assert gone() is None
+    assert recipe.nodes
+
+
+def test_problems_of_bound_and_unbound_nodes_are_reported_at_once():
+    recipe = load(graph("a", "b", a=lambda x, y: {}, b="nowhere"))
+    for _ in range(2):
+        with pytest.raises(RecipeError) as caught:
+            Session(recipe, {})
+        assert [problem.code for problem in caught.value.problems] == ["R202", "R203"]
+
+
+def test_code_that_is_replaced_in_place_is_called_as_its_new_signature_says():
+    def function(board):
+        return {"n": board["n"] + 1}
+
+    def later():
+        return {"n": 7}
+
+    recipe = load(graph("a", a=function))
+    before, session = Session(recipe, {"n": 1}), Session(recipe, {"n": 1})
+    before.run()
+    function.__code__ = later.__code__  # as autoreload does
+    session = Session(recipe, {"n": 1})
+    session.run()
+    assert (before.board["n"], session.board["n"], session.status) == (2, 7, "finished")
+
+
+def test_a_recipe_with_a_part_that_can_be_changed_is_compiled_for_each_session():
+    params = {"function": lambda board: {"n": board["n"] + 1}}
+    recipe = Recipe("r", "test", {"a": Node("a", "function", params=params)}, (), ("a",))
+    first = Session(recipe, {"n": 1})
+    params["function"] = lambda: {"n": 7}
+    second = Session(recipe, {"n": 1})
+    for session in (first, second):
+        session.run()
+    assert [session.board["n"] for session in (first, second)] == [2, 7]
+
+
+def test_the_problems_of_a_recipe_are_a_new_list_each_time():
+    recipe = load(graph("a"))
+    recipe.check().append("mine")
+    assert "mine" not in recipe.check()
+
+
+def step_of_a_module(board):
+    return {"n": board["n"] + 1}
+
+
+def test_a_pickled_recipe_holds_nothing_that_was_computed_from_it():
+    recipe = load(graph("a", a=step_of_a_module))
+    size = len(pickle.dumps(recipe))
+    Session(recipe, {"n": 1}).run()
+    again = pickle.loads(pickle.dumps(recipe))
+    session = Session(again, {"n": 1})
+    session.run()
+    assert (session.board["n"], len(pickle.dumps(recipe))) == (2, size)

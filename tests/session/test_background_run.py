@@ -130,7 +130,7 @@ def test_a_slow_sync_node_does_not_hold_up_the_pause():
         barrier = Barrier()
         made = graph("a", "gate", "c", gate=barrier)
         run = session(made)
-        run._parts.run.plan.nodes[run._parts.run.plan.number("gate")].slow = True  # as after a first run that took long
+        run._parts.run.plan.slow.add(run._parts.run.plan.number("gate"))  # as after a first run that took long
         run.start()
         await until(barrier.begun.is_set)
         run.pause()
@@ -149,7 +149,7 @@ def test_a_node_that_took_long_is_known_to_be_slow():
         run._parts.run.ns = lambda: next(ticks)
         run.start()
         await run.wait()
-        assert [node.slow for node in run._parts.run.plan.nodes] == [True, True]
+        assert run._parts.run.plan.slow == {0, 1}
 
     live(main)
 

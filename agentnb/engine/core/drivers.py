@@ -173,7 +173,7 @@ async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
     elif run.flights:
         other = beside(run)
         code = SUSPENDED if other is None else step(run, other)
-    elif run.threaded and (act := run.activation(run.history.p_act[run.pos])).node.slow and not act.what:
+    elif run.threaded and _is_slow(act := run.activation(run.history.p_act[run.pos])):
         take_note(run)
         run.flights[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
         code = SUSPENDED
@@ -185,14 +185,19 @@ async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
             run.plain = before
         history = run.history
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
-            run.plan.nodes[run.tables.acts[history.s_act[-1]].node].slow = True
+            run.plan.slow.add(run.tables.acts[history.s_act[-1]].node)
     if code == SUSPENDED:
         took_off, known = flight or next_flight(run), len(run.history.s_act)
         code = await fly(run, took_off)
         history = run.history
         if run.threaded and len(history.s_act) > known and history.s_t1[-1] - history.s_t0[-1] < SLOW_NS:
-            took_off.act.node.slow = False  # it was slow once, perhaps because the processor was busy
+            run.plan.slow.discard(took_off.act.node.index)  # it was slow once, perhaps because the processor was busy
     return GO if code == LANES else code
+
+
+def _is_slow(act: Activation) -> bool:
+    """Return True if the last run of an activation's node took long."""
+    return not act.what and act.node.index in act.work.run.plan.slow
 
 
 async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> int:

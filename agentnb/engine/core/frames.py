@@ -79,7 +79,8 @@ class Activation:
     def __init__(self, number: int, row: ActRow, node: PlanNode, frame: Frame, run: Run) -> None:
         self.id, self.row, self.node, self.frame = number, row, node, frame
         self.what, self.event, self.scope = row.what, row.event, frame.scope
-        self.perform: Perform = node.perform if run.begins is None else run.begins(self, node.perform)
+        perform = run.plan.performs[node.index]
+        self.perform: Perform = perform if run.begins is None else run.begins(self, perform)
         self.cost = int(node.node.counted and not row.what)
         self.flag = COUNTED * self.cost
         plan = run.plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.core.reducers import reducing
@@ -14,43 +14,39 @@ from agentnb.recipe.control_flow import nesting
 from agentnb.recipe.model import Edge, Node, Recipe
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.work import Kind, Perform
+    from agentnb.engine.core.work import Kind, Perform, Work
 
 Way = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
 
 
 class PlanNode:
-    """A node as the engine runs it: its bound function, and its outgoing edges by kind."""
+    """A node as the engine runs it, with its outgoing edges by kind; `Plan.performs` has its function."""
 
-    __slots__ = ("errors", "id", "index", "kind", "node", "out", "perform", "routes", "slow", "timeouts")
+    __slots__ = ("errors", "id", "index", "kind", "node", "out", "routes", "timeouts")
 
     def __init__(self, index: int, node: Node, kind: Kind) -> None:
         self.index, self.id, self.node, self.kind = index, node.id, node, kind
-        self.perform: Perform
         self.out: tuple[Way, ...] = ()
         self.routes: dict[int, Edge] = {}
         self.errors: tuple[int, ...] = ()
         self.timeouts: tuple[int, ...] = ()
-        self.slow = False  # its last run was slow: a live run performs it in a thread
 
     def gone(self) -> PlanNode:
         """Return this node as removed from the recipe: it only names the steps that it made."""
-        left = PlanNode(self.index, replace(self.node, scope="", writes=(), bodies=(), on=()), self.kind)
-        left.perform = self.perform
-        return left
+        return PlanNode(self.index, replace(self.node, scope="", writes=(), bodies=(), on=()), self.kind)
 
 
-class Plan:
-    """A recipe ready to run with one world.
+class Compiled:
+    """A recipe compiled into tuples: the part of a plan that is the same in every world.
 
     `listeners` maps an event type to the nodes that listen to it, `reacts` is True if events trigger nodes; `joins` are
-    the nodes that wait for their branches.
-    A plan `like` another assigns each node the number that it has there, so that a run can continue with the new plan:
-    nodes missing from the recipe keep their place in `nodes`, and no edge leads to them.
+    the nodes that wait for their branches. `performs` has the functions of the nodes, but for the `unbound` ones, which
+    depend on the world. Of a recipe that runs in supersteps, `ranks` are the nodes' places in the order of their ids,
+    and `waiting` are its joins.
     """
 
-    def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
-        self.recipe, self.kinds, self.world = recipe, kinds, world
+    def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None = None) -> None:
+        self.recipe, self.kinds, self._strict = recipe, kinds, strict
         self.first, self.supersteps = recipe.routing == "first", recipe.routing == "supersteps"
         unknown = [_unknown_kind(node, kinds) for node in recipe.nodes.values() if node.kind not in kinds]
         if unknown:
@@ -73,22 +69,21 @@ class Plan:
                 self.listeners.setdefault(event_type, []).append(node)
         self.reacts = bool(self.listeners) or recipe.reactive is not None
         self.deferred = frozenset(node.index for node in own if node.node.params.get("defer"))
-        self._bind(own)
+        self.nesting = nesting(recipe)
+        if self.supersteps:
+            self.ranks = {node.index: rank for rank, node in enumerate(sorted(self.nodes, key=lambda node: node.id))}
+            self.waiting = Joins(self.nodes)
+        # The function of a node that is no longer in the recipe is never called.
+        self.performs: list[Perform] = [_not_bound] * len(self.nodes) if like is None else [
+            *like.performs, *[_not_bound] * (len(self.nodes) - len(like.nodes))
+        ]  # fmt: skip
+        self.unbound = tuple(node for node in own if not self._bind_without_world(node))
+        functions = [node.params.get("function") for node in recipe.nodes.values()]
+        self._inspected = [(found, found.__code__) for found in functions if type(found) is FunctionType]
 
-    @cached_property
-    def nesting(self) -> int:
-        """The nesting depth of the recipe's regions."""
-        return nesting(self.recipe)
-
-    @cached_property
-    def ranks(self) -> dict[int, int]:
-        """The nodes' places in the order of their ids."""
-        return {node.index: rank for rank, node in enumerate(sorted(self.nodes, key=lambda node: node.id))}
-
-    @cached_property
-    def joins_of(self) -> Joins:
-        """The joins of a recipe that runs in supersteps."""
-        return Joins(self)
+    def is_outdated(self) -> bool:
+        """Return True if the code of a function was replaced in place, as autoreload does: its signature may differ."""
+        return any(function.__code__ is not code for function, code in self._inspected)
 
     def _place(self, known: list[PlanNode]) -> list[PlanNode]:
         """Assign each node of the recipe its place in `nodes`; return them in the recipe's order."""
@@ -119,7 +114,7 @@ class Plan:
     def _condition_of(self, when: Any) -> Any:
         """Return the function that evaluates a condition, as strict about missing keys as the world is."""
         if hasattr(when, "strictly"):
-            when = when.strictly(getattr(self.world, "strict", True))
+            when = when.strictly(self._strict)
         return getattr(when, "call", when)
 
     def _nodes_before(self, join: int) -> frozenset[int]:
@@ -136,16 +131,45 @@ class Plan:
                     border.append(source)
         return frozenset(reached - {join})
 
-    def _bind(self, own: list[PlanNode]) -> None:
-        """Bind every node to its function; report all problems at once."""
+    def _bind_without_world(self, node: PlanNode) -> bool:
+        """Bind a node to its function if that is the same in every world; return True if it is bound."""
+        if node.kind.ignores_world is None or not node.kind.ignores_world(node.node):
+            return False
+        try:
+            self.performs[node.index] = self._bound(node, None)
+        except RecipeError:  # reported with the problems of the nodes that depend on the world
+            return False
+        return True
+
+    def _bound(self, node: PlanNode, world: Any) -> Perform:
+        perform = node.kind.bind(node.node, world)
+        if (reducers := node.node.params.get("reducers")) and not node.kind.reduces:
+            perform = reducing(perform, reducers, node.id)
+        return isolated(node, perform) if self.supersteps else perform
+
+
+class Plan(Compiled):
+    """A recipe ready to run with one world.
+
+    A plan `like` another assigns each node the number that it has there, so that a run can continue with the new plan:
+    nodes missing from the recipe keep their place in `nodes`, and no edge leads to them. `slow` are the nodes whose
+    last run took long: a live run performs them in a thread.
+    """
+
+    def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
+        vars(self).update(vars(_compiled(recipe, kinds, strict=getattr(world, "strict", True), like=like)))
+        self.world = world
+        self.slow: set[int] = set()
+        if self.unbound:
+            self.performs = [*self.performs]
+            self._bind()
+
+    def _bind(self) -> None:
+        """Bind the nodes that depend on the world to their functions; report all problems at once."""
         problems: list[Problem] = []
-        for node in own:
+        for node in self.unbound:
             try:
-                node.perform = node.kind.bind(node.node, self.world)
-                if (reducers := node.node.params.get("reducers")) and not node.kind.reduces:
-                    node.perform = reducing(node.perform, reducers, node.id)
-                if self.supersteps:
-                    node.perform = isolated(node, node.perform)
+                self.performs[node.index] = self._bound(node, self.world)
             except RecipeError as error:
                 problems += error.problems
         if problems:
@@ -171,6 +195,21 @@ class Plan:
                 )
             )
         return number
+
+
+def _compiled(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None) -> Compiled:
+    """Return a recipe compiled; without `like` that is done once, as long as neither it nor its functions change."""
+    if like is not None:
+        return Compiled(recipe, kinds, strict=strict, like=like)
+    known, key = recipe.derived, ("plan", id(kinds), strict)  # it holds its kinds, so no others have their id
+    found: Compiled | None = known.get(key)
+    if found is None or found.is_outdated():
+        found = known[key] = Compiled(recipe, kinds, strict=strict)
+    return found
+
+
+def _not_bound(_work: Work) -> Any:
+    raise AssertionError("no node is bound here")
 
 
 def _unknown_kind(node: Node, kinds: Mapping[str, Kind]) -> Problem:

@@ -83,9 +83,14 @@ def follow(run: Run, act: Activation) -> None:
         elif (len(out) == 1 and out[0][0] is None) or (
             run.plan.first and out[0][0] is None and out[0][2].kind != "parallel"
         ):
-            act.next = -3 if any(way[2].kind == "parallel" for way in out) else run.turn(out[0][1], act.frame).id
+            act.next = -3 if any(way[2].kind == "parallel" for way in out) else lead(run, act, out[0][1])
         else:
             act.next = -3
+        if act.next != -3:
+            if act.next >= 0:
+                run.history.p_act.append(act.next)
+                run.history.p_val.append(None)
+            return
     for number, value in ways(run, act):
         run.history.p_act.append(number)
         run.history.p_val.append(value)

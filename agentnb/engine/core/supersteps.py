@@ -11,7 +11,7 @@ arrival in the plan) and deferred nodes (`about` is -1), which run when nothing 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.scopes import DELETED, Scope, put
@@ -43,11 +43,11 @@ class Gate(NamedTuple):
 
 
 class Joins:
-    """The joins of a plan: `arrivals` maps (source, target, join) to a number; `gates` has its gate at that number."""
+    """The joins of a recipe: `arrivals` maps (source, target, join) to a number, `gates` has its gate there."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, nodes: Sequence[PlanNode]) -> None:
         names: dict[tuple[int, str], list[int]] = {}
-        for node in plan.nodes:
+        for node in nodes:
             for _, target, edge in node.out:
                 if edge.join:
                     names.setdefault((target, edge.join), []).append(node.index)
@@ -68,7 +68,7 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None, event: int) 
     It is an arrival, if the edge is part of a join; it is parked, if the target is deferred.
     """
     if edge is not None and edge.join:
-        code = run.plan.joins_of.arrivals[act.node.index, target, edge.join]
+        code = run.plan.waiting.arrivals[act.node.index, target, edge.join]
         return run.turn(target, act.frame, PARKED, -1, code).id
     if event < 0 and target in run.plan.deferred:
         return run.turn(target, act.frame, PARKED).id
@@ -168,7 +168,7 @@ def _open_gates(
     run: Run, frame: Frame, due: dict[int, Any], parked: dict[int, Any], about: int, *, deferred: bool
 ) -> None:
     """Replace the arrivals at each complete join by its target."""
-    acts, gates = run.tables.acts, run.plan.joins_of.gates
+    acts, gates = run.tables.acts, run.plan.waiting.gates
     arrived: dict[int, list[int]] = {}
     for number in parked:
         if acts[number].about >= 0:

@@ -110,8 +110,8 @@ Perform = Callable[["Work"], "Result | Awaitable[Result]"]
 class Kind:
     """A row in the table of kinds.
 
-    `bind(node, world)` returns the function that runs the node. `keeps` means that its writes and events are
-    kept when it fails. `waits` marks a join: it runs when everything that leads to it has finished. `reduces` means
+    `bind(node, world)` returns the function that runs the node; if `ignores_world(node)` is True, the same one in every
+    world. `keeps` means that its writes and events are kept when it fails. `waits` marks a join: it runs when everything that leads to it has finished. `reduces` means
     that its functions return `Reduced` writes for the keys that reducers combine. A kind that is not `public` is not
     written in recipes: dialects make it.
     """
@@ -123,6 +123,7 @@ class Kind:
     waits: bool = False
     reduces: bool = False
     public: bool = True
+    ignores_world: Callable[[Node], bool] | None = None
 
 
 class Work:
