@@ -42,7 +42,8 @@ def records() -> Iterator[type]:
     for found in sorted(
         pkgutil.walk_packages(agentnb.dialects.__path__, "agentnb.dialects."), key=lambda one: one.name
     ):
-        for value in vars(importlib.import_module(found.name)).values():
+        module = importlib.import_module(found.name)
+        for value in (*vars(module).values(), *getattr(module, "MODELS", {}).values()):  # MODELS: made of a table
             is_record = isinstance(value, type) and (value in public or issubclass(value, BaseModel))
             if is_record and value.__module__ == found.name:
                 yield value

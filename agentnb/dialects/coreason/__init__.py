@@ -11,7 +11,7 @@ from agentnb.dialects.lazy_names import door
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.api import GraphExecutor
-    from agentnb.dialects.coreason.parts.passive_schema import (
+    from agentnb.dialects.coreason.parts.sections_schema import (
         AdversaryProfile,
         ChaosConfig,
         SimulationRequest,
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "RecipeDefinition": "agentnb.dialects.coreason.schema",
-    "SimulationScenario": "agentnb.dialects.coreason.parts.passive_schema",
-    "SimulationRequest": "agentnb.dialects.coreason.parts.passive_schema",
-    "AdversaryProfile": "agentnb.dialects.coreason.parts.passive_schema",
-    "ChaosConfig": "agentnb.dialects.coreason.parts.passive_schema",
+    "SimulationScenario": "agentnb.dialects.coreason.parts.sections_schema",
+    "SimulationRequest": "agentnb.dialects.coreason.parts.sections_schema",
+    "AdversaryProfile": "agentnb.dialects.coreason.parts.sections_schema",
+    "ChaosConfig": "agentnb.dialects.coreason.parts.sections_schema",
     "GraphExecutor": "agentnb.dialects.coreason.api",
     "SimulationTrace": "agentnb.trace",
     "SimulationStep": "agentnb.trace",

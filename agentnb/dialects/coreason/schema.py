@@ -24,35 +24,25 @@ from pydantic import (
 )
 from pydantic_core import to_jsonable_python
 
-from agentnb.dialects.coreason.parts.passive_schema import (
-    Closed,
-    Collaboration,
-    Compliance,
-    Constraint,
-    DesignMetadata,
-    Environment,
-    Guardrails,
-    Identity,
-    Interaction,
-    Open,
-    PolicyConfig,
-    Presentation,
-    Provenance,
-    RecipeInterface,
-    Recovery,
-    Share,
-    SimulationScenario,
-    StateDefinition,
-    Visualization,
-)
+from agentnb.dialects.coreason.parts.passive_schema import passive
 from agentnb.dialects.coreason.parts.profiles import (
     AgentRef,
     CognitiveProfile,
     ModelPolicy,
     Profile,
-    Reasoning,
     SemanticRef,
     SolverConfig,
+)
+from agentnb.dialects.coreason.parts.sections_schema import (
+    Closed,
+    Constraint,
+    Open,
+    PolicyConfig,
+    RecipeInterface,
+    Recovery,
+    Share,
+    SimulationScenario,
+    StateDefinition,
 )
 from agentnb.errors import Problem, RecipeError, with_article
 from agentnb.sources import Path, path_of
@@ -78,7 +68,7 @@ class ManifestMetadata(Open):
     generated_by: str | None = None
     confidence_score: Share | None = None
     tested_models: list[str] = []
-    design_metadata: DesignMetadata | None = Field(
+    design_metadata: Annotated[Any, passive("DesignMetadata")] = Field(
         None, validation_alias=AliasChoices("x-design", "design_metadata"), serialization_alias="x-design"
     )
 
@@ -92,7 +82,7 @@ class LaterMetadata(ManifestMetadata):
     description: str | None = None
     created: str | None = None
     requires_auth: bool = False
-    provenance: Provenance | None = None
+    provenance: Annotated[Any, passive("Provenance")] = None
 
 
 class _Later(dict[str, Any]):
@@ -133,12 +123,12 @@ class _NodeFields(Closed):
 
     id: str
     metadata: dict[str, Any] = {}
-    presentation: Presentation | None = None
-    interaction: Interaction | None = None
-    visualization: Visualization | None = None
-    collaboration: Collaboration | None = None
+    presentation: Annotated[Any, passive("Presentation")] = None
+    interaction: Annotated[Any, passive("Interaction")] = None
+    visualization: Annotated[Any, passive("Visualization")] = None
+    collaboration: Annotated[Any, passive("Collaboration")] = None
     recovery: Recovery | None = None
-    reasoning: Reasoning | None = None
+    reasoning: Annotated[Any, passive("Reasoning")] = None
 
 
 class AgentNode(_NodeFields):
@@ -284,12 +274,12 @@ class RecipeDefinition(Closed):
     policy: PolicyConfig | None = None
     topology: Annotated[GraphTopology, BeforeValidator(written_out)]
     status: Literal["draft", "published", "archived"] = "draft"
-    environment: Environment | None = None
+    environment: Annotated[Any, passive("Environment")] = None
     default_model_policy: ModelPolicy | None = None
     tests: list[SimulationScenario] = []
-    compliance: Compliance | None = None
-    identity: Identity | None = None
-    guardrails: Guardrails | None = None
+    compliance: Annotated[Any, passive("Compliance")] = None
+    identity: Annotated[Any, passive("Identity")] = None
+    guardrails: Annotated[Any, passive("Guardrails")] = None
 
     @model_validator(mode="before")
     @classmethod

@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.dialects.coreason.parts.nodes import node_of
-from agentnb.dialects.coreason.parts.passive_schema import PolicyConfig
+from agentnb.dialects.coreason.parts.sections_schema import PolicyConfig
 from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode, RouterNode
 from agentnb.errors import Place
 from agentnb.load import load

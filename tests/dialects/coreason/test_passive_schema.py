@@ -6,14 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from agentnb.dialects import coreason
-from agentnb.dialects.coreason.parts.passive_schema import (
-    Constraint,
-    DesignMetadata,
-    PolicyConfig,
-    Presentation,
-    Priority,
-    Provenance,
-)
+from agentnb.dialects.coreason.parts.passive_schema import MODELS
+from agentnb.dialects.coreason.parts.sections_schema import Constraint, PolicyConfig, Priority
 
 
 def holds(operator, value, board, variable="a.b"):
@@ -59,14 +53,14 @@ def test_a_priority_is_a_number_or_a_name(given):
 
 
 def test_colours_are_six_digits():
-    assert Presentation(x=0, y=0, color="#0aF9c2").color == "#0aF9c2"
+    assert MODELS["Presentation"](x=0, y=0, color="#0aF9c2").color == "#0aF9c2"
     with pytest.raises(ValidationError):
-        Presentation(x=0, y=0, color="red")
+        MODELS["Presentation"](x=0, y=0, color="red")
 
 
 def test_a_closed_part_takes_no_other_key():
     with pytest.raises(ValidationError):
-        DesignMetadata(x=1, y=2, z=3)
+        MODELS["DesignMetadata"](x=1, y=2, z=3)
 
 
 class Board(Mapping):
@@ -109,6 +103,6 @@ def test_a_request_for_a_simulation_leaves_aside_what_it_does_not_know():
     "given", [{"type": "robot"}, {"type": "ai", "confidence_score": 2}, {"type": "ai", "by": 1}, {}]
 )
 def test_provenance_says_who_made_it(given):
-    assert Provenance(type="human").modifications == []
+    assert MODELS["Provenance"](type="human").modifications == []
     with pytest.raises(ValidationError):
-        Provenance(**given)
+        MODELS["Provenance"](**given)

@@ -3,14 +3,11 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from agentnb.dialects.coreason.parts.passive_schema import MODELS
 from agentnb.dialects.coreason.parts.profiles import (
     CognitiveProfile,
     EvaluationProfile,
-    KnowledgeContext,
-    MemoryRead,
     ModelChoice,
-    Optimization,
-    Reasoning,
     SemanticRef,
     SolverConfig,
 )
@@ -24,7 +21,7 @@ from tests.dialects.coreason.files import INVENT, MIND, MODEL, ON_A_NODE, WISH
         (CognitiveProfile, MIND),
         (ModelChoice, MODEL),
         (SolverConfig, INVENT["solver"]),
-        (Reasoning, ON_A_NODE["reasoning"]),
+        (MODELS["Reasoning"], ON_A_NODE["reasoning"]),
     ],
 )
 def test_all_words_are_kept_and_no_other_is_taken(model, given):
@@ -44,16 +41,16 @@ def test_all_words_are_kept_and_no_other_is_taken(model, given):
         (SolverConfig, {"consensus_threshold": -0.1}),
         (SolverConfig, {"strategy": "guess"}),
         (SolverConfig, {"aggregation_method": "first"}),
-        (Optimization, {"base_ref": "b", "improvement_goal": "g", "max_demonstrations": -1}),
-        (Optimization, {"base_ref": "b"}),
-        (MemoryRead, {"collection_name": "c", "top_k": 0}),
-        (MemoryRead, {}),
-        (KnowledgeContext, {"name": "n", "priority": 2}),
+        (MODELS["Optimization"], {"base_ref": "b", "improvement_goal": "g", "max_demonstrations": -1}),
+        (MODELS["Optimization"], {"base_ref": "b"}),
+        (MODELS["MemoryRead"], {"collection_name": "c", "top_k": 0}),
+        (MODELS["MemoryRead"], {}),
+        (MODELS["KnowledgeContext"], {"name": "n", "priority": 2}),
         (EvaluationProfile, {"grading_rubric": [{"name": "n", "description": "d"}]}),
         (SemanticRef, {"intent": "i", "constraints": [3]}),
         (SemanticRef, {"intent": "i", "candidates": [{"ref": "r", "score": 1}]}),
         (CognitiveProfile, {"reasoning_mode": "standard"}),
-        (Reasoning, {"strategy": "luck"}),
+        (MODELS["Reasoning"], {"strategy": "luck"}),
         (ModelChoice, {"compliance": ["gdpr"]}),
     ],
 )
@@ -68,7 +65,7 @@ def test_what_is_left_out_has_its_default():
         3,
         0.6,
     )
-    assert Optimization(base_ref="b", improvement_goal="g").metric_name == "exact_match"
+    assert MODELS["Optimization"](base_ref="b", improvement_goal="g").metric_name == "exact_match"
 
 
 def test_what_a_solver_does_if_nothing_is_said():

@@ -15,8 +15,8 @@ from agentnb.errors import Place
 from agentnb.recipe.model import Node, Rescue, frozen
 
 if TYPE_CHECKING:
-    from agentnb.dialects.coreason.parts.passive_schema import PolicyConfig
     from agentnb.dialects.coreason.parts.profiles import ModelChoice
+    from agentnb.dialects.coreason.parts.sections_schema import PolicyConfig
     from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode, RecipeNode
 
 # Nodes that use an agent or a model.

@@ -1,312 +1,76 @@
-"""The parts of a coreason recipe around the graph: policy, state, lifecycle, guards, scenarios, presentation."""
+"""The parts of a coreason recipe that are checked and shown, and have no effect on a run.
+
+Their fields are data, in `passive_schema.json`. A field is a type, or a type with its default: `text`, `mapping`,
+`share` (0 to 1), `positive` (from 1) and the like; `a|b` is one of these words; `[T]` a list, which is empty by default
+where the table says so; `T?` may be left out; a capital letter begins the name of another part.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
-from enum import IntEnum
-from typing import Annotated, Any, Literal
+from importlib.resources import files
+from types import GenericAlias, MappingProxyType
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, Field, GetPydanticSchema, create_model
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[int, Field(ge=1)]
-NotNegative = Annotated[int, Field(ge=0)]
+from agentnb.dialects.coreason.parts.sections_schema import Closed, Ignoring, NotNegative, Positive, Share
 
-
-class Closed(BaseModel):
-    """An immutable part of a recipe that rejects unknown keys."""
-
-    model_config = ConfigDict(hide_input_in_errors=True, extra="forbid", frozen=True, populate_by_name=True)
-
-
-class Ignoring(BaseModel):
-    """An immutable part of a recipe that ignores unknown keys."""
-
-    model_config = ConfigDict(hide_input_in_errors=True, extra="ignore", frozen=True)
-
-
-class Open(BaseModel):
-    """An immutable part of a recipe that preserves unknown keys."""
-
-    model_config = ConfigDict(hide_input_in_errors=True, extra="allow", frozen=True, populate_by_name=True)
-
-
-class DesignMetadata(Closed):
-    """Where and how a visual editor shows the recipe."""
-
-    x: float
-    y: float
-    icon: str | None = None
-    color: str | None = None
-    label: str | None = None
-    zoom: float | None = None
-    collapsed: bool = False
-
-
-class Provenance(Closed):
-    """The author or generator of a recipe, the time, the method and the sources."""
-
-    type: Literal["ai", "human", "hybrid"]
-    generated_by: str | None = None
-    generated_date: datetime | None = None
-    rationale: str | None = None
-    original_intent: str | None = None
-    confidence_score: Share | None = None
-    methodology: str | None = None
-    derived_from: str | None = None
-    modifications: list[str] = []
-
-
-class RecipeInterface(Closed):
-    """The inputs and outputs of a recipe: a map of properties, or a JSON Schema with `properties`; not validated."""
-
-    inputs: dict[str, Any] = {}
-    outputs: dict[str, Any] = {}
-
-
-class StateDefinition(Closed):
-    """The declared contents of the blackboard, and whether it must outlive the run."""
-
-    properties: dict[str, Any]
-    persistence: Literal["ephemeral", "redis", "postgres"] = "ephemeral"
-
-
-class Priority(IntEnum):
-    """The priority of a run; a file states the number or the name."""
-
-    CRITICAL = 10
-    HIGH = 8
-    NORMAL = 5
-    LOW = 2
-    BATCH = 1
-
-
-def _priority(value: object) -> object:
-    names = {member.name.lower(): member for member in Priority}
-    return names.get(value.lower(), value) if isinstance(value, str) else value
-
-
-class PolicyConfig(Closed):
-    """Limits of a run, as far as a recipe states them."""
-
-    max_retries: int = 0
-    timeout_seconds: int | None = None
-    execution_mode: Literal["sequential", "parallel"] = "sequential"
-    priority: Annotated[Priority, BeforeValidator(_priority)] = Priority.NORMAL
-    rate_limit_rpm: NotNegative | None = None
-    rate_limit_tpm: NotNegative | None = None
-    caching_enabled: bool = True
-    budget_cap_usd: float | None = None
-    token_budget: int | None = None
-    sensitive_tools: list[str] = []
-    allowed_mcp_servers: list[str] = []
-    safety_preamble: str | None = None
-    legal_disclaimer: str | None = None
-
-
-class Constraint(Closed):
-    """A requirement on the blackboard: a dotted path, an operator, a value."""
-
-    variable: str
-    operator: Literal["eq", "neq", "gt", "gte", "lt", "lte", "in", "contains"]
-    value: Any
-    required: bool = True
-    error_message: str | None = None
-
-    def evaluate(self, context: Mapping[str, Any]) -> bool:
-        """Return True if it holds; with a missing path or a value of the wrong type it does not, whatever the operator.
-
-        The path is resolved key by key through mappings: keys with a dot and list items cannot be addressed.
-        """
-        found: Any = context
-        for key in self.variable.split("."):
-            if not isinstance(found, Mapping) or key not in found:
-                return False
-            found = found[key]
-        try:
-            return bool(_COMPARE[self.operator](found, self.value))
-        except TypeError:
-            return False
-
-    @property
-    def message(self) -> str:
-        """The message if it fails."""
-        return self.error_message or f"Constraint failed: {self.variable} {self.operator} {self.value}"
-
-
-_COMPARE: dict[str, Any] = {
-    "eq": lambda found, value: found == value,
-    "neq": lambda found, value: found != value,
-    "gt": lambda found, value: found > value,
-    "gte": lambda found, value: found >= value,
-    "lt": lambda found, value: found < value,
-    "lte": lambda found, value: found <= value,
-    "in": lambda found, value: found in value,
-    "contains": lambda found, value: value in found,
+_TYPES: Final[Mapping[str, Any]] = {
+    "any": Any,
+    "bool": bool,
+    "colour": Annotated[str, Field(pattern=r"^#[0-9A-Fa-f]{6}$")],
+    "float": float,
+    "int": int,
+    "mapping": dict[str, Any],
+    "not_negative": NotNegative,
+    "positive": Positive,
+    "share": Share,
+    "text": str,
+    "time": datetime,
 }
 
 
-class McpServer(Closed):
-    """A server of tools that the recipe needs."""
-
-    name: str
-    required_tools: list[str] = []
-    version_constraint: str | None = None
-
-
-class Environment(Closed):
-    """The environment that a recipe requires."""
-
-    mcp_servers: list[McpServer] = []
-    python_version: str | None = "3.12"
+def _type_of(text: str, models: Mapping[str, type[BaseModel]]) -> Any:
+    """Return the type that a text of the table names."""
+    if text.endswith("?"):
+        return _type_of(text[:-1], models) | None
+    if text.startswith("["):
+        return GenericAlias(list, _type_of(text[1:-1], models))
+    if "|" in text:
+        return Literal[tuple(int(word) if word.isdecimal() else word for word in text.split("|"))]
+    return models[text] if text[0].isupper() else _TYPES[text]
 
 
-class SimulationScenario(Ignoring):
-    """A test scenario of the recipe: the inputs, the expected outputs, and how they are compared."""
-
-    id: str
-    description: str
-    inputs: dict[str, Any]
-    expected_output: dict[str, Any] | None = None
-    validation_logic: Literal["exact_match", "fuzzy", "code_eval", "llm_judge"]
+def _field(row: str | list[Any], models: Mapping[str, type[BaseModel]]) -> tuple[Any, Any]:
+    """Return the type of a field and its default; `...` if it is required."""
+    if isinstance(row, str):
+        return _type_of(row, models), None if row.endswith("?") else ...
+    text, default = row
+    return _type_of(text, models), models[text](**default) if text in models else default
 
 
-class AdversaryProfile(Ignoring):
-    """A simulated attacker; loaded and shown, but not executed."""
-
-    name: str
-    goal: str
-    strategy_model: str
-    attack_model: str
-    persona: dict[str, Any] | None = None
-
-
-class ChaosConfig(Ignoring):
-    """Faults to inject: latency in milliseconds, the share of failing calls, slowed long answers."""
-
-    latency_ms: int = 0
-    error_rate: float = 0.0
-    token_throttle: bool = False
+def _models() -> dict[str, type[BaseModel]]:
+    """Return the model of each part in the table; a part is listed after those that it names."""
+    table = json.loads(files(__package__).joinpath("passive_schema.json").read_text(encoding="utf-8"))
+    models: dict[str, type[BaseModel]] = {}
+    for name, part in table.items():
+        fields: dict[str, Any] = {key: _field(row, models) for key, row in part["fields"].items()}
+        base = Ignoring if part.get("ignores_unknown_keys") else Closed
+        models[name] = create_model(name, __base__=base, __module__=__name__, __doc__=part["about"], **fields)
+    return models
 
 
-class SimulationRequest(Ignoring):
-    """A requested scenario and its circumstances."""
-
-    scenario: SimulationScenario
-    profile: AdversaryProfile | None = None
-    chaos_config: ChaosConfig | None = None
+MODELS: Final[Mapping[str, type[BaseModel]]] = MappingProxyType(_models())
 
 
-class CircuitBreaker(Closed):
-    """When failures stop further calls."""
-
-    failure_rate_threshold: Share
-    window_seconds: Positive
-    recovery_timeout_seconds: Positive
-    scope: Literal["agent", "recipe", "global"] = "agent"
+def passive(name: str, *, many: bool = False) -> GetPydanticSchema:
+    """Return the annotation of a field that holds a part of the table or None, or a list of such parts."""
+    model: Any = MODELS[name]
+    expected = GenericAlias(list, model) if many else model | None
+    return GetPydanticSchema(lambda _source, handler: handler.generate_schema(expected))
 
 
-class DriftCheck(Closed):
-    """The allowed drift of inputs and outputs from a data set."""
-
-    input_drift_threshold: Share | None = None
-    output_drift_threshold: Share | None = None
-    baseline_dataset_id: str | None = None
-
-
-class Guardrails(Closed):
-    """Watches over a deployed recipe; shown, not enforced."""
-
-    circuit_breaker: CircuitBreaker | None = None
-    drift_check: DriftCheck | None = None
-    spot_check_rate: Share | None = None
-
-
-class Identity(Closed):
-    """The users who may run the recipe (one of the roles, all of the permissions); shown, not enforced."""
-
-    min_scope: Literal["public", "authenticated", "internal", "admin"] = "authenticated"
-    required_roles: list[str] = []
-    required_permissions: list[str] = []
-    inject_user_profile: bool = False
-    inject_locale_info: bool = True
-    anonymize_pii: bool = True
-
-
-PayloadMode = Literal["full_payload", "redacted", "reference_only", "off"]
-
-
-class Integrity(Closed):
-    """The protection of run records against changes."""
-
-    input_mode: PayloadMode = "full_payload"
-    output_mode: PayloadMode = "full_payload"
-    integrity_level: Literal["none", "checksum", "signature", "anchor"] = "none"
-    hash_algorithm: str = "sha256"
-
-
-class Compliance(Closed):
-    """The records to retain about runs; shown, not enforced."""
-
-    audit_level: Literal["none", "basic", "full", "gxp"] = "basic"
-    retention: Literal["ephemeral", "30_days", "1_year", "7_years"] = "30_days"
-    generate_aibom: bool = False
-    generate_pdf_report: bool = False
-    require_signature: bool = False
-    mask_pii: bool = True
-    integrity: Integrity = Integrity()
-
-
-class Presentation(Ignoring):
-    """Where and how a visual editor shows a node."""
-
-    x: float
-    y: float
-    label: str | None = None
-    color: Annotated[str, Field(pattern=r"^#[0-9A-Fa-f]{6}$")] | None = None
-    icon: str | None = None
-    z_index: int = 0
-
-
-class Interaction(Closed):
-    """How far a person may inspect a node while it runs."""
-
-    transparency: Literal["opaque", "observable", "interactive"] = "opaque"
-    triggers: list[Literal["on_start", "on_plan_generation", "on_failure", "on_completion"]] = []
-    editable_fields: list[str] = []
-    enforce_contract: bool = True
-    guidance_hint: str | None = None
-
-
-class Visualization(Closed):
-    """How a node's work is shown."""
-
-    style: Literal["chat", "tree", "kanban", "document"] = "chat"
-    display_title: str | None = None
-    icon: str | None = None
-    hidden_fields: list[str] = []
-    progress_indicator: str | None = None
-
-
-class Collaboration(Closed):
-    """How people take part in a node's work; shown, not enforced."""
-
-    mode: Literal["completion", "interactive", "co_edit"] = "completion"
-    feedback_schema: dict[str, Any] | None = None
-    supported_commands: list[str] = []
-    channels: list[str] = []
-    timeout_seconds: int | None = None
-    fallback_behavior: Literal["fail", "proceed_with_default", "escalate"] = "fail"
-    render_strategy: Any = None  # these two were introduced after 0.23
-    trace_intervention: Any = None
-
-
-class Recovery(Closed):
-    """The recovery from a node's failure."""
-
-    max_retries: int | None = None
-    retry_delay_seconds: float = 1.0
-    behavior: Literal["fail_workflow", "continue_with_default", "route_to_fallback", "ignore"] = "fail_workflow"
-    fallback_node_id: str | None = None
-    default_output: dict[str, Any] | None = None
+__all__ = ["MODELS", "passive"]

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Discriminator, Tag
 
-from agentnb.dialects.coreason.parts.passive_schema import Closed, NotNegative, Positive, Share
+from agentnb.dialects.coreason.parts.passive_schema import passive
+from agentnb.dialects.coreason.parts.sections_schema import Closed, Positive, Share
 
 
 def _text_or_more(value: object) -> str:
@@ -19,42 +20,13 @@ TEXT_OR_MORE = Discriminator(_text_or_more)
 Text = Annotated[str, Tag("text")]
 
 
-class RubricLine(Closed):
-    """One criterion of an evaluation."""
-
-    name: str
-    description: str
-    threshold: float
-    strict: bool = True
-
-
 class EvaluationProfile(Closed):
     """How an evaluator judges."""
 
     expected_latency_ms: int | None = None
     golden_dataset_uri: str | None = None
     evaluator_model: str | None = None
-    grading_rubric: list[RubricLine] = []
-
-
-class Candidate(Closed):
-    """An agent that may fulfill a SemanticRef."""
-
-    ref: str
-    score: float
-    rationale: str
-    warnings: list[str] = []
-
-
-class Optimization(Closed):
-    """How an agent is to be improved from examples."""
-
-    base_ref: str
-    improvement_goal: str
-    strategy: Literal["atomic", "parallel"] = "parallel"
-    metric_name: str = "exact_match"
-    teacher_model: str | None = None
-    max_demonstrations: NotNegative = 5
+    grading_rubric: Annotated[list[Any], passive("RubricLine", many=True)] = []
 
 
 class SemanticRef(Closed):
@@ -62,8 +34,8 @@ class SemanticRef(Closed):
 
     intent: str
     constraints: list[str] = []
-    candidates: list[Candidate] = []
-    optimization: Optimization | None = None
+    candidates: Annotated[list[Any], passive("Candidate", many=True)] = []
+    optimization: Annotated[Any, passive("Optimization")] = None
 
 
 class ModelChoice(Closed):
@@ -77,74 +49,16 @@ class ModelChoice(Closed):
     allow_fallback: bool = True
 
 
-class Adversary(Closed):
-    """A reviewer that argues against an agent's reasoning."""
-
-    persona: str = "skeptic"
-    attack_vectors: list[str] = []
-    temperature: float = 0.7
-
-
-class GapScan(Closed):
-    """Whether an agent first looks for gaps in its knowledge."""
-
-    enabled: bool = False
-    confidence_threshold: float = 0.8
-
-
-class Reasoning(Closed):
-    """How an agent is to check its own thoughts."""
-
-    strategy: Literal["none", "basic", "adversarial", "causal", "consensus"] = "none"
-    adversarial: Adversary | None = None
-    gap_scan: GapScan | None = None
-    max_revisions: int = 1
-
-
-class Reflex(Closed):
-    """When an agent may answer without reasoning."""
-
-    enabled: bool = True
-    confidence_threshold: float = 0.9
-    allowed_tools: list[str] = []
-
-
-class KnowledgeContext(Closed):
-    """Knowledge for an agent; `priority` is 10, 8, 5 or 1."""
-
-    name: str
-    priority: Literal[1, 5, 8, 10] = 5
-    parameters: dict[str, Any] = {}
-
-
-class MemoryRead(Closed):
-    """Where an agent looks up memories."""
-
-    collection_name: str
-    strategy: Literal["dense", "sparse", "hybrid", "graph", "graph_rag"] = "hybrid"
-    top_k: Positive = 5
-    score_threshold: Share | None = 0.7
-    scope: Literal["shared", "user", "session"] = "shared"
-
-
-class MemoryWrite(Closed):
-    """When and where an agent's work is remembered."""
-
-    strategy: Literal["none", "summary_window", "semantic_cluster", "session_close"] = "session_close"
-    frequency_turns: int = 10
-    destination_collection: str | None = None
-
-
 class CognitiveProfile(Closed):
     """An agent described in place, instead of by a reference."""
 
     role: str
     reasoning_mode: str | None = "standard"
-    reasoning: Reasoning | None = None
-    reflex: Reflex | None = None
-    knowledge_contexts: list[KnowledgeContext] = []
-    memory_read: list[MemoryRead] = []
-    memory_write: MemoryWrite | None = None
+    reasoning: Annotated[Any, passive("Reasoning")] = None
+    reflex: Annotated[Any, passive("Reflex")] = None
+    knowledge_contexts: Annotated[list[Any], passive("KnowledgeContext", many=True)] = []
+    memory_read: Annotated[list[Any], passive("MemoryRead", many=True)] = []
+    memory_write: Annotated[Any, passive("MemoryWrite")] = None
     task_primitive: str | None = None
 
 
