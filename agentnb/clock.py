@@ -19,12 +19,13 @@ def to_microseconds(time: datetime) -> int:
         >>> from_microseconds(to_microseconds(EPOCH + timedelta(days=1))).isoformat()
         '1970-01-02T00:00:00+00:00'
     """
-    return (time - EPOCH) // timedelta(microseconds=1)
+    since = time - EPOCH  # dividing it by a timedelta takes four times as long
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def from_microseconds(count: int) -> datetime:
     """Return the time, in UTC, so many microseconds after the epoch."""
-    return EPOCH + timedelta(microseconds=count)
+    return EPOCH + timedelta(0, 0, count)
 
 
 class Clock:

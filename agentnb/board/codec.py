@@ -193,7 +193,7 @@ def _by_codec(codec: Registered, value: Any, key: object, lenient: bool) -> Json
 
 
 @lru_cache(maxsize=4096)
-def _plain(names: tuple[Any, ...]) -> bool:
+def are_plain_names(names: tuple[Any, ...]) -> bool:
     """Return True if these names of a mapping are stored unchanged, and none names a secret."""
     return TAG not in names and all(_is_name(name) and not is_secret(name) for name in names)
 
@@ -203,7 +203,7 @@ def _is_name(name: Any) -> bool:
 
 
 def _mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
-    if all(map(_is_unchanged, value.values())) and _plain(tuple(value)):
+    if all(map(is_stored_unchanged, value.values())) and are_plain_names(tuple(value)):
         return {**value}  # the usual case
     if TAG not in value and all(map(_is_name, value)):
         pairs = {mask_text(name): encode(item, name, lenient=lenient) for name, item in value.items()}
@@ -213,8 +213,11 @@ def _mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
                                for name, item in value.items()]}  # fmt: skip
 
 
-def _is_unchanged(value: Any) -> bool:
-    return is_json(value) and not (needs_masking(value) if type(value) is str else value in SECRETS.numbers)
+def is_stored_unchanged(value: Any) -> bool:
+    """Return True if a value is text, an int, a bool or None that is stored as it is: not masked, not tagged."""
+    if type(value) is str:
+        return (value.isascii() or is_json(value)) and not needs_masking(value)
+    return value is None or (is_json(value) and value not in SECRETS.numbers)
 
 
 def _masked_text(text: str) -> Json:
@@ -372,4 +375,15 @@ _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (
     (list, _as_plain(lambda value: list(list.__iter__(value)))),
 )
 
-__all__ = ["TAG", "Json", "Record", "decode", "encode", "encode_atom", "is_json", "register"]
+__all__ = [
+    "TAG",
+    "Json",
+    "Record",
+    "are_plain_names",
+    "decode",
+    "encode",
+    "encode_atom",
+    "is_json",
+    "is_stored_unchanged",
+    "register",
+]

@@ -308,6 +308,17 @@ def frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
     return result
 
 
+def frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Callable[[Any], Any]) -> FrozenDict:
+    """Return a FrozenDict of names and as many values, of which `frozen` freezes those that are not atoms."""
+    classes = {*map(type, values)}
+    if not classes <= ATOMS:
+        return frozen_dict(dict(zip(names, map(frozen, values), strict=True)))
+    result = FrozenDict(zip(names, values, strict=True))
+    result.flat = 2 if classes <= _TEXTS else 1
+    result.levels = result.total = 1
+    return result
+
+
 _EMPTY: FrozenDict = frozen_dict({})
 
 

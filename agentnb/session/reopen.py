@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MASKED: Final = '"masked"'  # the tag of a masked value
-AT_ONCE: Final = 256  # number of entries parsed as one text: small enough to be freed while still in the CPU caches
+AT_ONCE: Final = 32  # number of entries parsed as one text: small enough to be freed while still in the CPU caches
 COLUMNS: Final = {
     "run_id": "object", "name": "object", "recipe": "object", "dialect": "object", "status": "object", "steps": "int64",
     "created": "datetime64[ns, UTC]", "updated": "datetime64[ns, UTC]", "parent": "string", "forked": "Int64",

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.engine.control import interventions
+from agentnb.engine.core.history import History
 from agentnb.engine.core.time_travel import branch, goto
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, joined
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, family, whole
@@ -76,3 +77,57 @@ def test_a_newer_version_is_refused():
     check_version(VERSION)
     with pytest.raises(StoreError, match=r"L403[\s\S]*newer agentnb"):
         check_version(VERSION + 1)
+
+
+FIRST = "2026-11-23T18:13:30.660638+00:00"
+STONE = {"id": "stone#1", "data": {"n": 1}}
+ROW = [
+    60,
+    None,
+    "evt_060",
+    "object.created",
+    "grow",
+    "evt_059",
+    {"$": "datetime", "v": FIRST},
+    {"object": STONE},
+    0,
+    None,
+]
+OF_VERSION_1 = [
+    {"p": [[0, [[0xFFFFFFFF], [5], [0], [0], [0], [0], [1]], [[], []], [0], {"new": [None, 0, None]}]],
+     "t": {"acts": [0, [[0, 0, 0, 59, -1]]]}},
+    {"told": [["times", 0, [1795457610660638]], ["emit", 0, ROW]]},
+    {"t": {"codes": [0, [[0, ["stone#1"]]]]},
+     "p": [[0, [[0], [7], [9], [64], [1], [1], [0]], [[0], [STONE]], [],
+            {"times": [[1, 1795457610660638, 1795457610660999]], "events": [[1, 60]]}]]},
+]  # fmt: skip
+OF_VERSION_2 = [
+    OF_VERSION_1[0],
+    {"t": {"shapes": [0, [["object"], ["id", "data"], ["n"]]]},
+     "told": [["emit", 0, [60, None, "evt_060", "object.created", "grow", "evt_059", 1795457610660638,
+                           {"$": 0, "v": [{"$": 1, "v": ["stone#1", {"$": 2, "v": [1]}]}]}, 0, None],
+               [1795457610660638]]]},
+    {"t": {"codes": [0, [[0, ["stone#1"]]]]},
+     "p": [[0, [0, 7, 9, 64, 1, 1, 0], [[0], [{"$": "event", "v": [60, "object"]}]], [],
+            {"timed": [[1, 0, 1, 1795457610660999]], "events": [[1, 60]]}]]},
+]  # fmt: skip
+
+
+def test_what_the_first_version_wrote_opens_as_what_this_one_writes():
+    read = []
+    for slices in (OF_VERSION_1, OF_VERSION_2):
+        found = DeltaLoader()
+        found.add(through(slices))
+        tables, (history,) = found.finish()
+        read.append((history.events, history.times, history.w_new, history.w_old, tables.acts, tables.codes,
+                     *(getattr(history, name) for name in History.__slots__ if name.startswith("s_"))))  # fmt: skip
+    assert read[0] == read[1]
+    assert read[1][2][0] is read[1][0][0].payload["object"]
+
+
+@pytest.mark.parametrize("payload", [{"$": 9, "v": []}, {"$": 0, "v": []}, {"$": 0, "v": [1, 2]}, {"$": 0}])
+def test_a_payload_of_a_damaged_shape_is_damage(payload):
+    slices = through(OF_VERSION_2)
+    slices[1]["told"][0][2][7] = payload
+    with pytest.raises(StoreError, match="L402"):
+        DeltaLoader().add(slices)

@@ -190,9 +190,12 @@ class Checkpoint(NamedTuple):
 
 
 class Tables:
-    """Tables shared by the histories of one tree of runs: frames, activations and paths by number. They only grow."""
+    """Tables shared by the histories of one tree of runs: frames, activations and paths by number. They only grow.
 
-    __slots__ = ("act_ids", "acts", "code_ids", "codes", "frames", "plain")
+    `shapes` are the names of the mappings in payloads of events: most events of a type have the same ones.
+    """
+
+    __slots__ = ("act_ids", "acts", "code_ids", "codes", "frames", "plain", "shape_ids", "shapes")
 
     def __init__(self) -> None:
         self.frames: list[FrameRow] = [FrameRow(0, -1, -1, "root", "isolated", -1, 0, 0)]
@@ -201,6 +204,8 @@ class Tables:
         self.codes: list[tuple[int, Path]] = []
         self.code_ids: dict[tuple[int, Path], int] = {}
         self.plain: dict[int, str] = {}  # the codes that set a whole key of the root scope, with that key
+        self.shapes: list[tuple[str, ...]] = []
+        self.shape_ids: dict[tuple[str, ...], int] = {}
 
     def act(self, row: ActRow) -> int:
         """Return the number of an activation, adding it if it is new."""
@@ -218,6 +223,14 @@ class Tables:
             self.codes.append((scope, path))
             if scope == 0 and len(path) == 1:
                 self.plain[number] = str(path[0])
+        return number
+
+    def shape(self, names: tuple[str, ...]) -> int:
+        """Return the number of a shape, adding it if it is new."""
+        number = self.shape_ids.get(names)
+        if number is None:
+            number = self.shape_ids[names] = len(self.shapes)
+            self.shapes.append(names)
         return number
 
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
-from agentnb.board.codec import decode
-from agentnb.board.values import thaw
+from agentnb.board.codec import TAG, decode
+from agentnb.board.values import ATOMS, frozen_list, frozen_pairs, thaw
+from agentnb.bounds import DEPTH_LIMIT
 from agentnb.clock import from_microseconds
 from agentnb.engine.core.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
 from agentnb.engine.core.reducers import Part
@@ -22,6 +24,7 @@ from agentnb.engine.persistence.value_deltas import put_back, unfrozen
 from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError, with_article
 from agentnb.text import class_name, safe_str
 
+_new_event = tuple.__new__  # the constructor of a named tuple costs twice as much
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError)
 
 
@@ -91,7 +94,7 @@ class DeltaLoader:
             for history, columns in zip(self.histories, self._columns, strict=True):
                 _fill_steps(history, columns)
             for history, values in zip(self.histories, self._values, strict=True):
-                Replica.of(history).fill(history, values, put_back)
+                Replica.of(history).fill(history, values, _Values(history).put_back)
                 Replica.of(history).mark(history)
                 if history.parent is not None:
                     history.parent.sealed = max(history.parent.sealed, history.base)
@@ -104,16 +107,23 @@ class DeltaLoader:
     def _tables(self, rows: Mapping[str, Any]) -> None:
         tables = self.tables
         new = (lambda node: node) if self._nodes is None else self._nodes.__getitem__
-        for row in _new_rows(rows.get("frames"), len(tables.frames)):
-            frame = FrameRow(*row)
-            tables.frames.append(frame._replace(owner=new(frame.owner), given=unfrozen(frame.given)))
-        for row in _new_rows(rows.get("acts"), len(tables.acts)):
-            act = ActRow(*row)
-            tables.act(act._replace(node=new(act.node)))
-        for scope, path in _new_rows(rows.get("codes"), len(tables.codes)):
-            tables.code(scope, tuple(map(decode, path)))
+        if "frames" in rows:
+            for row in _new_rows(rows["frames"], len(tables.frames)):
+                frame = FrameRow(*row)
+                tables.frames.append(frame._replace(owner=new(frame.owner), given=unfrozen(frame.given)))
+        if "acts" in rows:
+            for node, *rest in _new_rows(rows["acts"], len(tables.acts)):
+                tables.act(ActRow(new(node), *rest))
+        if "codes" in rows:
+            for scope, path in _new_rows(rows["codes"], len(tables.codes)):
+                tables.code(scope, tuple(map(decode, path)))
+        if "shapes" in rows:
+            for names in _new_rows(rows["shapes"], len(tables.shapes)):
+                if not all(type(name) is str for name in names):
+                    raise TypeError("a name of a shape is a text")
+                tables.shape(tuple(names))
 
-    def _part(self, number: int, steps: list[list[int]], writes: list[Any], pushes: list[int], rare: Any) -> None:
+    def _part(self, number: int, steps: list[Any], writes: list[Any], pushes: list[int], rare: Any) -> None:
         if "new" in rare:
             parent, base, name = rare["new"]
             if number != len(self.histories):
@@ -127,14 +137,7 @@ class DeltaLoader:
             for column, more in zip(columns[4:], rare["amend"], strict=True):
                 column[-1] += more
         if steps:
-            act, began, took, flags, front, ends, pushed = columns  # unrolled: this runs once per step
-            act += steps[0]
-            began += steps[1]
-            took += steps[2]
-            flags += steps[3]
-            front += steps[4]
-            ends += steps[5]
-            pushed += steps[6]
+            done = _add_steps(columns, steps)
         if writes[0]:
             history.w_code.extend(writes[0])
             self._values[number] += writes[1]
@@ -144,12 +147,16 @@ class DeltaLoader:
             for name, rows in rare.items():
                 _APPLIERS[name](self, history, rows)
         if steps and (self.told or self.out or self.announced):
-            for gone in steps[0]:
-                self.drop(gone)
+            for act in done:
+                self.drop(act)
 
     def _apply_fact(self, what: str, act: int, *rest: Any) -> None:
         """Apply what a step in flight has done."""
-        if what == "out":
+        if what == "emit":
+            self.announced.setdefault(act, []).append(self._whole_event(rest[0]))
+            if len(rest) > 1:
+                self.times.setdefault(act, []).extend(map(from_microseconds, rest[1]))
+        elif what == "out":
             number, attempt, kind, name, arguments, began = rest
             known = self.out.setdefault(act, {})
             given = known[number][3] if arguments is None and number in known else unfrozen(arguments)
@@ -163,8 +170,6 @@ class DeltaLoader:
             self.out.get(act, {}).pop(rest[0], None)
         elif what == "times":
             self.times.setdefault(act, []).extend(map(from_microseconds, rest[0]))
-        elif what == "emit":
-            self.announced.setdefault(act, []).append(Event(*map(unfrozen, rest[0])))
         else:
             self.drop(act)
 
@@ -220,10 +225,60 @@ class DeltaLoader:
 
     def _event(self, row: list[Any]) -> Event:
         if len(row) > 2:
-            return Event(*map(unfrozen, row))
+            return self._whole_event(row)
         step, seq = row
-        found = next(event for events in self.announced.values() for event in events if event.seq == seq)
-        return found._replace(step=step, at=found.at if step is None else step)
+        for events in self.announced.values():
+            for found in events:
+                if found[0] == seq:
+                    return _new_event(Event, (seq, step, *found[2:8], found.at if step is None else step, found.mark))
+        raise ValueError(f"event {seq} was not recorded before")
+
+    def _whole_event(self, row: list[Any]) -> Event:
+        seq, step, id_, type_, actor, cause, time, payload, at, mark = row
+        if not type(id_) is type(type_) is type(actor) is str:
+            id_, type_, actor = unfrozen(id_), unfrozen(type_), unfrozen(actor)
+        when = from_microseconds(time) if type(time) is int else unfrozen(time)
+        cause = cause if type(cause) is str or cause is None else unfrozen(cause)
+        mark = None if mark is None else unfrozen(mark)
+        return _new_event(Event, (seq, step, id_, type_, actor, cause, when, self._unshaped(payload), at, mark))
+
+    def _unshaped(self, document: Any) -> Any:
+        """Return a part of a payload, frozen."""
+        cls = type(document)
+        if cls in ATOMS:
+            return document
+        if cls is dict and type(document.get(TAG)) is int:
+            found: Any = frozen_pairs(self.tables.shapes[document[TAG]], document["v"], self._unshaped)
+        elif cls is list:
+            found = frozen_list([self._unshaped(item) for item in document])
+        else:
+            return unfrozen(document)
+        if found.levels > DEPTH_LIMIT:
+            raise ValueError(f"a payload is nested more than {DEPTH_LIMIT} levels deep")
+        return found
+
+    def _times(self, history: History, rows: list[list[int]]) -> None:
+        """Set the clock times of steps, the first of which were recorded before."""
+        for step, act, count, *rest in rows:
+            history.times[step] = (*self.times[act][-count:], *map(from_microseconds, rest))
+
+
+class _Values:
+    """The values of a history's writes, of which some are parts of its events."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+    @cached_property
+    def _events(self) -> dict[int, Event]:
+        return {event.seq: event for event in self._history.events}
+
+    def put_back(self, document: Any, old: Any) -> Any:
+        """Return the value of one write, given the previous one."""
+        if type(document) is dict and document.get(TAG) == "event":
+            number, name = document["v"]
+            return self._events[number].payload[name]
+        return put_back(document, old)
 
 
 def _failure(kind: str, message: str, timeout: bool, problem: list[str] | None, result: list[Any] | None) -> Failure:
@@ -257,6 +312,7 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "events": DeltaLoader._events,  # noqa: SLF001
     "opened": lambda _, history, rows: history.opened.update((step, tuple(frames)) for step, frames in rows),
     "closed": lambda _, history, rows: history.closed.update((step, tuple(frames)) for step, frames in rows),
+    "timed": DeltaLoader._times,  # noqa: SLF001
     "errors": lambda _, history, rows: history.errors.update((row[0], _failure(*row[1:])) for row in rows),
     "times": lambda _, history, rows: history.times.update(
         (step, tuple(map(from_microseconds, read))) for step, *read in rows
@@ -272,8 +328,6 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
 
 def _new_rows(rows: Any, known: int) -> list[Any]:
     """Return the new rows of a table: two branches that start at the same place may both contain them."""
-    if rows is None:
-        return []
     first, given = rows
     if first > known:
         raise ValueError(f"rows {known} to {first} of a table are missing")
@@ -289,6 +343,28 @@ def check_nesting(tables: Tables) -> None:
     for number, frame in enumerate(tables.frames):
         if not -1 <= frame.parent < max(number, 1) or not 0 <= frame.scope <= number or (number and frame.parent < 0):
             raise ValueError(f"frame {number} lies in no frame before it")
+
+
+def _add_steps(columns: list[list[int]], steps: list[Any]) -> list[int]:
+    """Append the rows of one step or of several to the columns; return their activations."""
+    act, began, took, flags, front, ends, pushed = columns  # unrolled: this runs once per step
+    if type(steps[0]) is not int:
+        act += steps[0]
+        began += steps[1]
+        took += steps[2]
+        flags += steps[3]
+        front += steps[4]
+        ends += steps[5]
+        pushed += steps[6]
+        return list(steps[0])
+    act.append(steps[0])
+    began.append(steps[1])
+    took.append(steps[2])
+    flags.append(steps[3])
+    front.append(steps[4])
+    ends.append(steps[5])
+    pushed.append(steps[6])
+    return [steps[0]]
 
 
 def _fill_steps(history: History, columns: list[list[int]]) -> None:

@@ -2,14 +2,18 @@
 
 A delta is a mapping of what is new:
 
-    "t"  rows of the tables: {"frames" | "acts" | "codes": [number of the first, rows]}
+    "t"  rows of the tables: {"frames" | "acts" | "codes" | "shapes": [number of the first, rows]}
     "p"  parts of histories: [number of the history, steps, writes, pushes, rare]
          steps   seven lists: activation, start (ns after the previous one), duration in ns, flag, and the increase of
-                 the starts of the frontier, the ends of the writes and the ends of the pushes since the previous step
+                 the starts of the frontier, the ends of the writes and the ends of the pushes since the previous step;
+                 of a single step the seven numbers
          writes  two lists: code, value as its difference from the previous one
          pushes  one list: activation
          rare    sparse data: "new" [parent, base, name], "amend" (the same three increases for the previous step,
                  changed by an intervention), "reads", "values" of pushes, "carried" ...
+
+In the payload of an event, a mapping is {"$": number of its shape, "v": its values}, and a write of a value that is
+a part of such a payload is {"$": "event", "v": [number of the event, name of the part]}.
 
 The previous value of each write is not recorded: it is computed by applying the writes in order; so are checkpoints.
 """
@@ -19,13 +23,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.codec import encode, encode_atom, is_json
-from agentnb.board.paths import APPEND
-from agentnb.board.values import ATOMS
+from agentnb.board.codec import TAG, are_plain_names, encode, encode_atom, is_json, is_stored_unchanged
+from agentnb.board.paths import APPEND, SET
+from agentnb.board.values import ATOMS, FrozenDict, FrozenList
 from agentnb.clock import to_microseconds
 from agentnb.engine.core.history import CARRIED, Act, Call, Event, Failure, History, Tables
 from agentnb.engine.persistence.state_projection import before
@@ -38,7 +43,9 @@ from agentnb.text import LONGEST_TEXT, safe_str
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
 
-VERSION: Final = 1
+VERSION: Final = 2
+MOST_NAMES: Final = 32  # of a shape
+MOST_SHAPES: Final = 256  # a run whose mappings all have different names does not fill the tables with them
 Json = dict[str, Any]
 Key = tuple[int, int, int]  # of an attempt: activation, call, attempt
 
@@ -70,21 +77,24 @@ class Mark:
 class DeltaEncoder:
     """Creates the deltas of one run in sequence. It numbers histories in the order in which it meets them.
 
-    `told` and `announced` are the attempts and events recorded before their step was committed: a delta only refers to
-    those. With `lenient`, values that no codec accepts are written as short text, marked as opaque.
+    `told`, `announced` and `timed` are the attempts, the events and, by activation, the clock times (microseconds) that
+    were recorded before their step was committed: a delta only refers to those. With `lenient`, values that no codec
+    accepts are written as short text, marked as opaque.
     """
 
     def __init__(self, tables: Tables, *, lenient: bool = False) -> None:
         self.tables, self.lenient = tables, lenient
         self.histories: list[History] = []
         self.marks: list[Mark] = []
-        self.kept = [1, 0, 0]  # frames (the root always exists), activations, codes
+        self.kept = [1, 0, 0, 0]  # frames (the root always exists), activations, codes, shapes
         self.told: dict[Key, Call] = {}
         self.announced: set[int] = set()
+        self.timed: dict[int, list[int]] = {}
         self.run: Run | None = None  # the run: for the branches it has left, and the names of its nodes
         self.unfit: int | None = None  # the step that could not be recorded, because no codec accepts one of its values
         self._numbers: dict[int, int] = {}
         self._secret: list[str | None] = []
+        self._told_parts: dict[int, tuple[int, str]] = {}  # of the events of a delta, by id: event and name
 
     @classmethod
     def after(cls, tables: Tables, histories: Sequence[History]) -> DeltaEncoder:
@@ -94,7 +104,7 @@ class DeltaEncoder:
             mark, size = encoder.marks[encoder.know(history)], len(history.s_pend)
             mark.rows, mark.last = size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1])
             mark.reads, mark.people, mark.events, mark.calls = _counts(history, mark, history.tip)
-        encoder.kept = [len(tables.frames), len(tables.acts), len(tables.codes)]
+        encoder.kept = _ends(tables)
         return encoder
 
     def fork(self, tables: Tables) -> DeltaEncoder:
@@ -150,7 +160,7 @@ class DeltaEncoder:
 
     def _rows_of_tables(self) -> tuple[Json, list[int]]:
         tables, kept, found = self.tables, self.kept, {}
-        ends = [len(tables.frames), len(tables.acts), len(tables.codes)]
+        ends = _ends(tables)
         if ends[0] > kept[0]:
             rows = tables.frames[kept[0] : ends[0]]
             found["frames"] = [kept[0], [[*row[:-1], encode(row.given, lenient=self.lenient)] for row in rows]]
@@ -161,6 +171,8 @@ class DeltaEncoder:
                 kept[2],
                 [[scope, [*map(encode_atom, path)]] for scope, path in tables.codes[kept[2] : ends[2]]],
             ]
+        if ends[3] > kept[3]:
+            found["shapes"] = [kept[3], [list(names) for names in tables.shapes[kept[3] : ends[3]]]]
         return found, ends
 
     # -- one history ---------------------------------------------------------------------------------------------
@@ -191,6 +203,7 @@ class DeltaEncoder:
         self._add_lists(history, mark, new, rare)
         if not steps and not rare:
             return [], mark
+        self._told_parts = self._parts_of(history.events[mark.events : new.events])
         return [number, steps, self._writes(history, *writes), history.p_act[slice(*pushes)].tolist(), rare], new
 
     def _rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
@@ -207,7 +220,7 @@ class DeltaEncoder:
             if table and (given := [[step, list(table[step])] for step in steps if step in table]):
                 rare[name] = given
         if history.times and (read := [step for step in steps if step in history.times]):
-            rare["times"] = [[step, *map(to_microseconds, history.times[step])] for step in read]
+            self._add_times(history, read, rare)
         if history.errors and (failed := [step for step in steps if step in history.errors]):
             rare["errors"] = [_failure(step, history.errors[step]) for step in failed]
         if history.notes and (noted := [step for step in steps if step in history.notes]):
@@ -219,6 +232,16 @@ class DeltaEncoder:
             latest = takewhile(lambda item: item[1][0] >= steps[0], reversed(history.replaced.items()))
             if moved := [[row, *places] for row, places in latest if places[0] <= steps[-1]]:
                 rare["replaced"] = moved[::-1]
+
+    def _add_times(self, history: History, steps: Sequence[int], rare: Json) -> None:
+        """Add the clock times that steps have read; of those recorded before, only how many they are."""
+        for step in steps:
+            act = history.s_act[step - history.base]
+            times, known = [*map(to_microseconds, history.times[step])], self.timed.get(act)
+            if known and times[: len(known)] == known:
+                rare.setdefault("timed", []).append([step, act, len(known), *times[len(known) :]])
+            else:
+                rare.setdefault("times", []).append([step, *times])
 
     def _add_writes(self, history: History, writes: tuple[int, int], rare: Json) -> None:
         """Add the sparse data by write."""
@@ -290,6 +313,8 @@ class DeltaEncoder:
 
     def _write(self, code: int, new: Any, old: Any, *, lenient: bool) -> Any:
         name = self._secret[code >> 2]
+        if self._told_parts and not name and code & 3 == SET and id(new) in self._told_parts:
+            return {TAG: "event", "v": [*self._told_parts[id(new)]]}
         if type(new) in ATOMS or name or code & 3:
             return encode(new, name, lenient=lenient)
         return difference(new, before(old, self.tables.codes[code >> 2][1]), lenient=lenient)
@@ -341,7 +366,50 @@ class DeltaEncoder:
 
     def event(self, event: Event, *, lenient: bool = False) -> list[Any]:
         """Return an event's row: its step and number if it is recorded already, else the whole row."""
-        return [event.step, event.seq] if event.seq in self.announced else whole_event(event, lenient=lenient)
+        if event.seq in self.announced:
+            return [event.step, event.seq]
+        seq, step, id_, type_, actor, cause, time, payload, at, mark = event
+        is_utc = type(time) is datetime and time.tzinfo is UTC and not time.fold
+        when = to_microseconds(time) if is_utc else encode(time)
+        said = [text if is_stored_unchanged(text) else encode(text) for text in (id_, type_, actor, cause, mark)]
+        return [seq, step, *said[:4], when, self._shaped(payload, lenient), at, said[4]]
+
+    def _shaped(self, value: Any, lenient: bool) -> Any:
+        """Return a part of a payload as JSON; of a mapping the names are written once per run."""
+        if is_stored_unchanged(value):
+            return value
+        cls = type(value)
+        if cls is FrozenDict:
+            number = self._shape_of(value)
+            if number is not None:
+                return {TAG: number, "v": [self._shaped(item, lenient) for item in value.values()]}
+        elif cls is FrozenList:
+            return [self._shaped(item, lenient) for item in value]
+        return encode(value, lenient=lenient)
+
+    def _shape_of(self, value: FrozenDict) -> int | None:
+        """Return the number of a mapping's shape; None if it has none, as its names must be masked, or are too many."""
+        tables, names = self.tables, tuple(value)
+        number = tables.shape_ids.get(names)
+        if number is None:
+            if len(tables.shapes) >= MOST_SHAPES or len(names) > MOST_NAMES or not are_plain_names(names):
+                return None
+            number = tables.shape(names)
+        return number
+
+    def _parts_of(self, events: Sequence[Event]) -> dict[int, tuple[int, str]]:
+        """Return the mappings that are parts of the payloads of events, by id: the event and the name of the part."""
+        return {
+            id(part): (event.seq, name)
+            for event in events
+            if type(event.payload) is FrozenDict and self._shape_of(event.payload) is not None
+            for name, part in event.payload.items()
+            if type(part) is FrozenDict
+        }
+
+
+def _ends(tables: Tables) -> list[int]:
+    return [len(tables.frames), len(tables.acts), len(tables.codes), len(tables.shapes)]
 
 
 def _counts(history: History, mark: Mark, tip: int) -> tuple[int, int, int, int]:
@@ -358,11 +426,14 @@ def _counts(history: History, mark: Mark, tip: int) -> tuple[int, int, int, int]
     return reads, people, events, calls
 
 
-def _steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[list[int]]:
+def _steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[Any]:
     rows = slice(first, size)
     began, ended = history.s_t0[rows].tolist(), history.s_t1[rows].tolist()
     before_it = history.s_t0[first - 1] if first else 0
     ends = ((history.s_pos, last[0]), (history.s_wend, last[1]), (history.s_pend, last[2]))
+    if size == first + 1:
+        ends_now = [column[first] - start for column, start in ends]
+        return [history.s_act[first], began[0] - before_it, ended[0] - began[0], history.s_flag[first], *ends_now]
     return [
         history.s_act[rows].tolist(),
         [later - earlier for earlier, later in pairwise([before_it, *began])],

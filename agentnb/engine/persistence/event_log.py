@@ -29,9 +29,8 @@ def sealed(run_id: str, seq: int, step: int, text: str) -> Entry:
 
 def is_sound(run_id: str, entry: Entry, *, checked: bool) -> bool:
     """Return True if an entry is undamaged; one without a checksum only for a run that is not `checked`."""
-    if has_checksum(entry.body):
-        return is_intact(entry.body, run_id, entry.seq, entry.step)
-    return not checked and is_text(entry.body)
+    seq, step, body = entry
+    return is_intact(body, run_id, seq, step) if has_checksum(body) else not checked and is_text(body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ An entry is a delta (see `deltas`) with these additional fields:
              ["out", activation, call, attempt, kind, name, arguments, start (ns)],
             ["stays", activation, call]: the start could not be saved, so the call was not sent,
             ["back", activation, the row of an attempt, whether its arguments are in its "out"],
-            ["emit", activation, the row of an event], ["drop", activation]: abandoned
+            ["emit", activation, the row of an event, the times read before it], ["drop", activation]: abandoned
     "run"   chain and branches of the run, and the states of its ids, random generator and clock
     "aux"   further data to be saved, by name
 
@@ -30,7 +30,7 @@ from agentnb.engine.core.rng import drawn
 from agentnb.engine.effects.crash_recovery import UnansweredCall, in_flight
 from agentnb.engine.effects.recorded_calls import is_told
 from agentnb.engine.persistence.checksums import with_checksum
-from agentnb.engine.persistence.deltas import DeltaEncoder, Json, Key, whole_call, whole_event
+from agentnb.engine.persistence.deltas import DeltaEncoder, Json, Key, whole_call
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, sealed
 from agentnb.engine.persistence.flush_timer import Batch, begin_catching_up
 from agentnb.engine.persistence.open_journals import LIVE, check_alone
@@ -71,12 +71,12 @@ class Journal:
         self._left = 0
         self._told: list[list[Any]] = []
         self._keys: dict[int, list[Key]] = {}  # by step in flight: the recorded attempts
-        self._outs: set[tuple[int, int]] = set()  # by step in flight: the recorded events
-        self._emits: dict[int, list[Event]] = {}  # by step in flight: how many of its clock times are recorded
-        self._timed: dict[int, int] = {}  # the steps that are committed, but not yet saved
-        self._over: set[int] = set()  # an entry that may or may not have arrived
-        self._limbo: Entry | None = None  # steps: committed, in the entry sent last, and saved
-        self._made = self._sent = self._safe = 0  # steps: committed, in what was sent last, and kept
+        self._outs: set[tuple[int, int]] = set()
+        self._emits: dict[int, list[Event]] = {}  # by step in flight: the recorded events
+        self._timed: dict[int, list[int]] = {}  # by step in flight: its recorded clock times, in microseconds
+        self._over: set[int] = set()  # the steps that are committed, but not yet saved
+        self._limbo: Entry | None = None  # an entry that may or may not have arrived
+        self._made = self._sent = self._safe = 0  # steps: committed, in the entry sent last, and saved
         self._standing: dict[str, Any] = {}
         self._stood: tuple[History, int, Json] = (run.history, run.position, {})
         self._ends = (run.history, run.position)  # the step up to which records of steps in flight are obsolete
@@ -147,14 +147,19 @@ class Journal:
     def _discard_committed(self, act: int) -> None:
         """Drop the unsaved records of a step in flight that will be saved as a whole."""
         with self._lock:
+            unsaved = 0
             for fact in self._told:
                 if fact[1] == act and fact[0] == "back":
                     self.encoder.told.pop((act, fact[2][2], fact[2][5]), None)
                 elif fact[1] == act and fact[0] == "emit":
                     self.encoder.announced.discard(fact[2][0])
+                    unsaved += len(fact[3]) if len(fact) > 3 else 0
+                elif fact[1] == act and fact[0] == "times":
+                    unsaved += len(fact[2])
             self._told = [fact for fact in self._told if fact[1] != act]
             self._outs -= {key for key in self._outs if key[0] == act}
-            self._timed.pop(act, None)
+            if times := self._timed.pop(act, None):
+                self.encoder.timed[act] = times[: len(times) - unsaved]
             self._over.add(act)
 
     def _try_flush(self) -> bool:
@@ -316,13 +321,14 @@ class Journal:
 
     def _record_event(self, act: int, event: Event) -> bool:
         try:
-            told = whole_event(event)
+            told = self.encoder.event(event)
         except StoreError as error:
             self.trouble = error
             return False
-        self._record_times(act, self.run.activation(act).work.times)
+        read = self._unrecorded_times(act, self.run.activation(act).work.times)
         with self._lock:
-            self._told.append(["emit", act, told])
+            self._told.append(["emit", act, told, read] if read else ["emit", act, told])
+            self._timed.setdefault(act, []).extend(read)
             self.encoder.announced.add(event.seq)
             self._emits.setdefault(act, []).append(event)
             self._keys.setdefault(act, [])
@@ -330,11 +336,13 @@ class Journal:
 
     def _record_times(self, act: int, times: Sequence[datetime]) -> None:
         """Record the times a step has read from a clock since the last call."""
-        known = self._timed.get(act, 0)
-        if len(times) > known:
+        if read := self._unrecorded_times(act, times):
             with self._lock:
-                self._timed[act] = len(times)
-                self._told.append(["times", act, [to_microseconds(time) for time in times[known:]]])
+                self._timed.setdefault(act, []).extend(read)
+                self._told.append(["times", act, read])
+
+    def _unrecorded_times(self, act: int, times: Sequence[datetime]) -> list[int]:
+        return [*map(to_microseconds, times[len(self._timed.get(act, ())) :])]
 
     def take_over(self) -> None:
         """Record everything the steps in flight have done so far, of a run saved elsewhere or not at all."""
@@ -384,6 +392,7 @@ class Journal:
         for key in self._keys.pop(act, ()):
             self.encoder.told.pop(key, None)
         self.encoder.announced -= {event.seq for event in self._emits.pop(act, ())}
+        self.encoder.timed.pop(act, None)
 
     # -- status --------------------------------------------------------------------------------------------------
 

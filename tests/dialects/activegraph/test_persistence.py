@@ -7,7 +7,8 @@ import pytest
 from agentnb.dialects.activegraph import Graph, Policy, Runtime
 from agentnb.dialects.activegraph.parts.graph_stores import InMemoryGraphStore
 from agentnb.errors import ExecutionError, StoreError
-from tests.dialects.activegraph.making import log, on, research, runtime
+from agentnb.store import open_log
+from tests.dialects.activegraph.making import log, on, research, runtime, tell
 
 __all__ = ["research"]
 
@@ -146,3 +147,25 @@ def test_the_store_of_a_forks_graph_is_filled_at_once(research):
     store = InMemoryGraphStore()
     team.fork(team.graph.events[-1].id, graph_store=store)
     assert len(list(store.all_objects())) == len(team.graph.objects()) > 0
+
+
+def test_what_an_event_holds_is_in_the_file_once(tmp_path):
+    @on("begin", "object.created")
+    def grow(event, graph, ctx):
+        number = event.payload["object"]["data"]["n"] if event.type == "object.created" else 0
+        if number < 20:
+            graph.add_object("stone", {"n": number + 1, "words": f"pebble {number + 1}."})
+
+    path = tmp_path / "runs.db"
+    team = runtime(grow, persist_to=path)
+    tell(team, "begin")
+    team.run_until_idle()
+    told = log(team)
+    team.session.close()
+    bodies = " ".join(entry.body for entry in open_log(path).entries(team.run_id))
+    assert bodies.count("pebble 7.") == 1
+    assert bodies.count("triggering_event_type") == 1  # the names of a payload once per run
+    again = Runtime.load(str(path), behaviors=[grow])
+    assert log(again) == told
+    assert again.graph.get_object("stone#7").data == {"n": 7, "words": "pebble 7."}
+    again.session.close()

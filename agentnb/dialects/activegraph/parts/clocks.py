@@ -91,6 +91,12 @@ def engine_clock(clock: Any) -> engine.Clock:
     return own if isinstance(own, engine.Clock) else _Asking(clock)
 
 
+# The events whose payload holds an id that is counted.
+_COUNTED: Final = frozenset(
+    {"object.created", "relation.created", "patch.proposed", "patch.applied", "approval.proposed"}
+)
+
+
 class IDGen(ids.IDGen):
     """Generates evt_001, rel_001, patch_001 ..., and one sequence for the objects of all types: task#1, claim#2.
 
@@ -143,7 +149,7 @@ class IDGen(ids.IDGen):
 
     def saw_in(self, type_: str, payload: Any) -> None:
         """Continue after the id in an event."""
-        if not isinstance(payload, Mapping):
+        if type_ not in _COUNTED or not isinstance(payload, Mapping):
             return
         match type_:
             case "object.created":
@@ -158,8 +164,8 @@ class IDGen(ids.IDGen):
     def saw(self, prefix: str, id_: str) -> None:
         """Count on after an id of this prefix."""
         head, _, number = id_.rpartition("_")
-        if head == prefix and number.isdecimal():
-            self.counters[prefix] = max(self.counters.get(prefix, 0), int(number))
+        if head == prefix and number.isdecimal() and int(number) > self.counters.get(prefix, 0):
+            self.counters[prefix] = int(number)
 
     def kept(self, drawn: Mapping[str, int]) -> None:
         """Continue also after the ids drawn before."""
@@ -168,8 +174,8 @@ class IDGen(ids.IDGen):
 
     def _saw_object(self, id_: str) -> None:
         _, sign, number = id_.rpartition("#")
-        if sign and number.isdecimal():
-            self.counters["object"] = max(self.counters.get("object", 0), int(number))
+        if sign and number.isdecimal() and int(number) > self.counters.get("object", 0):
+            self.counters["object"] = int(number)
 
 
 __all__ = ["UNSAID", "Clock", "FrozenClock", "IDGen", "TickingClock", "engine_clock", "text_of", "time_of"]
