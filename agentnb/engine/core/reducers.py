@@ -55,6 +55,11 @@ class Reduced:
         return old
 
 
+def replaces(parts: Sequence[Part]) -> bool:
+    """Return True if a write replaces the value of its key, whatever a reducer would combine."""
+    return any(not part.node and not part.path and part.op == SET for part in parts)
+
+
 def added_items(old: Any, new: Any) -> Sequence[Any]:
     """Return the items that a reducer has appended to a list; none if it has done anything else."""
     if type(old) is not FrozenList or type(new) is not FrozenList or len(new) <= len(old):
@@ -147,4 +152,4 @@ def _parts_of(history: History, row: int, path: Path, node: str) -> Sequence[Par
     return [part._replace(node=node) if not part.node and part.op == SET and not part.path else part for part in parts]
 
 
-__all__ = ["Part", "Reduced", "Reducer", "merged", "reducing"]
+__all__ = ["Part", "Reduced", "Reducer", "merged", "reducing", "replaces"]

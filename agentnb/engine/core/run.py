@@ -18,7 +18,7 @@ from agentnb.engine.core.event_loops import NeedLoop, in_loop
 from agentnb.engine.core.events import seen
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import ActRow, Event, FrameRow, History, Note, Tables
-from agentnb.engine.core.reducers import Reduced, added_items
+from agentnb.engine.core.reducers import Part, Reduced, added_items, replaces
 from agentnb.engine.core.rng import Chance
 from agentnb.engine.core.work import Append, Perform, Work, op_of
 from agentnb.errors import BoardError, Problem
@@ -246,10 +246,11 @@ class Run:
         known = scope.codes.get(key) if len(path) == 1 else None
         code = known if known is not None else self._code_of(scope, path)
         seen, inside = scope.get(key), path[1:]
-        parts = None
+        parts: tuple[Part, ...] | None = None
         if type(value) is Reduced:
-            parts, value = value.parts, value.over(seen, key, self.plan)
-            if self.plan.supersteps and self._write_appended(scope, path, added_items(seen, value)):
+            parts, value = self._combined(scope, value, seen, key)
+            appends = self.plan.supersteps and not replaces(parts or ())
+            if appends and self._write_appended(scope, path, added_items(seen, value)):
                 return
         if type(value) is Append:
             op, new = APPEND, freeze(value.item)
@@ -270,12 +271,21 @@ class Run:
             self._order(scope, key, len(history.w_new))
         if in_place:
             history.in_place.add(len(history.w_new))
-        if parts and scope.parent is not None:  # the section that merges the branch needs the contributions
+        if parts:
             history.reduced[len(history.w_new)] = parts
         history.w_code.append(code + op)
         history.w_new.append(new)
         history.w_old.append(scope.data.get(key, ABSENT))
         put(scope, key, top)
+
+    def _combined(self, scope: Scope, write: Reduced, old: Any, key: str) -> tuple[tuple[Part, ...] | None, Any]:
+        """Return the value of a write that reducers combine, and its parts if they are needed later.
+
+        The section that merges a branch needs them; so do the siblings, in a superstep, of a node that replaces it.
+        """
+        value = write.over(old, key, self.plan)
+        needed = scope.parent is not None or (self.plan.supersteps and replaces(write.parts))
+        return (write.parts if needed else None), value
 
     def _write_appended(self, scope: Scope, path: Path, items: Sequence[Any]) -> bool:
         """Write the items that a reducer has appended to a list, one by one; return whether there are any."""

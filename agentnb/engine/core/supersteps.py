@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import CARRIED, PARKED, RESUME, ActRow
-from agentnb.engine.core.reducers import Reduced
+from agentnb.engine.core.reducers import Reduced, replaces
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import END
@@ -215,14 +215,17 @@ def _clear_transients(run: Run, act: Activation) -> None:
 class Stage:
     """The part of a superstep that has run: its number, and a scope that shows the board without its writes.
 
+    `replaced` are the keys whose value a node has replaced, whatever reducers combine: what others add is dropped.
+
     It is valid for one history up to a position, and derived from the rows of the run: it is not part of its state.
     """
 
-    __slots__ = ("about", "history", "number", "position", "scope")
+    __slots__ = ("about", "history", "number", "position", "replaced", "scope")
 
     def __init__(self, history: History, about: int, number: int, outer: Scope) -> None:
         self.history, self.about, self.number, self.position = history, about, number, 0
         self.scope = Scope(-1, outer.name, outer)
+        self.replaced: set[str] = set()
 
 
 def stage_of(run: Run, act: Activation) -> Stage:
@@ -252,7 +255,7 @@ def stage_of(run: Run, act: Activation) -> Stage:
     elif stage.about != about:
         stage = Stage(run.history, about, stage.number + 1, frame.scope)
     for step in reversed(steps):
-        _note_writes(run, stage.scope, frame.scope.id, step)
+        _note_writes(run, stage, frame.scope.id, step)
     stage.position = run.position
     frame.stage = stage
     return stage
@@ -302,8 +305,9 @@ def _steps_back(run: Run, position: int) -> Iterator[tuple[int, ActRow]]:
             yield step, run.tables.acts[history.s_act[step - history.base]]
 
 
-def _note_writes(run: Run, scope: Scope, number: int, step: int) -> None:
+def _note_writes(run: Run, stage: Stage, number: int, step: int) -> None:
     """Add the previous values of the keys that a step has written; what a person edited after it is seen."""
+    scope = stage.scope
     history = next(history for history in reversed(run.chain) if history.base < step)
     row = step - history.base
     start, end = history.s_wend[row - 1], history.s_wend[row]
@@ -316,6 +320,8 @@ def _note_writes(run: Run, scope: Scope, number: int, step: int) -> None:
         owner, path = codes[history.w_code[at] >> 2]
         if owner != number:
             continue
+        if replaces(history.reduced.get(at, ())):
+            stage.replaced.add(str(path[0]))
         if at >= end - edits:
             scope.data.pop(str(path[0]), None)
         elif path[0] not in scope.data:
@@ -338,7 +344,8 @@ def isolated(node: PlanNode, perform: Perform) -> Perform:
         if result is not None and not isinstance(result, Outcome | Mapping):
             return result  # it opens its inside
         outcome = result if isinstance(result, Outcome) else Outcome(result or {})
-        _check_alone(work, outcome)
+        if _fit_in(work, outcome):
+            result = outcome
         if not asks:
             return result
         work.scope = _with_writes(work, outcome)
@@ -382,20 +389,33 @@ def _too_many(work: Work, most: int) -> ExecutionError:
     )  # fmt: skip
 
 
-def _check_alone(work: Work, outcome: Outcome) -> None:
-    """Raise L530 if another node of the superstep has written a key that no reducer combines."""
+def _fit_in(work: Work, outcome: Outcome) -> bool:
+    """Drop what a node adds to keys that a sibling has replaced; return True if there was any.
+
+    Raises:
+        ExecutionError: L530, a sibling has written a key that no reducer combines, or both replace its value.
+    """
     stage = work.act.frame.stage
     written = {} if stage is None else stage.scope.data
-    if not written:
-        return
+    if stage is None or not written:
+        return False
+    dropped = set()
     for key, value in [*outcome.writes.items(), *((path[0], value) for path, value in [*outcome.places, *work.own])]:
-        if key in written and type(value) is not Reduced:
+        if key not in written:
+            continue
+        combined = type(value) is Reduced
+        if combined and key in stage.replaced and not replaces(value.parts):
+            dropped.add(key)
+        elif not combined or key in stage.replaced:
             raise ExecutionError(
                 Problem("L530", f"{key!r} is written by a second node of the same superstep",
                         str(work.node.place or f"node {work.node.id!r}"),
                         "the nodes of a superstep do not see each other, and no reducer combines what they write",
                         f"declare a reducer for {key!r}, or let one node lead to the other")
             )  # fmt: skip
+    if dropped:
+        outcome.writes = {key: value for key, value in outcome.writes.items() if key not in dropped}
+    return bool(dropped)
 
 
 def _with_writes(work: Work, outcome: Outcome) -> Scope:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 from hypothesis import strategies as st
 from langgraph.channels import EphemeralValue
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, Overwrite, Send, interrupt
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
 
@@ -40,6 +40,8 @@ def node(name: str, plan: dict[str, Any]):
             update["last"] = f"{name}{state.get('total', 0)}"
         if "brief" in plan["writes"]:
             update["brief"] = name
+        if "whole" in plan["writes"]:
+            update["names"] = Overwrite([name, *state.get("names", [])][:3])
         targets = plan["goto"]
         if plan["fails"] and len(state.get("log", [])) > 3:
             raise ValueError(name)
@@ -100,7 +102,7 @@ def plans(draw, depth: int = 0) -> dict[str, Any]:
     names = NAMES[: draw(st.integers(2, 6 - 3 * depth))]
     nodes = {
         name: {
-            "writes": draw(st.sets(st.sampled_from(["total", "names", "brief", "last"]), max_size=2)),
+            "writes": draw(st.sets(st.sampled_from(["total", "names", "brief", "last", "whole"]), max_size=2)),
             "goto": draw(st.none() | st.none() | st.lists(_target(names), max_size=2)),
             "defer": draw(st.integers(0, 5)) == 0,
             "fails": draw(st.integers(0, 19)) == 0,

@@ -28,6 +28,13 @@ def graph(**words):
     return made
 
 
+def outer(**words):
+    made = StateGraph(State)
+    made.add_node("a", graph().compile(), **words)
+    made.add_edge(START, "a")
+    return made
+
+
 def test_a_graph_is_loaded_without_compiling_the_users_own():
     made = graph()
     recipe = load(made)
@@ -59,7 +66,7 @@ def workflow(value):
     ("made", "code"),
     [
         (lambda: workflow, "L531"),
-        (lambda: graph(retry_policy=RetryPolicy()), "L531"),
+        (lambda: outer(retry_policy=RetryPolicy()), "L531"),
         (lambda: graph(error_handler=lambda state, error: {}), "L531"),
         (lambda: StateGraph(State), "L532"),
     ],
@@ -71,9 +78,9 @@ def test_what_is_not_supported_is_refused_by_name(made, code):
 
 
 def test_every_refusal_is_reported_at_once():
-    made = graph(retry_policy=RetryPolicy())
-    made.add_node("c", lambda state: {}, retry_policy=RetryPolicy())
-    made.add_edge("b", "c")
+    made = outer(retry_policy=RetryPolicy())
+    made.add_node("c", graph().compile(), retry_policy=RetryPolicy())
+    made.add_edge("a", "c")
     with pytest.raises(RecipeError) as found:
         load(made)
     assert len(found.value.problems) >= 2

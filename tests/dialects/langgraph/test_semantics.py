@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
@@ -14,13 +16,13 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
 from langgraph.runtime import Runtime  # noqa: TC002  (the same)
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
 from agentnb.dialects.langgraph.api import load_graph
 from agentnb.load import load
 from agentnb.session import Session
-from tests.dialects.langgraph.judge import compare
+from tests.dialects.langgraph.judge import Course, compare, in_agentnb, in_langgraph
 
 
 class State(TypedDict, total=False):
@@ -401,3 +403,103 @@ def test_the_outputs_of_a_step_are_all_that_it_appended():
     session.run()
     assert [step.outputs for step in session.trace.steps] == [{"xs": ["one", "two"]}, {"xs": "b:2"}]
     assert list(session.trace.frames.steps.outputs) == [{"xs": ["one", "two"]}, {"xs": "b:2"}]
+
+
+def overwriting(*parts: tuple[str, Any]):
+    state = TypedDict("State", {"log": Annotated[list, operator.add]})  # noqa: UP013
+    made = StateGraph(state)
+    made.add_node("start", lambda state: {"log": ["start"]})
+    made.add_edge(START, "start")
+    for name, value in parts:
+        made.add_node(name, lambda state, value=value: {"log": value})
+        made.add_edge("start", name)
+    return made.compile()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [("a", Overwrite(["a"])), ("b", ["b"])],
+        [("a", ["a"]), ("b", Overwrite(["b"])), ("c", ["c"])],
+        [("a", ["a"]), ("b", Overwrite(["start", "a", "b"])), ("c", ["c"])],
+        [("a", Overwrite(["a"])), ("b", Overwrite(["b"]))],
+    ],
+)
+def test_an_overwrite_drops_what_its_siblings_add(parts):
+    compare(overwriting(*parts), {"log": []})
+
+
+def test_keys_outside_the_schema_reach_the_conditions_from_start():
+    state = TypedDict("State", {"n": int})  # noqa: UP013
+    made = StateGraph(state)
+    made.add_node("a", lambda state: {"n": 1})
+    made.add_node("b", lambda state: {"n": 2})
+    made.add_conditional_edges(START, lambda given: given["which"], ["a", "b"])
+    with pytest.warns(UserWarning, match="R220"):
+        theirs, _ = compare(made.compile(), {"n": 0, "which": "b"})
+    assert theirs.last == {"n": 2}
+
+
+class Flaky:
+    """Fails so often, and then answers with the number of its attempt."""
+
+    def __init__(self, fails: int, error: type[Exception] = ConnectionError) -> None:
+        self.left, self.error = fails, error
+
+    def __call__(self, state: State, runtime: Runtime) -> dict[str, Any]:
+        if self.left:
+            self.left -= 1
+            state["xs"].append("lost")
+            raise self.error("not yet")
+        return {"n": runtime.execution_info.node_attempt, "xs": [len(state["xs"])]}
+
+    async def later(self, state: State, runtime: Runtime) -> dict[str, Any]:
+        return self(state, runtime)
+
+
+async def ended_async(graph) -> Course:
+    """Run a graph with async nodes; return how it ended."""
+    try:
+        return Course(last=await graph.ainvoke({"xs": []}))
+    except Exception as error:  # noqa: BLE001  (the course of a run that fails ends there)
+        return Course(ended=type(error).__name__)
+
+
+QUICK = RetryPolicy(initial_interval=0.001, jitter=False, max_attempts=3)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("fails", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    "policies",
+    [QUICK, QUICK._replace(retry_on=ValueError), [QUICK._replace(retry_on=ValueError), QUICK._replace(max_attempts=2)]],
+)
+def test_a_retry_policy_runs_a_node_again(policies, fails, is_async):
+    def made():
+        flaky = Flaky(fails)
+        graph = StateGraph(State)
+        graph.add_node("a", flaky.later if is_async else flaky, retry_policy=policies)
+        graph.add_edge(START, "a")
+        return graph.compile()
+
+    known = asyncio.run(ended_async(made())) if is_async else in_langgraph(made(), {"xs": []})
+    session = Session(load(made()), {"xs": []})
+    ours = in_agentnb(session)
+    assert (ours.ended == "finished") == (known.ended == "finished")
+    if known.ended == "finished":
+        assert session.board["n"] == known.last["n"] == fails + 1
+        assert [event.payload["attempt"] for event in session.events] == list(range(1, fails + 1))
+
+
+def test_tokens_of_a_model_inside_a_node_are_heard():
+    model = GenericFakeChatModel(messages=iter([AIMessage("one two three")]))
+
+    def say(state):
+        return {"xs": [model.invoke("?").content]}
+
+    session, heard = Session(load(chain(("say", say)))), []
+    session.subscribe(lambda token: heard.append(token.text), to="token")
+    session.run()
+    assert session.board["xs"] == ["one two three"]
+    assert "".join(heard) == "one two three"
+    assert len(heard) > 1

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import LLMResponse, Usage
+from agentnb.world.world import asked_before
 
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
@@ -112,6 +113,35 @@ def _result(response: Any) -> Any:
     return lg.ChatResult(generations=[lg.ChatGeneration(message=message)])
 
 
+class Tokens(lg.BaseCallbackHandler, lg.StreamingCallbackHandler):  # type: ignore[misc]  # classes without types
+    """Passes what a model streams to the run's listener; LangChain's models stream if such a handler is there."""
+
+    def __init__(self, calls: Calls, model: str) -> None:
+        work = calls.work
+        self.work, self.heard, self.model = work, work.run.tell, model
+        self.of_node = asked_before(work, "llm", work.node.id)
+
+    def on_llm_new_token(self, token: Any, **_: Any) -> None:
+        """Pass on a piece of text."""
+        if isinstance(token, str) and token and self.heard is not None and not self.work.dead:
+            self.heard(self.work.node.id, token, 1, self.of_node, self.model)
+
+    def tap_output_aiter(self, run_id: Any, output: Any) -> Any:
+        """Return an iterator as it is."""
+        return output
+
+    def tap_output_iter(self, run_id: Any, output: Any) -> Any:
+        """Return an iterator as it is."""
+        return output
+
+
+def _heard(calls: Calls, model: Any, manager: Any) -> Any:
+    """Return the manager of a model's callbacks, with the run's listener among them, if there is one."""
+    if manager is not None and calls.work.run.tell is not None:
+        manager.handlers = [*manager.handlers, Tokens(calls, _name_of(model))]
+    return manager
+
+
 def _wrap_model(cls: Any) -> None:
     generate, agenerate, should_stream = cls._generate_with_cache, cls._agenerate_with_cache, cls._should_stream
 
@@ -123,7 +153,8 @@ def _wrap_model(cls: Any) -> None:
         def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with _outside():
                 read = lg.messages_from_dict(messages)
-                return _said(self, generate(self, read, stop, run_manager, **{**kwargs, **changed}))
+                heard = _heard(calls, self, run_manager)
+                return _said(self, generate(self, read, stop, heard, **{**kwargs, **changed}))
 
         arguments = _request(messages, stop, kwargs)
         return _result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
@@ -136,7 +167,8 @@ def _wrap_model(cls: Any) -> None:
         async def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with _outside():
                 read = lg.messages_from_dict(messages)
-                return _said(self, await agenerate(self, read, stop, run_manager, **{**kwargs, **changed}))
+                heard = _heard(calls, self, run_manager)
+                return _said(self, await agenerate(self, read, stop, heard, **{**kwargs, **changed}))
 
         arguments = _request(messages, stop, kwargs)
         return _result(await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))

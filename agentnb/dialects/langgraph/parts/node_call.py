@@ -16,9 +16,10 @@ from agentnb.dialects.langgraph.parts.functions import caller
 from agentnb.dialects.langgraph.parts.inner_calls import Calls, Suspended, resumed
 from agentnb.dialects.langgraph.parts.runtime import Settings, config_of, context_of, in_context
 from agentnb.dialects.langgraph.schema import END
-from agentnb.engine.core.reducers import Part, Reduced
+from agentnb.engine.core.reducers import Part, Reduced, replaces
 from agentnb.engine.core.supersteps import stage_of, written
 from agentnb.engine.core.work import Outcome, Sent
+from agentnb.text import safe_str
 from agentnb.world.effect import Effect
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class NodePlan:
     """A node as its graph compiled it.
 
     `keys` are what it reads, "__root__" alone if the state is a single value; `prefix` begins the ids of the nodes
-    around it. `updates` and `control` are LangGraph's own functions of what a node returns. `begins_early`: START is a
-    node too, in a superstep that LangGraph does not count.
+    around it. `updates` and `control` are LangGraph's own functions of what a node returns. `retries` are the policies
+    by which it is tried again: the first that accepts an exception. `begins_early`: START is a node too, in a superstep
+    that LangGraph does not count.
     """
 
     name: str
@@ -66,6 +68,7 @@ class NodePlan:
     control: Callable[[Any], Any]
     settings: Settings
     branches: list[Branch] = field(default_factory=list)
+    retries: Sequence[Any] = ()
     begins_early: bool = False
 
 
@@ -79,17 +82,47 @@ class NodeCall:
 
     def __call__(self, work: Work) -> Any:
         """Run the node: return its outcome, or an awaitable of one."""
+        return self._retried(work) if self.plan.retries else self._attempt(work)
+
+    async def _retried(self, work: Work) -> Any:
+        """Run the node until an attempt ends well, or its policies give up. Each failed attempt is an event."""
+        failed = 0
+        while True:
+            try:
+                result = self._attempt(work, failed + 1)
+                return await result if isawaitable(result) else result
+            except lg.GraphBubbleUp:
+                raise
+            except Exception as error:
+                policy = next((each for each in self.plan.retries if lg.should_retry(each, error)), None)
+                failed += 1
+                if policy is None or failed >= policy.max_attempts:
+                    raise
+                work.emit("retry", {"attempt": failed, "error": f"{type(error).__name__}: {safe_str(error, 2_000)}"})
+                work.copies.clear()  # the next attempt sees the state as it was
+                await self._wait(work, policy, failed)
+
+    async def _wait(self, work: Work, policy: Any, failed: int) -> None:
+        """Wait as long as LangGraph would; a replay does not wait."""
+        wait = min(policy.max_interval, policy.initial_interval * policy.backoff_factor ** (failed - 1))
+        if policy.jitter:
+            wait += work.random.random()
+        if work.run.recorded is None:
+            await work.loop()
+            await work.run.clock.sleep(wait)
+
+    def _attempt(self, work: Work, number: int = 1) -> Any:
         if self.slow:
-            return self._awaited(work)
+            return self._awaited(work, number)
         calls = Calls(work)
         try:
-            return self._once(work, [], calls)
+            return self._once(work, [], calls, number)
         except (lg.GraphInterrupt, Suspended) as stopped:
-            return self._again(work, stopped, calls.answers)
+            return self._again(work, stopped, calls.answers, number)
 
-    def _once(self, work: Work, answers: list[Any], calls: Calls) -> Any:
+    def _once(self, work: Work, answers: list[Any], calls: Calls, attempt: int) -> Any:
         plan, given = self.plan, read_input(self.plan, work)
-        config = config_of(work, plan.settings, answers, Reader(plan, work))
+        config = config_of(work, plan.settings, answers, Reader(plan, work), attempt)
         context = context_of(config, calls)
         result = context.run(self.call, given, config)
         if isinstance(result, lg.Runnable):
@@ -100,14 +133,18 @@ class NodeCall:
 
     def routes(self, work: Work, result: Any, context: Any, config: dict[str, Any]) -> list[Any]:
         """Return the targets that the conditional edges choose."""
-        updates = updates_of(self.plan, result)
+        updates, passed = self.seen_by_branches(work, result)
         found: list[Any] = []
         for branch in self.plan.branches:
-            chosen = context.run(branch.call, branch_input(self.plan, branch, work, result, updates), config)
+            chosen = context.run(branch.call, branch_input(self.plan, branch, work, passed, updates), config)
             branch.collect(found, result, chosen, config)
         return found
 
-    async def _again(self, work: Work, stopped: Any, known: list[Any]) -> Any:
+    def seen_by_branches(self, work: Work, result: Any) -> tuple[Updates, Any]:
+        """Return what conditional edges see besides the state: the node's own updates, and what it returned."""
+        return updates_of(self.plan, result), result
+
+    async def _again(self, work: Work, stopped: Any, known: list[Any], attempt: int) -> Any:
         """Run a node again that has asked, or one of whose calls is held, until neither happens.
 
         Its earlier calls are not made again: those before a held call, in this run of the step.
@@ -121,16 +158,16 @@ class NodeCall:
                 known = []
             calls = Calls(work, list(known))
             try:
-                result = self._once(work, list(answers), calls)
+                result = self._once(work, list(answers), calls, attempt)
                 return await result if isawaitable(result) else result
             except (lg.GraphInterrupt, Suspended) as again:
                 stopped, known = again, calls.answers
 
-    async def _awaited(self, work: Work) -> Any:
+    async def _awaited(self, work: Work, attempt: int) -> Any:
         answers: list[Any] = []
         while True:
             plan, given = self.plan, read_input(self.plan, work)
-            config = config_of(work, plan.settings, list(answers), Reader(plan, work))
+            config = config_of(work, plan.settings, list(answers), Reader(plan, work), attempt)
             context = context_of(config, Calls(work))
             try:
                 result = context.run(self.call, given, config)
@@ -150,10 +187,10 @@ class NodeCall:
     async def concluded(self, work: Work, result: Any, context: Any, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node whose conditional edges may be async."""
         plan = self.plan
-        updates = updates_of(plan, result)
+        updates, passed = self.seen_by_branches(work, result)
         found: list[Any] = []
         for branch in plan.branches:
-            chosen = context.run(branch.call, branch_input(plan, branch, work, result, updates), config)
+            chosen = context.run(branch.call, branch_input(plan, branch, work, passed, updates), config)
             if isawaitable(chosen):
                 await work.loop()
                 chosen = await in_context(context, _coroutine(chosen))
@@ -277,8 +314,8 @@ def as_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
     """Return the write for one update of a key with a reducer."""
     if key in plan.channels.messages:
         value = with_ids(work, value)
-    replaces, whole = overwritten(value)
-    return whole if replaces else Reduced([Part(work.node.id, SET, (), freeze(value))])
+    whole, new = overwritten(value)
+    return Reduced([Part("", SET, (), freeze(new)) if whole else Part(work.node.id, SET, (), freeze(value))])
 
 
 def with_ids(work: Work, value: Any) -> Any:
@@ -293,6 +330,13 @@ def with_ids(work: Work, value: Any) -> Any:
     return messages
 
 
+def _joined(old: Reduced, new: Reduced, key: str) -> Reduced:
+    """Return two writes of one node to a key as one: an Overwrite is all that remains."""
+    if replaces(old.parts) and replaces(new.parts):
+        raise lg.InvalidUpdateError(f"At key {key!r}: can receive only one Overwrite value per step")
+    return old if replaces(old.parts) else new if replaces(new.parts) else Reduced([*old.parts, *new.parts])
+
+
 def outcome(plan: NodePlan, work: Work, result: Any, found: Sequence[Any]) -> Outcome:
     """Return the step's writes and the targets that it chose."""
     writes: dict[str, Any] = {}
@@ -300,8 +344,7 @@ def outcome(plan: NodePlan, work: Work, result: Any, found: Sequence[Any]) -> Ou
     for key, value in updates_of(plan, result):
         if key in reducers:
             new = as_write(plan, work, key, value)
-            old = writes.get(key)
-            writes[key] = Reduced([*old.parts, *new.parts]) if type(old) is type(new) is Reduced else new
+            writes[key] = _joined(writes[key], new, key) if key in writes else new
         elif key in writes:
             raise lg.InvalidUpdateError(f"At key {key!r}: can receive only one value per step")
         else:

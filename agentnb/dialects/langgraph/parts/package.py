@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
@@ -15,6 +16,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
+from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingCallbackHandler
 from langgraph._internal import _constants as keys
 from langgraph._internal._runnable import RunnableCallable
 from langgraph._internal._scratchpad import PregelScratchpad
@@ -28,8 +30,9 @@ from langgraph.channels import (
     Topic,
     UntrackedValue,
 )
-from langgraph.errors import GraphInterrupt, InvalidUpdateError, ParentCommand
+from langgraph.errors import GraphBubbleUp, GraphInterrupt, InvalidUpdateError, ParentCommand
 from langgraph.graph.message import add_messages
+from langgraph.pregel._retry import _should_retry_on as should_retry
 from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.types import Command, Interrupt, Overwrite, Send
 
@@ -37,6 +40,7 @@ __all__ = [
     "MISSING",
     "AIMessage",
     "AnyValue",
+    "BaseCallbackHandler",
     "BaseChatModel",
     "BaseMessage",
     "BaseTool",
@@ -47,6 +51,7 @@ __all__ = [
     "DeltaChannel",
     "EphemeralValue",
     "ExecutionInfo",
+    "GraphBubbleUp",
     "GraphInterrupt",
     "Interrupt",
     "InvalidUpdateError",
@@ -58,6 +63,7 @@ __all__ = [
     "RunnableCallable",
     "Runtime",
     "Send",
+    "StreamingCallbackHandler",
     "Topic",
     "UntrackedValue",
     "add_messages",
@@ -66,5 +72,6 @@ __all__ = [
     "message_to_dict",
     "messages_from_dict",
     "messages_to_dict",
+    "should_retry",
     "var_child_runnable_config",
 ]

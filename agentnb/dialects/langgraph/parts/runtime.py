@@ -30,16 +30,19 @@ class Settings:
 
 
 def config_of(
-    work: Work, settings: Settings, answers: list[Any], read: Callable[..., Any], error: Any = None
+    work: Work, settings: Settings, answers: list[Any], read: Callable[..., Any], attempt: int = 1
 ) -> dict[str, Any]:
-    """Return the config of one call of a node; `answers` are those to the interrupts that it has asked before."""
+    """Return the config of one call of a node, the `attempt`th one of its step.
+
+    `answers` are those to the interrupts that it has asked before.
+    """
     name = work.node.id
     task = f"{name}:{work.run.position + 1}"
     runtime = lg.Runtime(
         context=settings.context,
         store=settings.store,
         stream_writer=lambda chunk: work.emit("custom", chunk) and None,
-        execution_info=lg.ExecutionInfo(checkpoint_id="", checkpoint_ns=task, task_id=task),
+        execution_info=lg.ExecutionInfo(checkpoint_id="", checkpoint_ns=task, task_id=task, node_attempt=attempt),
     )
     numbers = count()
     configurable = {
@@ -54,8 +57,6 @@ def config_of(
             get_null_resume=_nothing, resume=answers, subgraph_counter=count().__next__,
         ),
     }  # fmt: skip
-    if error is not None:
-        configurable[_K.CONFIG_KEY_NODE_ERROR] = error
     return {
         "tags": [],
         "callbacks": None,

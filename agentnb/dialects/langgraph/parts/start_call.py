@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
-from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, updates_of
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Updates, updates_of
 from agentnb.dialects.langgraph.parts.package import RunnableCallable
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.work import Work
 
 
 class StartCall(NodeCall):
@@ -15,7 +18,7 @@ class StartCall(NodeCall):
 
     def __init__(self, plan: NodePlan, id: str) -> None:
         self.id, self.keys = id, plan.keys
-        super().__init__(plan, RunnableCallable(_same, name=id, trace=False))
+        super().__init__(plan, RunnableCallable(self._write_transient, name=id, trace=False))
 
     def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the first state for an input."""
@@ -23,6 +26,10 @@ class StartCall(NodeCall):
         value = given["__root__"] if "__root__" in channels.channels and "__root__" in given else dict(given)
         return channels.first_values([(key, thaw(item)) for key, item in updates_of(self.plan, value)])
 
+    def seen_by_branches(self, work: Work, result: Any) -> tuple[Updates, Any]:
+        """Return the input: what of it is no part of the state reaches the conditions, too."""
+        return [], work.given
 
-def _same(_value: Any) -> None:
-    return None
+    def _write_transient(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return the keys of the input that last for one superstep: that is the one after this node's."""
+        return {key: state[key] for key in self.plan.channels.transient if key in state}

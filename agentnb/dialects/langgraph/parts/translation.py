@@ -130,6 +130,7 @@ class _Translation:
             control=entries[1].mapper,
             settings=self.settings,
             branches=self._branches(graph, name),
+            retries=_listed(spec.retry_policy),
             begins_early=self.begins_early[region],
         )
         own = prefix + name
@@ -166,8 +167,8 @@ class _Translation:
     def _check_node(self, name: str, spec: Any, place: Place) -> None:
         if spec.error_handler_node is not None or spec.is_error_handler:
             self.problems.append(unsupported("an error handler", place, "handle the error inside the node"))
-        if spec.retry_policy:
-            self.problems.append(unsupported("a retry policy", place, "try again inside the node"))
+        if spec.retry_policy and is_compiled(spec.runnable):
+            self.problems.append(unsupported("a retry policy of a subgraph", place, "give it to the nodes inside"))
         if spec.timeout is not None:
             self.problems.append(unsupported("a time-out of a node", place, "limit the time inside the node"))
 
@@ -240,6 +241,11 @@ def begins_early(builder: Any) -> bool:
     """Return True if START is a node of its own, which runs in a superstep before the first: its edges choose."""
     targets = [end for begin, end in builder.edges if begin == START and end != END]
     return bool(builder.branches.get(START)) or any(builder.nodes[target].defer for target in targets)
+
+
+def _listed(policies: Any) -> tuple[Any, ...]:
+    """Return the retry policies of a node, of which there may be none, one or several."""
+    return () if policies is None else (policies,) if hasattr(policies, "max_attempts") else tuple(policies)
 
 
 class _NoEnds:
