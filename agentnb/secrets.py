@@ -48,6 +48,8 @@ _WORDS: Final = frozenset(
         "cookie",
         "bearer",
         "dsn",
+        "otp",
+        "totp",
     ]
 )
 _ENDINGS: Final = ("password", "passwd", "passphrase", "secret", "apikey", "authtoken", "accesstoken", "refreshtoken")
@@ -389,6 +391,8 @@ _QUERY: Final = re.compile(r"([?&;]([\w.\-]{2,80})=)([^\s&#;\"'<>\\]+)")
 _BEARER: Final = re.compile(r"\b([Bb]earer\s+)(?=[\w.~+/=\-]{0,200}\d)[\w.~+/=\-]{8,}")
 # A quoted name (with escaped quotes for JSON in JSON) and a colon; the value follows.
 _NAMED: Final = re.compile(r"(\\{0,16}[\"'])([\w .\-]{2,80})\1\s*:\s*")
+# An unquoted name, an equals sign and a quoted text: an argument, or a field in the repr of an object.
+_ASSIGNED: Final = re.compile(r"\b([^\W\d]\w{1,79})=(?=b?(\\{0,16}[\"']))")
 _PLAIN: Final = re.compile(r"[^\s,}\])]+")
 _MARKS: Final = re.compile(r"\\{0,16}[\"']|[\[\](){}]")
 _NOTHING: Final = frozenset({"null", "None", "true", "false", "True", "False"})
@@ -398,7 +402,7 @@ def mask_text(text: str) -> str:
     """Return a text with its secrets masked; a text that is a secret as a whole becomes the mask itself.
 
     Masked are the known secrets in every common escaped form, the password of a URL, and, in texts that look like
-    JSON or like the repr of a mapping, the values under names of secrets.
+    JSON or like the repr of a mapping or an object, the values under names of secrets.
 
     Example:
         >>> hide("s3cr3t-4711"); mask_text("Bearer s3cr3t-4711"), mask_text("https://ann:pw@host")
@@ -441,7 +445,7 @@ def needs_masking(text: str) -> bool:
 
 
 def _looks_named(text: str) -> bool:
-    return "':" in text or '":' in text or "' :" in text or '" :' in text
+    return any(mark in text for mark in ("':", '":', "' :", '" :', "='", '="', "=\\", "=b"))
 
 
 def _mask_known(text: str) -> str:
@@ -470,7 +474,7 @@ def secrets_in(text: str) -> Iterator[str]:
             if found[2] != found[1][3:-1]:  # a password equal to the user's name is not a secret
                 yield from {found[2], unquote(found[2])}
         for found in _QUERY.finditer(text):
-            if is_secret(found[2]):
+            if _is_secret_parameter(found[2]):
                 yield from {found[3], unquote_plus(found[3])}
     if _looks_named(text):
         for begin, end, mark, quoted in _named_values(text):
@@ -494,8 +498,13 @@ def _mask_url_secrets(text: str) -> str:
     if "@" in text:
         text = _URL.sub(rf"\1{MASK}", text)
     if "=" in text:
-        text = _QUERY.sub(lambda found: found[1] + MASK if is_secret(found[2]) else found[0], text)
+        text = _QUERY.sub(lambda found: found[1] + MASK if _is_secret_parameter(found[2]) else found[0], text)
     return text
+
+
+def _is_secret_parameter(name: str) -> bool:
+    """Return True for a parameter of a URL that is a secret: also a signature, with which anybody may use the URL."""
+    return is_secret(name) or name.lower() == "sig" or name.lower().endswith("signature")
 
 
 def _mask_named(text: str) -> str:
@@ -510,13 +519,17 @@ def _mask_named(text: str) -> str:
 def _named_values(text: str) -> Iterator[tuple[int, int, str, bool]]:
     """Yield the start and end of each value under a secret's name, the quotes of the name, and whether it is quoted."""
     end = 0
-    for found in _NAMED.finditer(text):
-        if found.start() < end or not is_secret(found[2]):
+    named = [(found.start(), found.end(), found[2], found[1]) for found in _NAMED.finditer(text)]
+    if "=" in text:
+        named += [(found.start(), found.end(), found[1], found[2]) for found in _ASSIGNED.finditer(text)]
+        named.sort()
+    for first, last, name, mark in named:
+        if first < end or not is_secret(name):
             continue
-        begin, stop, quoted = _value_span(text, found.end(), found[1])
+        begin, stop, quoted = _value_span(text, last, mark)
         value = text[begin:stop]
-        if value and value not in _NOTHING and is_secret(found[2], 0 if value.isdigit() and not quoted else ""):
-            yield begin, stop, found[1], quoted
+        if value and value not in _NOTHING and is_secret(name, 0 if value.isdigit() and not quoted else ""):
+            yield begin, stop, mark, quoted
             end = stop
 
 

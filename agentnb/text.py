@@ -94,6 +94,20 @@ def _called(function: Callable[[Any], str], value: Any, limit: int) -> str:
         return f"<{class_name(value)} that cannot be shown: {class_name(error)}>"
 
 
+def well_formed(text: str) -> str:
+    r"""Return a text that can be encoded: half of a surrogate pair, which JSON may contain, becomes its escape.
+
+    Example:
+        >>> well_formed("caf\u00e9"), well_formed("\ud800!")
+        ('café', '\\ud800!')
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
 UNREADABLE: Final = object()  # the result if an object's own code raises
 
 
@@ -254,4 +268,4 @@ def _attribute(value: Any, name: str) -> Any:
     return _NO_NAME if found is UNREADABLE else found
 
 
-__all__ = ["UNREADABLE", "Fields", "call", "class_name", "mask_head", "safe_repr", "safe_str", "show_as"]
+__all__ = ["UNREADABLE", "Fields", "call", "class_name", "mask_head", "safe_repr", "safe_str", "show_as", "well_formed"]

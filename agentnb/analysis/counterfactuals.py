@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from agentnb.analysis.dependence import Dependence
 from agentnb.board.masking import secret_word
-from agentnb.board.values import thaw
+from agentnb.board.values import freeze, thaw
 from agentnb.engine.core.history import RUN
+from agentnb.engine.replay.equality import unlike
 from agentnb.expressions.paths import parse_path
 from agentnb.recipe.descriptions import choices
 from agentnb.session import Session
@@ -164,6 +165,11 @@ def _text(key: str, old: Any, new: Any) -> str:
     return f"{key}: {safe_repr(old, key=word)} -> {safe_repr(new, key=word)}"
 
 
+def _is_same(one: Any, other: Any) -> bool:
+    """Return True if two values are of one type and equal; runs none of their own comparisons."""
+    return type(one) is type(other) and next(iter(unlike(freeze(one), freeze(other))), None) is None
+
+
 class _Values:
     """Values to try instead of a recorded one: those given, those of the same key elsewhere, and neighbours."""
 
@@ -180,11 +186,11 @@ class _Values:
     def instead_of(self, key: str, value: Any) -> Iterator[Any]:
         """Yield a few other values for a key."""
         others = self._given[key] if key in self._given else chain(self._neighbours(value), self._elsewhere_of(key))
-        seen = [(type(value), value)]
+        seen = [value]
         most = _MOST_ALTERNATIVES * (_PARTS if isinstance(value, dict | list | str) or is_dataclass(value) else 1)
         for other in islice(others, None if key in self._given else 4 * most):
-            if (type(other), other) not in seen:
-                seen.append((type(other), other))
+            if not any(_is_same(other, known) for known in seen):
+                seen.append(other)
                 yield other
             if key not in self._given and len(seen) > most:
                 return

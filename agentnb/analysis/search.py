@@ -10,6 +10,7 @@ import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -43,6 +44,7 @@ _RULES: Final = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": o
 _NUMBERS: Final = frozenset({int, float})
 _TEXTS: Final = frozenset({str})
 _MOST_ANSWERS: Final = 4096  # remembered answers of a condition on one key
+_HASHED: Final = ATOMS - {Decimal}  # a signalling NaN refuses to be hashed
 
 
 def find(session: Session, condition: Any) -> list[int]:
@@ -154,7 +156,7 @@ def _answers(
             continue
         pending = False
         value = data.get(key, ABSENT)
-        alone = seen.evaluated and not seen.whole and len(seen.noted) == 1 and type(value) in ATOMS
+        alone = seen.evaluated and not seen.whole and len(seen.noted) == 1 and type(value) in _HASHED
         known = answers.get((type(value), value)) if alone else None
         if known is None:
             seen.forget()
@@ -292,10 +294,10 @@ def _answer_all(values: Sequence[Any], formula: _Formula | None, asked: Conditio
         if kind in types:
             found.append(_holds_for(answer_of, value))
             continue
-        answer = answers.get((kind, value)) if kind in ATOMS else None
+        answer = answers.get((kind, value)) if kind in _HASHED else None
         if answer is None:
             answer = _holds(asked, {} if value is ABSENT else {key: thaw(value)})
-            if kind in ATOMS and len(answers) < _MOST_ANSWERS:
+            if kind in _HASHED and len(answers) < _MOST_ANSWERS:
                 answers[kind, value] = answer
         found.append(answer)
     return found

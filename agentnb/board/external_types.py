@@ -130,6 +130,7 @@ def load_scalar(document: Mapping[str, Any]) -> Any:
 # -- arrays and frames -------------------------------------------------------------------------------------------------
 
 LARGEST_TEXTS = 100_000_000  # bytes of a text array whose texts are much shorter than its type
+MOST_LABELS = 10_000  # rows of a frame that is small enough to be a mapping of settings
 LARGEST_SECRET = 10_000_000  # cells of a masked column created from a file, which contains only their number
 Encode = Callable[..., Any]
 Decode = Callable[[Any], Any]
@@ -176,7 +177,10 @@ def masked_array(value: Any, mask: Callable[..., Any]) -> Any:
 
 
 def secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield the columns of a DataFrame, or a Series, whose labels are names of secrets, each with its label."""
+    """Yield the columns and rows of a DataFrame or Series whose labels are names of secrets, each with its label.
+
+    A frame of more than 10,000 rows has data in its rows, whose labels are not looked at.
+    """
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(value, pandas.DataFrame):
         columns = ((label, value.iloc[:, at]) for at, label in enumerate(value.columns))
@@ -185,6 +189,9 @@ def secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
     else:
         return
     yield from ((label, column.tolist()) for label, column in columns if is_secret(label))
+    if len(value.index) <= MOST_LABELS:
+        rows = ((label, at) for at, label in enumerate(value.index) if is_secret(label))
+        yield from ((label, value.iloc[at : at + 1].to_numpy(dtype=object).ravel().tolist()) for label, at in rows)
 
 
 def _masked_column(column: Any, label: Any, mask: Callable[..., Any]) -> Any:

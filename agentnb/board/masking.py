@@ -38,6 +38,9 @@ def register_secrets(value: Any, key: object = None) -> None:
     while waiting:
         part, secret = waiting.pop()
         kind = type(part)
+        if secret and issubclass(kind, Enum):
+            part = part._value_
+            kind = type(part)
         if issubclass(kind, str):
             hide(*([part] if secret else secrets_in(str.__str__(part))))
         elif kind in ATOMS:
@@ -58,6 +61,8 @@ def _parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:
         return () if value.flat and _has_no_texts(value.items) else ((None, item) for item in value)
     if kind is FrozenArray or external_types.is_array(value):
         return external_types.secret_columns(value.held if kind is FrozenArray else value)
+    if issubclass(kind, tuple) and is_named_tuple(kind):
+        return zip(kind._fields, tuple.__iter__(value), strict=False)  # type: ignore[attr-defined]  # it is one
     for base in (list, tuple, set, frozenset):
         if issubclass(kind, base):
             return ((None, item) for item in base.__iter__(value))

@@ -8,7 +8,7 @@ import textwrap
 from typing import Any
 
 from agentnb.errors import Place, Problem, RecipeError, with_article
-from agentnb.recipe.user_functions import GENERATES, is_async, is_generator
+from agentnb.recipe.user_functions import GENERATES, UNKNOWN_SOURCE, is_async, is_generator
 from agentnb.text import safe_repr
 
 __all__ = ["callable_text", "check_callable", "no_condition"]
@@ -46,7 +46,7 @@ def callable_text(function: Any) -> str:
         return str(name)
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip())
-    except (OSError, TypeError, SyntaxError):
+    except UNKNOWN_SOURCE:
         return "a lambda"
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
     return ast.unparse(found[0].body) if len(found) == 1 else "a lambda"

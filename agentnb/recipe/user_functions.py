@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import tokenize
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
+# What `inspect.getsource` raises if the source is not there, or has changed since it was loaded.
+UNKNOWN_SOURCE: Final = (OSError, TypeError, IndexError, SyntaxError, tokenize.TokenError)
 GENERATES: Final = "calling a generator function runs none of it: it only returns a generator"
 COLLECT: Final = "return a list of what it yields"
 _UNRUN: Final[dict[type, str]] = {

@@ -6,7 +6,8 @@ A reader of recordings describes each step as a `RecordedStep`; nodes, edges and
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -34,13 +35,16 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.time_travel import restore
 from agentnb.engine.effects.dispatch import EffectDispatcher
-from agentnb.errors import BoardError, Problem, StoreError
+from agentnb.errors import AgentNbError, BoardError, Problem, StoreError
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.trace.recipe_snapshot import kinds_to_read
 from agentnb.world.world import World
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = 2**62 - 1  # nanoseconds since 1970
 _PHASES: Final = {"run": RUN, "enter": ENTER, "leave": LEAVE}
+# What reading a file may raise that is damaged, or was made to do harm.
+_UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, SyntaxError, TypeError, ValueError)
 
 
 @dataclass(slots=True)
@@ -133,11 +137,27 @@ def build(
     Raises:
         StoreError: L574, a value cannot be on a board, or is nested too deeply.
     """
-    try:
+    with reading(name):
         return _Builder(name, dialect, steps, board, following, after, about or {}).run
-    except (BoardError, RecursionError) as error:
-        why = error.problems[0].what if isinstance(error, BoardError) else "a value is nested too deeply"
-        raise damaged(name, why) from None
+
+
+@contextmanager
+def reading(where: str) -> Iterator[None]:
+    """Raise a Problem if the part of a recording that is read inside the block is damaged.
+
+    Raises:
+        StoreError: L574.
+    """
+    try:
+        yield
+    except BoardError as error:
+        raise damaged(where, error.problems[0].what) from None
+    except AgentNbError:
+        raise
+    except RecursionError:
+        raise damaged(where, "a value, or what ran inside something else, is nested too deeply") from None
+    except _UNREADABLE as error:
+        raise damaged(where, f"{type(error).__name__}: {error}") from error
 
 
 def damaged(where: str, why: str) -> StoreError:
@@ -149,9 +169,30 @@ def damaged(where: str, why: str) -> StoreError:
 
 
 def to_ns(moment: datetime) -> int:
-    """Return nanoseconds since 1970."""
+    """Return nanoseconds since 1970; the nearest moment that tables can show, from 1970 to 2116."""
     since = moment - EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
+    exact = (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
+    return min(max(exact, 0), LATEST)
+
+
+class NodeIds:
+    """The ids of nodes: `REGION/NAME`, with a number behind it where another node already has that id."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], str] = {}
+        self._taken: set[str] = set()
+
+    def id_of(self, region: str, name: str) -> str:
+        """Return the id of the node of this name inside another node; `region` is the id of that one, or empty."""
+        found = self._known.get((region, name))
+        if found is None:
+            plain = f"{region}/{name}" if region else name
+            found, number = plain, 2
+            while found in self._taken:
+                found, number = f"{plain}#{number}", number + 1
+            self._known[region, name] = found
+            self._taken.add(found)
+        return found
 
 
 class _Builder:
@@ -331,4 +372,4 @@ def _recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about: Mappi
     return Recipe(name, dialect, nodes, ways, entry, regions=regions, routing="all", meta={"about": dict(about)})
 
 
-__all__ = ["Intervention", "RecordedCall", "RecordedStep", "build", "damaged", "to_ns"]
+__all__ = ["Intervention", "NodeIds", "RecordedCall", "RecordedStep", "build", "damaged", "reading", "to_ns"]

@@ -16,6 +16,7 @@ from agentnb.recipe.model import Recipe
 from agentnb.session.reopen import open_stored
 from agentnb.session.session import Session
 from agentnb.store.other_tables import look_at
+from agentnb.text import safe_str
 
 LARGEST: Final = 512 * 2**20  # bytes of a text file
 _HEAD: Final = 65_536  # bytes read to recognise a file
@@ -208,17 +209,30 @@ def read_text(where: str) -> bytes:
     """Return the bytes of a file of a recording.
 
     L572: a file of a recording is larger than 512 MiB.
+    R340: a file of a recording cannot be read.
 
     Raises:
-        StoreError: L572.
+        StoreError: L572, R340.
     """
-    path = Path(where)
-    if (size := path.stat().st_size) > LARGEST:
+    try:
+        path = Path(where)
+        size = path.stat().st_size
+        if size <= LARGEST:
+            return path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: the path has a null byte
         raise StoreError(
-            Problem("L572", "this file is too large to be opened", where, f"it has {size} bytes, and the limit is "
-                    f"{LARGEST}", "record the run in a store instead, or export fewer runs to a file")
-        )  # fmt: skip
-    return path.read_bytes()
+            Problem(
+                "R340",
+                "this file cannot be read",
+                safe_str(where),
+                safe_str(error),
+                "check the path and its permissions",
+            )
+        ) from None
+    raise StoreError(
+        Problem("L572", "this file is too large to be opened", where, f"it has {size} bytes, and the limit is "
+                f"{LARGEST}", "record the run in a store instead, or export fewer runs to a file")
+    )  # fmt: skip
 
 
 __all__ = ["FORMATS", "STORE", "Content", "Format", "format_of", "open", "read_text"]

@@ -37,7 +37,7 @@ from agentnb.recipe.model import Recipe
 from agentnb.recordings.formats import read_text
 from agentnb.recordings.trace_files import session_of
 from agentnb.session.recording import Recording
-from agentnb.text import safe_str
+from agentnb.text import safe_str, well_formed
 from agentnb.trace.trace import SimulationTrace
 
 FORMAT: Final = "agentnb.golden"
@@ -70,7 +70,8 @@ def text_of(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
         redact: paths whose values are volatile and are left out: of the board (`answer.id`), or of a call
             (`calls.NAME.arguments.when`, `calls.NAME.result.id`); `*` stands for any one part.
     """
-    return "\n".join(json.dumps(line, ensure_ascii=False) for line in _Writer(trace, redact).lines()) + "\n"
+    lines = (json.dumps(line, ensure_ascii=False) for line in _Writer(trace, redact).lines())
+    return well_formed("\n".join(lines) + "\n")
 
 
 class _Writer:
@@ -262,14 +263,12 @@ def document_of(where: str) -> dict[str, Any]:
 def _lines(where: str) -> list[dict[str, Any]]:
     """Return the lines of a golden.
 
-    L580: a golden is missing, or damaged.
-
     Raises:
-        StoreError: L580.
+        StoreError: L580; R340, it is missing.
     """
     try:
         lines = [json.loads(line) for line in read_text(where).decode("utf-8").splitlines() if line.strip()]
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(where, str(error)) from None
     if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("format") != FORMAT:
         raise _damaged(where, f"its first line does not say that its format is {FORMAT!r}")
@@ -277,7 +276,7 @@ def _lines(where: str) -> list[dict[str, Any]]:
 
 
 def _damaged(where: str, why: str) -> StoreError:
-    """L580: a golden is missing, or damaged."""
+    """L580: a golden is damaged."""
     return StoreError(
         Problem("L580", "this golden cannot be read", where, why, "record it again: pytest --update-goldens")
     )

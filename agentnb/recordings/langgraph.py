@@ -19,12 +19,12 @@ from agentnb.board.masking import masked
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.replay.equality import unlike
 from agentnb.errors import Problem, StoreError, did_you_mean
-from agentnb.recordings.builder import EPOCH, Intervention, RecordedStep, build, damaged, to_ns
+from agentnb.recordings.builder import EPOCH, Intervention, NodeIds, RecordedStep, build, damaged, reading, to_ns
 from agentnb.recordings.msgpack_values import Opaque, Send, decode_typed
 from agentnb.session.pending import Pending
 from agentnb.session.recording import Recording
 from agentnb.store.other_tables import Look, look_at
-from agentnb.text import safe_str
+from agentnb.text import LONGEST_TEXT, safe_repr, safe_str
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +177,8 @@ def _run_id(thread: Thread, leaf: str) -> str:
 
 
 def _session(where: str, thread: Thread, leaf: str, family: dict[str, LangGraphRun]) -> LangGraphRun:
-    made = _Steps(thread, leaf)
+    with reading(f"{thread.shown}, thread {thread.id!r}"):
+        made = _Steps(thread, leaf)
     first = made.path[0]
     about = {"langgraph": {"store": thread.shown, "thread": thread.id, "checkpoint": leaf,
                            "checkpoints": len(made.path)}}  # fmt: skip
@@ -216,6 +217,8 @@ class _Steps:
         self.pending: list[Pending] = []
         self.following: list[RecordedStep] = []
         self.ended = "finished"
+        self.ids = NodeIds()
+        self.walked: set[str] = set()
         self.path = thread.path("", leaf)
         self._walk(self.path, "", "", None, None)
         if self.pending:
@@ -229,6 +232,9 @@ class _Steps:
         self, path: Sequence[Checkpoint], space: str, prefix: str, inside: int | None, came_from: int | None
     ) -> None:
         """Append the steps from each checkpoint of a path to the next, and those that began at the last one."""
+        if space in self.walked:
+            raise ValueError(f"two tasks have the same id: both contain {space!r}")
+        self.walked.add(space)
         led: dict[str, int | None] = {}  # node -> the step that scheduled it
         sends: list[int] = []  # the steps that scheduled tasks with Send, in order
         for at, checkpoint in enumerate(path):
@@ -288,7 +294,7 @@ class _Steps:
         """Append the step of a task, and what ran inside it; return the place of its (last) step."""
         name, task = what
         space, prefix, inside = where
-        node = f"{prefix}{name}"
+        node = self.ids.id_of(prefix, name)
         began, ended = to_ns(checkpoint.time), to_ns(after.time if after is not None else checkpoint.time)
         self._answers(checkpoint, task, node)
         interrupts = task.values("__interrupt__")
@@ -309,7 +315,7 @@ class _Steps:
             entered = len(self.steps)
             self._add(RecordedStep(node, "subgraph", "enter", inside, None, source, began=began,
                                    ended=to_ns(path[0].time), writes=path[0].board))  # fmt: skip
-            self._walk(path, below, f"{node}/", entered, entered)
+            self._walk(path, below, node, entered, entered)
             source = len(self.steps) - 1
         elif waits:
             self.following.append(RecordedStep(node, "function", inside=inside, came_from=source))
@@ -390,7 +396,9 @@ class _Steps:
         rows += [(send.node, sends[at] if at < len(sends) else -1) for at, send in enumerate(_sends(last))]
         for name, source in rows:
             if name not in begun:
-                self.following.append(RecordedStep(f"{prefix}{name}", "function", inside=inside, came_from=source))
+                self.following.append(
+                    RecordedStep(self.ids.id_of(prefix, name), "function", inside=inside, came_from=source)
+                )
 
 
 def _has_seen(checkpoint: Checkpoint, after: Checkpoint, name: str) -> bool:
@@ -405,7 +413,9 @@ def _sends(checkpoint: Checkpoint) -> list[Send]:
 def _push_number(path: str) -> int | None:
     """Return the number of the Send that scheduled a task, from its path; None for any other task."""
     parts = path.removeprefix("~").split(", ")
-    return int(parts[1]) if parts[0] == "__pregel_push" and len(parts) > 1 and parts[1].isdecimal() else None
+    if parts[0] != "__pregel_push" or len(parts) < 2 or not parts[1].isdecimal() or len(parts[1]) > 20:
+        return None
+    return int(parts[1])
 
 
 def _name_of(task: Task, checkpoint: Checkpoint) -> str | None:
@@ -422,7 +432,7 @@ def _is_public(channel: str) -> bool:
 
 
 def _failure(error: Any) -> tuple[str, str]:
-    text = error if isinstance(error, str) else json.dumps(error, default=str)
+    text = error if isinstance(error, str) else safe_repr(error, LONGEST_TEXT)
     kind, bracket, message = text.partition("(")
     named = bool(bracket) and kind.isidentifier()
     return (kind, message.removesuffix(")").strip("'\"")) if named else ("Error", text)
@@ -493,13 +503,14 @@ def _thread(look: Look, name: str) -> Thread:
     if count > MOST:
         raise damaged(where, f"it has {count} checkpoints, and the limit is {MOST}")
     spaces: Namespaces = {}
-    try:
+    with reading(where):
         for space, checkpoint in _checkpoints(look, name):
             spaces.setdefault(space, {})[checkpoint.id] = checkpoint
         _add_writes(look, name, spaces)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise damaged(where, f"a checkpoint or a write is damaged: {error}") from None
-    return Thread(look.shown, name, spaces)
+    thread = Thread(look.shown, name, spaces)
+    if spaces.get("") and not thread.leaves():
+        raise damaged(where, "each checkpoint continues another one: none is the last")
+    return thread
 
 
 def _checkpoints(look: Look, thread: str) -> Iterator[tuple[str, Checkpoint]]:
@@ -523,7 +534,8 @@ def _checkpoints(look: Look, thread: str) -> Iterator[tuple[str, Checkpoint]]:
             str(id), None if parent is None else str(parent), _time(body.get("ts")),
             {str(key): _plain(value) for key, value in values.items() if _is_public(str(key))},
             {str(key): value for key, value in values.items() if not _is_public(str(key))},
-            dict(body.get("versions_seen") or {}), str(about.get("source", "loop")),
+            {str(node): seen for node, seen in dict(body.get("versions_seen") or {}).items()},
+            str(about.get("source", "loop")),
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ become what they were; of everything else the fields are kept, as a mapping, a l
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -92,7 +93,8 @@ def decode(data: bytes, depth: int = 0) -> Any:
         return msgpack.unpackb(
             data, strict_map_key=False, ext_hook=lambda code, inner: _extension(code, inner, depth), timestamp=3
         )
-    except (TypeError, OverflowError, RecursionError, UnicodeDecodeError, msgpack.UnpackException) as error:
+    except (TypeError, ArithmeticError, SyntaxError, RecursionError, UnicodeDecodeError,
+            msgpack.UnpackException) as error:  # fmt: skip  # numpy parses the type of an array as Python does
         raise ValueError(f"{error.__class__.__name__}: {error}") from None
 
 
@@ -121,7 +123,9 @@ def _array(parts: list[Any]) -> Any:
     import numpy as np
 
     kind, shape, order, data = (*parts, None)[:4]
-    dtype = np.dtype(str(kind))
+    with warnings.catch_warnings():  # of spellings that numpy no longer wants
+        warnings.simplefilter("ignore")
+        dtype = np.dtype(str(kind))
     if dtype.hasobject:
         raise ValueError("an array of objects is not opened")
     return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if order == "F" else "C").tolist()

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agentnb.errors import Problem, StoreError, did_you_mean
-from agentnb.recordings.builder import RecordedCall, RecordedStep, build
+from agentnb.recordings.builder import LATEST, NodeIds, RecordedCall, RecordedStep, build, reading
 from agentnb.recordings.formats import read_text
 from agentnb.session.recording import Recording
 
 MOST: Final = 200_000  # spans of one trace
 DEEPEST: Final = 200  # spans inside each other
+_MOST_TOKENS: Final = 2**53
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 _MODEL: Final = {"chat", "generate_content", "text_completion", "embeddings"}
 _AGENT: Final = {"invoke_agent", "create_agent", "invoke_workflow"}
@@ -76,7 +77,8 @@ def open_otel(where: str | os.PathLike[str], run_id: str | None = None) -> Recor
         )  # fmt: skip
     spans = traces[run_id]
     roots = _nested(place, spans)
-    steps = _Steps(roots).steps
+    with reading(place):
+        steps = _Steps(roots).steps
     name = roots[0].label if roots else run_id
     about = {"otel": {"file": place, "trace": run_id, "spans": len(spans)}}
     run = build(name, "otel", steps, {}, about=about)
@@ -101,6 +103,7 @@ class _Steps:
         self.steps: list[RecordedStep] = []
         self.usage = {"input_tokens": 0, "output_tokens": 0}
         self.lane = dict.fromkeys((span.id for span in roots), -1)
+        self.ids = NodeIds()
         self.paths: dict[str, str] = {}
         moments = [moment for span in roots for moment in self._moments(span, "")]
         moments.sort(key=lambda moment: moment[:3])
@@ -125,15 +128,15 @@ class _Steps:
             self.steps.append(step)
 
     def _moments(self, span: Span, prefix: str) -> Iterator[tuple[int, int, int, str, Span]]:
-        self.paths[span.id] = path = f"{prefix}{span.label}"
+        self.paths[span.id] = path = self.ids.id_of(prefix, span.label)
         if not span.inside:
             yield span.ended, 0, -span.depth, "run", span
             return
         self.lane.update(_lanes(span.inside))
         yield span.began, -1, span.depth, "enter", span
         for each in span.inside:
-            yield from self._moments(each, f"{path}/")
-        yield max(span.ended, *(each.ended for each in span.inside)), 1, -span.depth, "leave", span
+            yield from self._moments(each, path)
+        yield span.ended, 1, -span.depth, "leave", span
 
     def _finish(self, step: RecordedStep, span: Span) -> None:
         said = span.attributes
@@ -204,7 +207,7 @@ def _numbered(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
     rows: dict[int, dict[str, Any]] = {}
     for key, value in attributes.items():
         number, _, part = key.removeprefix(prefix).partition(".")
-        if key.startswith(prefix) and number.isdecimal() and part:
+        if key.startswith(prefix) and number.isdecimal() and len(number) < 10 and part:
             rows.setdefault(int(number), {})[part] = value
     return [rows[number] for number in sorted(rows)]
 
@@ -220,7 +223,8 @@ def _json(value: Any) -> Any:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """Return a number of tokens; None for what cannot be one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
 
 
 def _text(value: Any) -> str | None:
@@ -236,10 +240,11 @@ def _traces(where: str) -> dict[str, list[Span]]:
     L576: a file of spans is damaged.
 
     Raises:
-        StoreError: L572, L576.
+        StoreError: L572, L576, R340.
     """
+    data = read_text(where)
     try:
-        text = read_text(where).decode("utf-8")
+        text = data.decode("utf-8")
         try:
             documents = [json.loads(text)]
         except json.JSONDecodeError:
@@ -250,7 +255,7 @@ def _traces(where: str) -> dict[str, list[Span]]:
                 for scope in resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ():
                     for row in scope.get("spans", ()):
                         found.setdefault(str(row["traceId"]), []).append(_span(row))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise StoreError(
             Problem("L576", "this is not a file of OTLP JSON, or it is damaged", where,
                     f"{type(error).__name__}: {error}", "export spans with the JSON encoding of OTLP")
@@ -268,7 +273,7 @@ def _span(row: Mapping[str, Any]) -> Span:
         error = str(status.get("message") or raised.get("exception.message") or "it failed")
         attributes.setdefault("error.type", raised.get("exception.type") or "Error")
     began, ended = int(row.get("startTimeUnixNano", 0)), int(row.get("endTimeUnixNano", 0))
-    if not 0 <= began < 2**62 or not 0 <= ended < 2**62:
+    if not 0 <= began <= LATEST or not 0 <= ended <= LATEST:
         raise ValueError("a time is out of range")
     return Span(str(row["spanId"]), str(row.get("parentSpanId") or ""), str(row.get("name", "")), began,
                 max(began, ended), attributes, events, error)  # fmt: skip
@@ -310,20 +315,24 @@ def _nested(where: str, spans: Sequence[Span]) -> list[Span]:
             roots.append(span)
         else:
             around.inside.append(span)
-    reached, waiting = 0, list(roots)
+    reached, waiting = list[Span](), list(roots)
     while waiting:
         span = waiting.pop()
-        reached += 1
+        reached.append(span)
         for each in span.inside:
             each.depth = span.depth + 1
         waiting += span.inside
         if span.depth > DEEPEST:
             break
-    if reached != len(by_id) or reached > MOST:
+    if len(reached) != len(by_id) or len(reached) > MOST:
         why = f"it has {len(by_id)} spans, at most {MOST} can be read, {DEEPEST} inside each other and none in itself"
         raise StoreError(Problem("L576", "this is not a file of OTLP JSON, or it is damaged", where, why,
                                  "export the spans of one run to a file"))  # fmt: skip
-    return roots
+    for span in reversed(reached):  # what is inside a span may be timed by another machine's clock
+        span.began = min([span.began, *(each.began for each in span.inside)])
+        span.ended = max([span.ended, *(each.ended for each in span.inside)])
+        span.inside.sort(key=lambda each: (each.began, each.id))
+    return sorted(roots, key=lambda span: (span.began, span.id))
 
 
 __all__ = ["open_otel"]

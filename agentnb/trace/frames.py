@@ -17,6 +17,7 @@ from agentnb.engine.core.history import OUTSIDE, PHASES, STATUSES
 from agentnb.errors import did_you_mean
 from agentnb.expressions.paths import parse_path
 from agentnb.secrets import mask_text
+from agentnb.text import well_formed
 from agentnb.trace.columns import Columns, Objects, Values, is_simple, least, objects
 from agentnb.trace.edge_rows import came_of, ways_of
 from agentnb.trace.row_index import OPS, TYPES, Reading
@@ -38,7 +39,7 @@ def table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = N
     if types is None:
         return pd.DataFrame(list(rows))
     # Column by column: type inference over whole rows converts missing values to numbers.
-    columns = {name: pd.Series([row[name] for row in rows], dtype=object) for name in types}
+    columns = {name: pd.Series([_printable(row[name]) for row in rows], dtype=object) for name in types}
     return pd.DataFrame(columns).astype(types)
 
 
@@ -362,7 +363,8 @@ def _frame(**columns: Any) -> pd.DataFrame:
 
 def _category(codes: NDArray[Any], names: Sequence[str]) -> pd.Categorical:
     small = codes.astype(least(len(names)), copy=False)
-    return pd.Categorical.from_codes(small, categories=pd.Index(list(names), dtype="str"), validate=False)
+    categories = pd.Index(list(map(well_formed, names)), dtype="str")
+    return pd.Categorical.from_codes(small, categories=categories, validate=False)
 
 
 def _spread(values: NDArray[Any], place: NDArray[Any] | None, size: int) -> NDArray[Any]:
@@ -389,9 +391,14 @@ def _ints(values: Any) -> NDArray[np.int64]:
     return np.array(list(values), dtype=np.int64)
 
 
+def _printable(cell: Any) -> Any:
+    """Return a cell that pandas can encode."""
+    return well_formed(cell) if type(cell) is str else cell
+
+
 def _texts(values: Any) -> Any:
     """Return a text column, NA for missing texts."""
-    return pd.array(objects(list(values)), dtype=TEXT)
+    return pd.array(objects(list(map(_printable, values))), dtype=TEXT)
 
 
 def _asked(values: Objects | None, asked: NDArray[Any]) -> Objects:

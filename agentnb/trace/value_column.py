@@ -23,7 +23,7 @@ from pandas.api.indexers import check_array_indexer
 
 from agentnb.board.masking import secret_word, shown
 from agentnb.board.values import ABSENT, freeze
-from agentnb.text import safe_repr, safe_str
+from agentnb.text import safe_repr, safe_str, well_formed
 from agentnb.trace.columns import Columns, Objects, Values, objects
 
 if TYPE_CHECKING:
@@ -197,10 +197,14 @@ class ValueArray(ExtensionArray):
         source = held.source
         assert source is not None  # without values there is a source
         if len(held.rows) > MANY:
-            held.made = _take_values(source.every(), held.rows, allow_fill=True, fill_value=pd.NA)
+            made = _take_values(source.every(), held.rows, allow_fill=True, fill_value=pd.NA)
         else:
-            held.made = objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
-        return held.made
+            made = objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
+        for at, item in enumerate(made):
+            if type(item) is Decimal and item.is_snan():  # pandas compares it, and each comparison raises
+                made[at] = Decimal("NaN")
+        held.made = made
+        return made
 
     def __getitem__(self, item: Any) -> Any:
         if isinstance(item, tuple):
@@ -344,9 +348,9 @@ def _from_values(values: list[Any]) -> ValueArray:
 def json_text(value: Any) -> str:
     """Return a value as JSON text; parts that JSON cannot represent become strings."""
     try:
-        return json.dumps(value, ensure_ascii=False, default=safe_str)
+        return well_formed(json.dumps(value, ensure_ascii=False, default=safe_str))
     except (TypeError, ValueError):  # keys that are not strings, a value that contains itself
-        return json.dumps(safe_repr(value), ensure_ascii=False)
+        return well_formed(json.dumps(safe_repr(value), ensure_ascii=False))
 
 
 class _Bindable:

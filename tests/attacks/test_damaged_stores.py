@@ -12,6 +12,7 @@ import random
 import sqlite3
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -65,7 +66,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Original:
         truth[run_id] = ([*map(repr, states(session))], session.position, str(session.status))
         session.trace.to_json(folder / "trace.json")
         session.close()
-    with sqlite3.connect(folder / "runs.db") as connection:
+    with closing(sqlite3.connect(folder / "runs.db")) as connection, connection:
         connection.execute("VACUUM INTO ?", (str(folder / "copy.db"),))
     connection.close()
     return Original((folder / "copy.db").read_bytes(), (folder / "trace.json").read_bytes(), truth)

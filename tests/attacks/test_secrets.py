@@ -10,8 +10,10 @@ import logging
 import os
 import urllib.parse
 from contextlib import suppress
+from enum import Enum
 from functools import partial
 from itertools import product
+from typing import NamedTuple
 
 import markupsafe
 import networkx as nx
@@ -183,6 +185,15 @@ def test_no_artefact_tells_a_number(tmp_path):
     check({"secret": 918273645}, "918273645", tmp_path)
 
 
+class Login(NamedTuple):
+    user: str
+    password: str
+
+
+class Word(Enum):
+    SECRET = "s3ns1tive"
+
+
 @pytest.mark.parametrize(
     ("config", "secret"),
     [
@@ -196,6 +207,13 @@ def test_no_artefact_tells_a_number(tmp_path):
         ({"auth": ("ann", "s3ns1tive")}, "s3ns1tive"),
         ({"connection_string": "Server=db;User=sa;Password=s3ns1tive;"}, "s3ns1tive"),
         ({"Authorization": "Basic YW5uOnMzbnMxdGl2ZQ=="}, "s3ns1tive"),
+        ({"url": "https://host/blob?se=2030&sig=s3ns1tive%2B4711"}, "s3ns1tive%2B4711"),
+        ({"url": "https://host/blob?X-Amz-Signature=s3ns1tive&a=b"}, "s3ns1tive"),
+        ({"otp": "s3ns1tive"}, "s3ns1tive"),
+        ({"config": Login("ann", "s3ns1tive")}, "s3ns1tive"),
+        ({"password": Word.SECRET}, "s3ns1tive"),
+        ({"config": pd.Series({"user": "ann", "password": "s3ns1tive"})}, "s3ns1tive"),
+        ({"config": pd.DataFrame({"value": {"user": "ann", "password": "s3ns1tive"}})}, "s3ns1tive"),
     ],
 )  # fmt: skip
 def test_no_artefact_tells_a_secret_that_a_text_has_in_it(config, secret, tmp_path):
@@ -323,6 +341,28 @@ def test_a_known_secret_is_masked_in_a_text_however_it_is_escaped(escape, secret
     assert "4711" not in masked
     error = nb.errors.Problem("X100", f"cannot use {text}", "here", text, text)
     assert "4711" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Client(host='a', password='s3ns1tive')", 'Client(api_key="s3ns1tive", retries=3)',
+        "Client(token=b's3ns1tive')", "f(client_secret='it\\'s s3ns1tive')",
+        repr("Client(password='s3ns1tive')"), json.dumps('Client(password="s3ns1tive")'),
+    ],
+)  # fmt: skip
+def test_what_a_field_of_a_secret_name_holds_is_masked(text):
+    clear()
+    masked = mask_text(f"cannot use {text} here")
+    assert "s3ns1tive" not in masked
+    assert masked.endswith(" here")
+    assert "retries=3" in masked or "retries" not in text
+
+
+@pytest.mark.parametrize("text", ["max_tokens='12'", "f(token=token)", "x=1, y='a'", "password=None", "a == 'b'"])
+def test_what_only_looks_like_a_field_with_a_secret_stays_visible(text):
+    clear()
+    assert mask_text(text) == text
 
 
 def leaks(secret, escape):

@@ -129,5 +129,7 @@ def test_a_failing_branch_ends_the_others():
     shape.edges = shape.edges[:2]
     run = shape.run()
     assert go_on(run) == FAILED
-    assert path(run) == ["both enter", "first", "second", "left error", "right cancelled"]
+    assert path(run)[0] == "both enter"
+    assert sorted(path(run)[1:3]) == ["first", "second"]  # in the order in which their threads end
+    assert path(run)[3:] == ["left error", "right cancelled"]
     assert run.flights == {}

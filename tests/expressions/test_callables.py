@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import tokenize
 
 import pytest
 
@@ -58,6 +60,15 @@ def test_a_callable_is_read_by_its_name_and_a_lambda_by_its_words():
     assert callable_text(is_done) == "is_done"
     assert callable_text(Asking()) == "Asking"
     assert callable_text(eval("lambda board: 1")) == "a lambda"
+
+
+@pytest.mark.parametrize("error", [OSError("no file"), tokenize.TokenError("a number", (1, 2)), IndexError(3)])
+def test_a_lambda_whose_source_has_changed_has_no_words(error, monkeypatch):
+    def raise_error(function):
+        raise error
+
+    monkeypatch.setattr(inspect, "getsource", raise_error)
+    assert callable_text(lambda board: 1) == "a lambda"
 
 
 def test_of_two_lambdas_in_one_line_none_is_guessed():

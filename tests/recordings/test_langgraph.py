@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import warnings
+from contextlib import ExitStack, closing
 from pathlib import PurePath
 
 import pytest
@@ -19,16 +20,17 @@ from tests.recordings import graphs
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """Return, for each program, its app, its thread and the file of its checkpoints."""
+    """Yield, for each program, its app, its thread and the file of its checkpoints."""
     found = {}
-    for program in graphs.PROGRAMS:
-        path = tmp_path_factory.mktemp("graphs") / f"{program.__name__}.db"
-        connection = sqlite3.connect(path, check_same_thread=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found[program.__name__] = (*program(SqliteSaver(connection)), path)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the file can be copied alone
-    return found
+    with ExitStack() as stack:
+        for program in graphs.PROGRAMS:
+            path = tmp_path_factory.mktemp("graphs") / f"{program.__name__}.db"
+            connection = stack.enter_context(closing(sqlite3.connect(path, check_same_thread=False)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found[program.__name__] = (*program(SqliteSaver(connection)), path)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the file can be copied alone
+        yield found
 
 
 def plain(value):
@@ -156,7 +158,7 @@ def test_what_is_asked_for_and_is_not_there_is_told(kept, tmp_path):
     with pytest.raises(StoreError, match="L575"):
         nb.open(path, "line@1ef")
     other = tmp_path / "other.db"
-    with sqlite3.connect(other) as connection:
+    with closing(sqlite3.connect(other)) as connection, connection:
         connection.execute("CREATE TABLE checkpoints (a)")
         connection.execute("CREATE TABLE writes (a)")
     with pytest.raises(StoreError, match="L573"):
@@ -169,7 +171,7 @@ def test_a_database_of_an_older_saver_has_no_paths_of_tasks(kept, tmp_path):
     app, _, path = kept["line"]
     older = tmp_path / "older.db"
     older.write_bytes(path.read_bytes())
-    with sqlite3.connect(older) as connection:
+    with closing(sqlite3.connect(older)) as connection, connection:
         connection.execute("ALTER TABLE writes DROP COLUMN task_path")
     session = nb.open(older)
     agrees(app, session)
@@ -195,10 +197,10 @@ def test_a_pickle_stays_closed(kept, tmp_path):
 
     path = tmp_path / "pickled.db"
     path.write_bytes(kept["line"][2].read_bytes())
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE writes SET type = 'pickle', value = ? WHERE channel = 'n'", (pickle.dumps(print),))
     assert nb.open(path).status == "finished"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE checkpoints SET type = 'pickle'")
     with pytest.raises(StoreError, match=r"L574.*\n.*\n.*not opened"):
         nb.open(path)
@@ -210,7 +212,7 @@ def test_a_damaged_database_is_told_or_shown(kept, tmp_path_factory, data):
     source = kept[data.draw(st.sampled_from(["nested", "parallel", "answered"]))][2]
     path = tmp_path_factory.mktemp("damaged") / "graph.db"
     path.write_bytes(source.read_bytes())
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         table, column = data.draw(st.sampled_from([("checkpoints", "checkpoint"), ("checkpoints", "metadata"),
                                                    ("checkpoints", "parent_checkpoint_id"), ("writes", "value"),
                                                    ("writes", "task_path"), ("writes", "channel")]))  # fmt: skip

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from decimal import Decimal
 
 import networkx as nx
@@ -90,7 +91,7 @@ def test_a_missing_entry_is_noticed(tmp_path):
     session = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="run")
     session.step(6)
     session.close()
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
         connection.execute("DELETE FROM agentnb_entries WHERE step = 4")
     connection.close()
     with pytest.warns(UserWarning, match="L435.* opens at step 3"):
@@ -102,7 +103,7 @@ def test_a_run_without_checksums_opens_as_before(tmp_path):
     session.step(6)
     session.back(2)
     session.close()
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
         for table, column in (("entries", "body"), ("runs", "head"), ("standing", "at")):
             connection.execute(
                 f"UPDATE agentnb_{table} SET {column} = substr({column}, 1, length({column}) - 18) || '}}'"
@@ -119,7 +120,7 @@ def test_a_position_that_cannot_be_read_is_noticed(tmp_path):
     session.step(6)
     session.back(2)
     session.close()
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
         connection.execute("UPDATE agentnb_standing SET at = replace(at, '4', '3')")
     connection.close()
     with pytest.warns(UserWarning, match="L436"):
@@ -129,7 +130,7 @@ def test_a_position_that_cannot_be_read_is_noticed(tmp_path):
 def test_a_row_that_was_changed_is_not_listed_and_the_others_are(tmp_path):
     for run_id in ("one", "two", "three"):
         nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id=run_id).close()
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
         connection.execute("UPDATE agentnb_runs SET name = 'another' WHERE run_id = 'one'")
         connection.execute("UPDATE agentnb_standing SET updated = 'never' WHERE run = 2")
     connection.close()
@@ -198,7 +199,7 @@ def test_a_run_whose_calls_do_not_say_who_answered_opens_and_is_replayed(tmp_pat
     session = nb.Session(recipe, llm=lambda request: "x", store=tmp_path / "runs.db", run_id="whole")
     session.run()
     session.close()
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
         connection.execute("DELETE FROM agentnb_entries")
         connection.executemany("INSERT INTO agentnb_entries VALUES (1, ?, ?, ?)", BEFORE_PROVIDERS)
     connection.close()

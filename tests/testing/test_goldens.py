@@ -169,7 +169,7 @@ def test_a_damaged_golden_is_told_or_opens(tmp_path_factory, data):
 
 
 def test_a_missing_golden_is_told(tmp_path):
-    with pytest.raises(StoreError, match="L580"):
+    with pytest.raises(StoreError, match="R340"):
         replay_golden(graph(), tmp_path / "none.jsonl")
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agentnb.recipe.user_functions import UNKNOWN_SOURCE
 from agentnb.secrets import MASK, is_secret
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def function_of(called: Any) -> Written | None:
         return None
     try:
         lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError, IndexError):
+    except UNKNOWN_SOURCE:
         return None
     text = "\n".join(without_secrets(_dedented([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
     return Written(function.__code__.co_filename, max(first, 1), text)
