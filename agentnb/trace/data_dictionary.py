@@ -19,9 +19,7 @@ _STEP: Final = Column("int64", "", "number of the step, from 1")
 _NODE: Final = Column("category", "", "id of the node")
 _SCOPE: Final = Column("category", "", "scope of the board: `root`, or the frame that it belongs to")
 _KEY: Final = Column("category", "", "top-level key of the board")
-_FRAME: Final = Column(
-    "category", "", "frame in which the node ran: `root`, or the owner of the region @ the step that opened it"
-)
+_FRAME: Final = Column("category", "", "frame of the node: `root`, or the region's owner @ the step that opened it")
 
 DATA_DICTIONARY: Final[Mapping[str, Mapping[str, Column]]] = MappingProxyType({
     "steps": {
@@ -105,8 +103,9 @@ _HEAD: Final = """\
 # Data dictionary
 
 The columns of the tables of `trace.frames`. `nb.frames(runs)` has the same tables for many runs, each with a column
-`run_id` in front. Every table has a RangeIndex. `string` is pandas' dtype of texts. `value` holds values of the board; its
-cells are JSON in Parquet, Feather and SQL. A missing value is `pd.NA`, or NaN in a column of floats; None is a value.
+`run_id` in front. Every table has a RangeIndex. `string` is pandas' dtype of texts. `value` holds values of the board;
+its cells are JSON in Parquet, Feather and SQL. A missing value is `pd.NA`, or NaN in a column of floats; None is a
+value.
 
 This page is generated from the code: `pytest tests/trace/test_data_dictionary.py --update-golden`.
 """
