@@ -90,14 +90,14 @@ def board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, room: in
     sets the number of rows itself.
     """
     view = run or RunView()
-    areas = _areas(recipe)
-    stands = _current_area(recipe, view, areas)
+    areas = areas_of(recipe)
+    stands = area_of_view(recipe, view, areas)
     here = [node for node in recipe.nodes.values() if areas[node.scope] == stands]
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
     touched: dict[Way, Touched] = {"read": {}, "write": {}}
     for way in touched:
         touched[way] = dict(_touched(here, view, way, literal))
-    own = _own_keys(recipe, here, literal)
+    own = own_keys(recipe, here, literal)
     keys = dict.fromkeys([*own, *map(str, view.board)])
     keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
     if room is None:
@@ -122,7 +122,7 @@ def row_of(path: str, keys: Mapping[str, Any]) -> str:
     return resolve_path(path, keys)[0] if "." in path else path
 
 
-def _areas(recipe: Recipe) -> dict[str, str]:
+def areas_of(recipe: Recipe) -> dict[str, str]:
     """Return for each region the one whose blackboard it uses: itself if it is isolated, otherwise an outer one."""
     found = {ROOT: ROOT}
 
@@ -142,7 +142,7 @@ def _areas(recipe: Recipe) -> dict[str, str]:
     return found
 
 
-def _current_area(recipe: Recipe, view: RunView, areas: Mapping[str, str]) -> str:
+def area_of_view(recipe: Recipe, view: RunView, areas: Mapping[str, str]) -> str:
     """Return the area of the run's current node."""
     node = None if view.current is None else recipe.nodes.get(view.current)
     return ROOT if node is None else areas[node.scope]
@@ -153,10 +153,10 @@ def _most_keys(recipe: Recipe, areas: Mapping[str, str]) -> int:
     inside: dict[str, list[Node]] = {ROOT: []}
     for node in recipe.nodes.values():
         inside.setdefault(areas[node.scope], []).append(node)
-    return max(len(_own_keys(recipe, nodes, {})) for nodes in inside.values())
+    return max(len(own_keys(recipe, nodes, {})) for nodes in inside.values())
 
 
-def _own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any]) -> dict[str, None]:
+def own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any]) -> dict[str, None]:
     """Return the keys that these nodes name, in order; at the top level, inputs and outputs come first.
 
     Keys that have only an initial value come last: a drawing has room for some rows. `literal` are texts known to be
@@ -170,6 +170,11 @@ def _own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any])
     return keys | dict.fromkeys(row_of(path, known) for path in paths) | dict.fromkeys(initial)
 
 
+def declared_rows(node: Node, way: Way) -> tuple[str, ...]:
+    """Return the paths that the recipe says a node reads, or writes."""
+    return tuple(node.reads if way == "read" else node.writes)
+
+
 def _touched(
     nodes: Iterable[Node], view: RunView, way: Way, literal: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, bool]]]:
@@ -177,8 +182,7 @@ def _touched(
     seen = view.seen_reads if way == "read" else view.seen_writes
     for node in nodes:
         id = node.id
-        declared = node.reads if way == "read" else node.writes
-        rows = dict.fromkeys((row_of(path, literal) for path in declared), True)
+        rows = dict.fromkeys((row_of(path, literal) for path in declared_rows(node, way)), True)
         rows |= {row: rows.get(row, False) for row in (row_of(path, literal) for path in sorted(seen.get(id, ())))}
         if rows:
             yield id, rows

@@ -82,7 +82,8 @@ def changed(before: Patch, after: Patch) -> Patch:
     parts = {}
     for part in dict.fromkeys([*before, *after]):
         old, new = before.get(part, {}), after.get(part, {})
-        parts[part] = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
+        gone = dict.fromkeys(old.keys() - new.keys())
+        parts[part] = gone | {key: item for key, item in new.items() if item is not old.get(key) != item}
     return {part: found for part, found in parts.items() if found}
 
 

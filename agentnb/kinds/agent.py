@@ -26,6 +26,7 @@ from agentnb.world.world import asked_before
 
 # Kinds answered by a bound callable, otherwise by a model, otherwise by simulated data.
 ASKING: Final = frozenset({"agent", "evaluator", "generative", "llm"})
+MODEL_KINDS: Final = ASKING | {"chat"}
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -87,7 +88,7 @@ def has_only_simulated_model(node: Node, world: Any) -> bool:
     bound = node.kind == "agent" and world.tools.get(str(node.params.get("ref", node.id))) is not None
     model = world.model_of(node)
     nobody = isinstance(model, SimulatedClient) or (node.kind == "chat" and model is None)
-    return nobody and node.kind in {*ASKING, "chat"} and not bound
+    return nobody and node.kind in MODEL_KINDS and not bound
 
 
 EffectOf = Callable[[Work, dict[str, Any]], Effect]

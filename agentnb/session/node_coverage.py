@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.engine.core.history import CARRIED, ERROR, STATUS, is_inner_way
 from agentnb.session.event_reactions import EventReactions
@@ -16,23 +16,98 @@ if TYPE_CHECKING:
     from agentnb.draw.run_view import Reactions
     from agentnb.engine.core.history import History
     from agentnb.engine.core.run import Run
-    from agentnb.recipe.model import Edge
+    from agentnb.recipe.model import Edge, Node, Recipe
     from agentnb.session.event_reactions import Way
 
-Touched = dict[str, set[str]]
+Touched = dict[str, frozenset[str]]
 _OF_FAILURES: Final = frozenset({"error", "timeout"})
 
 
+class _Firsts:
+    """The first row of each item, and the items in the order of these rows; `included` of them are in the totals."""
+
+    __slots__ = ("included", "items", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[Any, int] = {}
+        self.items: list[Any] = []
+        self.included = 0
+
+    def note(self, item: Any, row: int) -> None:
+        """Add an item, if it is new; its row is not before that of another one."""
+        if item not in self.rows:
+            self.rows[item] = row
+            self.items.append(item)
+
+    def move(self, row: int) -> Iterator[tuple[Any, int]]:
+        """Include the items up to a row; yield what this changes: items with 1 (included now) or -1 (not any more)."""
+        rows, items = self.rows, self.items
+        while self.included < len(items) and rows[items[self.included]] <= row:
+            self.included += 1
+            yield items[self.included - 1], 1
+        while self.included and rows[items[self.included - 1]] > row:
+            self.included -= 1
+            yield items[self.included], -1
+
+
+class _Keys:
+    """The keys of each node, counted by where they come from."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, frozenset[str]] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, node: str, key: str, times: int) -> None:
+        """Count a key of a node once more (1), or once less (-1)."""
+        count = self._counts[node, key] = self._counts[node, key] + times
+        if count == 1 and times > 0:
+            self.of[node] = self.of.get(node, frozenset()) | {key}
+        elif not count:
+            del self._counts[node, key]
+            left = self.of[node] - {key}
+            if left:
+                self.of[node] = left
+            else:
+                del self.of[node]
+
+
+class _Ways:
+    """The edges of a recipe, and those of them that a run has taken."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.taken: set[int] = set()
+        self._places: dict[tuple[str, str], list[tuple[int, bool]]] = {}  # edges between two nodes; whether of failures
+        self._counts: Counter[tuple[str, str, bool]] = Counter()
+        for place, edge in enumerate(recipe.edges):
+            kept = self._places.setdefault((edge.source, edge.target), [])
+            kept.append((place, edge.kind in _OF_FAILURES))
+
+    def add(self, way: tuple[str, str, bool], times: int) -> None:
+        """Count a way between two nodes once more (1), or once less (-1); a way is of a failed step, or of another."""
+        self._counts[way] += times
+        places = self._places.get(way[:2], ())
+        handled = any(of_failures for _, of_failures in places)
+        went, failed = (self._counts[(*way[:2], fails)] > 0 for fails in (False, True))
+        for place, of_failures in places:
+            # A failed step takes an ordinary edge only if there is no error edge.
+            if failed if of_failures else went or (failed and not handled):
+                self.taken.add(place)
+            else:
+                self.taken.discard(place)
+
+
 class _Rows:
-    """What is known of one history: how far it was read, and the first step of each (node, key) and each edge."""
+    """What is known of one history: how far it was read, and the first row of each (node, key) and each edge.
+
+    `at` is the row up to which the totals of the session include this history.
+    """
 
     def __init__(self) -> None:
         self._row = self._reads = 0
-        self.wrote: dict[tuple[int, int], int] = {}
-        self.reads: dict[tuple[int, int], int] = {}
-        self.went: dict[tuple[int, int, bool], int] = {}  # from, to, and whether the step failed
-        self.counts: Counter[int] = Counter()
-        self.counted = 0  # the row up to which `counts` is complete
+        self.wrote = _Firsts()
+        self.reads = _Firsts()
+        self.went = _Firsts()  # from, to, and whether the step failed
+        self.at = 0
 
     def read(self, _run: Run, history: History, _end: int) -> None:
         """Read the rows added since the last call."""
@@ -45,20 +120,19 @@ class _Rows:
             end = history.s_wend[row]
             for number in range(before, end):
                 pair = (history.s_act[row], codes[number] >> 2)
-                if pair not in wrote:
-                    wrote[pair] = row
+                wrote.note(pair, row)
             before = end
             failed = history.s_flag[row] & STATUS == ERROR
             for at in range(pushed, history.s_pend[row]):
                 way = (history.s_act[row], history.p_act[at], failed)
-                if way not in went and _is_way(history, at, way[0]):
-                    went[way] = row
+                if way not in went.rows and _is_way(history, at, way[0]):
+                    went.note(way, row)
             pushed = history.s_pend[row]
         self._row = size - 1
         for number in range(self._reads, len(history.r_code)):
             row = history.r_step[number] - history.base
             if row < size:
-                self.reads.setdefault((history.s_act[row], history.r_code[number] >> 2), row)
+                self.reads.note((history.s_act[row], history.r_code[number] >> 2), row)
         self._reads = len(history.r_code)
 
     def _read_many(self, history: History) -> None:
@@ -66,71 +140,103 @@ class _Rows:
         begin, size = self._row + 1, len(history.s_act)
         act = ints(history.s_act, begin, size)
         rows, start, end = rows_of(history.s_wend, begin, size)
-        for place, *pair in unknown(act[rows - begin], ints(history.w_code, start, end) >> 2, self.wrote):
-            self.wrote.setdefault((pair[0], pair[1]), int(rows[place]))
+        for place, *pair in unknown(act[rows - begin], ints(history.w_code, start, end) >> 2, self.wrote.rows):
+            self.wrote.note((pair[0], pair[1]), int(rows[place]))
         rows, start, end = rows_of(history.s_pend, begin, size)
         failed = (ints(history.s_flag, begin, size) & STATUS) == ERROR
         sources = act[rows - begin] * 2 + failed[rows - begin]
-        known = [(source * 2 + fails, target) for source, target, fails in self.went]
+        known = [(source * 2 + fails, target) for source, target, fails in self.went.rows]
         for place, source, target in unknown(sources, ints(history.p_act, start, end), known):
             if _is_way(history, start + place, source // 2):
-                self.went.setdefault((source // 2, target, bool(source % 2)), int(rows[place]))
+                self.went.note((source // 2, target, bool(source % 2)), int(rows[place]))
         self._row = size - 1
         begin = bisect_left(history.r_step, history.base + begin, self._reads)
         end = bisect_left(history.r_step, history.base + size, begin)
         steps = ints(history.r_step, begin, end) - history.base
         codes = ints(history.r_code, begin, end) >> 2
-        for place, *pair in unknown(act[steps - size + len(act)], codes, self.reads):
-            self.reads.setdefault((pair[0], pair[1]), int(steps[place]))
+        for place, *pair in unknown(act[steps - size + len(act)], codes, self.reads.rows):
+            self.reads.note((pair[0], pair[1]), int(steps[place]))
         self._reads = end
-
-    def count_to(self, history: History, row: int) -> Counter[int]:
-        """Return how often each activation has run up to a row."""
-        if row >= self.counted:
-            self.counts.update(history.s_act[self.counted + 1 : row + 1])
-        else:
-            self.counts.subtract(history.s_act[row + 1 : self.counted + 1])
-        self.counted = row
-        return self.counts
 
 
 class NodeCoverage:
-    """The visits, reads, writes and edges of a session's nodes, for its drawing."""
+    """The visits, reads, writes and edges of a session's nodes, for its drawing: totals that follow its position.
 
-    def __init__(self) -> None:
-        self._fold = HistoryFold(_Rows)
+    A move costs as much as the rows between the two positions; what is returned is copied.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
         self._reactions = EventReactions()
+        self._listens = any(node.on for node in recipe.nodes.values())
+        self._static = {id: keys for id, node in recipe.nodes.items() if (keys := first_keys(node))}
+        self._recipe = recipe
+        self._reset()
 
-    def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, set[int], Reactions | None]:
+    def _reset(self) -> None:
+        """Count nothing: the next call counts all again."""
+        self._fold: HistoryFold[_Rows] = HistoryFold(_Rows)
+        self._chain: dict[History, _Rows] = {}
+        self._visited: dict[str, int] = {}
+        self._wrote, self._read, self._ways = _Keys(), _Keys(), _Ways(self._recipe)
+
+    def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, frozenset[int], Reactions | None]:
         """Return visits by node, keys written, keys read, edges taken and reactions, up to the current position.
 
-        An edge is identified by its index in `recipe.edges`. Reactions are the effects of events; None if no node
-        listens.
+        The keys read include those that the inputs of visited nodes read. An edge is identified by its index in
+        `recipe.edges`. Reactions are the effects of events; None if no node listens.
         """
-        ways: set[tuple[str, str, bool]] = set()
-        visited: Counter[str] = Counter()
-        wrote: Touched = {}
-        read: Touched = {}
+        try:
+            self._follow(run)
+        except BaseException:  # an interrupt, between two totals
+            self._reset()
+            raise
+        taken, reactions = frozenset(self._ways.taken), None
+        if self._listens:
+            reactions, heard = self._reactions.up_to(run)
+            taken |= {*_find_event_edges(run.plan.recipe.edges, heard)}
+        return dict(self._visited), dict(self._wrote.of), dict(self._read.of), taken, reactions
+
+    def _follow(self, run: Run) -> None:
+        """Move the totals to the current position."""
+        chain: dict[History, _Rows] = {}
         for history, last, rows in self._fold.parts(run):
-            for act, times in rows.count_to(history, last).items():
-                visited[run.node_of(act)] += times
-            for into, pairs in ((wrote, rows.wrote), (read, rows.reads)):
-                for (act, code), first in pairs.items():
-                    if first <= last:
-                        scope, path = run.tables.codes[code]
-                        if scope != run.tables.frames[run.tables.acts[act].frame].scope:
-                            continue  # a node's writes for its inside belong to the inner board
-                        key = str(path[0])
-                        into.setdefault(run.node_of(act), set()).add(key)
-            ways |= {
-                (run.node_of(source), run.node_of(target), failed)
-                for (source, target, failed), first in rows.went.items()
-                if first <= last and run.tables.acts[target].node >= 0
-            }
-        edges = run.plan.recipe.edges
-        reactions, heard = self._reactions.up_to(run) if _listens(run) else (None, set())
-        taken = set(_find_taken_edges(edges, ways)) | set(_find_event_edges(edges, heard))
-        return dict(+visited), wrote, read, taken, reactions
+            chain[history] = rows
+            self._move(run, history, rows, last)
+        for history, rows in self._chain.items():
+            if history not in chain:
+                self._move(run, history, rows, 0)
+        self._chain = chain
+
+    def _move(self, run: Run, history: History, rows: _Rows, last: int) -> None:
+        """Let the totals include a history up to a row."""
+        first, end, sign = (rows.at, last, 1) if last >= rows.at else (last, rows.at, -1)
+        rows.at = last
+        for act, times in Counter(history.s_act[first + 1 : end + 1]).items():
+            self._visit(run.node_of(act), sign * times)
+        for keys, firsts in ((self._wrote, rows.wrote), (self._read, rows.reads)):
+            for (act, code), change in firsts.move(last):
+                scope, path = run.tables.codes[code]
+                # A node's writes for its inside belong to the inner board.
+                if scope == run.tables.frames[run.tables.acts[act].frame].scope:
+                    keys.add(run.node_of(act), str(path[0]), change)
+        for (source, target, failed), change in rows.went.move(last):
+            if run.tables.acts[target].node >= 0:
+                self._ways.add((run.node_of(source), run.node_of(target), failed), change)
+
+    def _visit(self, node: str, times: int) -> None:
+        before = self._visited.get(node, 0)
+        if before + times:
+            self._visited[node] = before + times
+        else:
+            del self._visited[node]
+        if not before or not before + times:
+            for key in self._static.get(node, ()):
+                self._read.add(node, key, -1 if before else 1)
+
+
+def first_keys(node: Node) -> list[str]:
+    """Return the board keys that a node's inputs read."""
+    return [str(path[0]) for path in (node.inputs or {}).values()]
 
 
 def _is_way(history: History, push: int, source: int) -> bool:
@@ -142,10 +248,6 @@ def _is_way(history: History, push: int, source: int) -> bool:
     return history.p_val[push] is not CARRIED or is_inner_way(acts[source], target, history.tables.frames)
 
 
-def _listens(run: Run) -> bool:
-    return any(node.on for node in run.plan.recipe.nodes.values())
-
-
 def _find_event_edges(edges: tuple[Edge, ...], ways: set[Way]) -> Iterator[int]:
     """Yield the indices of the edges that events followed: their condition names the types, or is empty."""
     pairs = {(source, target) for source, _, target in ways}
@@ -154,15 +256,3 @@ def _find_event_edges(edges: tuple[Edge, ...], ways: set[Way]) -> Iterator[int]:
             types = {edge.condition, *edge.condition.split(", ")}  # an edge from a log stands for several types
             if not edge.condition or any((edge.source, type_, edge.target) in ways for type_ in types):
                 yield place
-
-
-def _find_taken_edges(edges: tuple[Edge, ...], ways: set[tuple[str, str, bool]]) -> Iterator[int]:
-    """Yield the indices of the edges taken; a failed step takes an ordinary edge only if there is no error edge."""
-    handlers = {(edge.source, edge.target) for edge in edges if edge.kind in _OF_FAILURES}
-    for place, edge in enumerate(edges):
-        way = (edge.source, edge.target)
-        if edge.kind in _OF_FAILURES:
-            if (*way, True) in ways:
-                yield place
-        elif (*way, False) in ways or ((*way, True) in ways and way not in handlers):
-            yield place

@@ -24,13 +24,13 @@ class Pictures:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._coverage, self._run = NodeCoverage(), state.run
+        self._coverage, self._run = NodeCoverage(state.recipe), state.run
 
     def view(self) -> RunView:
         """Return the state of the run, for a drawing."""
         state = self._state
         if self._run is not state.run:  # it was reset
-            self._coverage, self._run = NodeCoverage(), state.run
+            self._coverage, self._run = NodeCoverage(state.recipe), state.run
         return view_of(state.run, self._coverage, [row for row in state.breakpoints if row.enabled])
 
     def draw(self, board: bool, direction: str, collapsed: Collection[str]) -> Drawing:

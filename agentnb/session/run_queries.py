@@ -15,6 +15,7 @@ from agentnb.engine.persistence import masked_values
 from agentnb.errors import AgentNbError, AgentRuntimeError, Problem
 from agentnb.expressions.paths import Path, resolve_path
 from agentnb.session.checks import requirements_problem, unmet_requirements
+from agentnb.session.node_coverage import NodeCoverage, first_keys
 from agentnb.world.human_input import in_kernel, on_terminal
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from agentnb.engine.control.breakpoints import Breakpoint
     from agentnb.engine.core.frames import Activation
     from agentnb.engine.core.run import Run
-    from agentnb.recipe.model import Node
     from agentnb.session.limits import Limits
-    from agentnb.session.node_coverage import NodeCoverage
 
 
 ASKS: Final = frozenset({"answer", "approval"})  # what a person is asked; all others are paused for inspection
@@ -217,9 +216,6 @@ def view_of(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunVie
     nodes, tables = run.plan.nodes, run.tables
     head, found = current(run), failure_of(run)
     visited, wrote, read, taken, reactions = seen.up_to(run)
-    for name in visited:
-        if keys := first_keys(run.plan.recipe.nodes[name]):
-            read.setdefault(name, set()).update(keys)
     last_writes, last_reads = _last(run)
     waiting = {flight.act.node.id for flight in run.flights.values() if flight.held}
     queue = [nodes[tables.acts[number].node].id for number in run.frontier() if tables.acts[number].node >= 0]
@@ -274,8 +270,3 @@ def _scopes(run: Run) -> set[int]:
         found.add(scope.id)
         scope = scope.parent  # type: ignore[assignment]  # the loop ends where there is none
     return found
-
-
-def first_keys(node: Node) -> list[str]:
-    """Return the board keys that a node's inputs read."""
-    return [str(path[0]) for path in (node.inputs or {}).values()]

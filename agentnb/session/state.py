@@ -13,7 +13,7 @@ from agentnb.engine.control.interventions import current, here
 from agentnb.engine.core.event_loops import running_loop
 from agentnb.engine.core.frames import given_at
 from agentnb.ids import new_run_id
-from agentnb.kinds.agent import has_only_simulated_model
+from agentnb.kinds.agent import MODEL_KINDS, has_only_simulated_model
 from agentnb.kinds.context import NOBODY, Context
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.checks import check_paths
@@ -218,7 +218,8 @@ class State:
 
 def simulated_nodes(recipe: Recipe, world: World) -> tuple[str, ...]:
     """Return the nodes whose answers are simulated in a world."""
-    return tuple(node.id for node in recipe.nodes.values() if has_only_simulated_model(node, world))
+    nodes = [node for node in recipe.nodes.values() if node.kind in MODEL_KINDS]
+    return tuple(node.id for node in nodes if has_only_simulated_model(node, world))
 
 
 def state_of(session: Session) -> State:

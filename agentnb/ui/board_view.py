@@ -7,8 +7,8 @@ last step replaced a value, its text follows as a sixth item.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agentnb.board.masking import masked
@@ -103,17 +103,34 @@ def _literal(recipe: Recipe, view: RunView) -> dict[str, Any]:
 
 def _keys(recipe: Recipe, view: RunView) -> list[str]:
     """Return the keys in an order that no step changes: those named by the recipe, then those added by the run."""
-    return list(dict.fromkeys(_named(recipe, view, _literal(recipe, view))))
+    known = _NAMED.get(id(recipe))
+    if known is None or known.recipe is not recipe:
+        known = _NAMED[id(recipe)] = _Named.of(recipe)
+        while len(_NAMED) > _RECIPES:
+            del _NAMED[next(iter(_NAMED))]
+    literal = _literal(recipe, view) if known.dotted or any("." in path for path in view.written) else {}
+    named = dict.fromkeys(row_of(path, literal) for path in known.paths) if known.dotted else known.paths
+    written = (row_of(path, literal) for path in sorted(view.written))
+    return list(dict.fromkeys([*named, *recipe.init, *view.board, *written]))
 
 
-def _named(recipe: Recipe, view: RunView, literal: Mapping[str, Any]) -> Iterator[str]:
-    yield from recipe.inputs
-    yield from (row_of(path, literal) for path in recipe.outputs)
-    for node in recipe.nodes.values():
-        yield from (row_of(path, literal) for path in (*node.reads, *node.writes))
-    yield from recipe.init
-    yield from view.board
-    yield from (row_of(path, literal) for path in sorted(view.written))
+class _Named(NamedTuple):
+    """The paths that a recipe names, in order, and the longer ones among them, whose keys depend on the board."""
+
+    recipe: Recipe
+    paths: dict[str, None]
+    dotted: bool
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> _Named:
+        """Return the paths of a recipe."""
+        named = [path for node in recipe.nodes.values() for path in (*node.reads, *node.writes)]
+        paths = dict.fromkeys([*recipe.inputs, *recipe.outputs, *named])
+        return cls(recipe, paths, any("." in path for path in paths))
+
+
+_NAMED: Final[dict[int, _Named]] = {}  # the recipes shown last, by id
+_RECIPES: Final = 8
 
 
 def text_of(key: str, value: Any, width: int) -> str:

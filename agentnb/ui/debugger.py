@@ -26,7 +26,7 @@ from agentnb.ui.commands import command_rows
 from agentnb.ui.graph_view import at_once, closed_at_first, drawing_of
 from agentnb.ui.static_html import still_html
 from agentnb.ui.token_streams import Streams
-from agentnb.ui.view_changes import changes, without_secrets
+from agentnb.ui.view_changes import changes, screen_without_secrets, without_secrets
 from agentnb.ui.view_model import screen
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Debugger(anywidget.AnyWidget):
 
     def _show(self, now: dict[str, Any]) -> None:
         """Set the state and send its changes to the pages, numbered so that a page notices a lost message."""
-        before, now = self.state, without_secrets(now)
+        before, now = self.state, screen_without_secrets(now)
         changed = changes(before, {**now, "number": before.get("number", 0)})
         if changed:
             number = before.get("number", 0) + 1

@@ -12,16 +12,13 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
-from zlib import crc32
 
 from agentnb.draw.dot import draw_recipe
-from agentnb.draw.svg_patch import marks_of, table_of
+from agentnb.draw.svg_patch import table_of
 from agentnb.session.parts import parts_of
 
 if TYPE_CHECKING:
-    from agentnb.draw.board_table import BoardTable
     from agentnb.draw.drawing import Drawing
-    from agentnb.draw.run_view import RunView
     from agentnb.session import Session
 
 SPARE: Final = 4  # rows of the drawn board for keys that the recipe does not name
@@ -108,31 +105,6 @@ def _in_thread(session: Session, name: str, make: Callable[[], str]) -> str | No
             jobs.pop(next(iter(jobs)))
         jobs[name] = _workers().submit(make)
     return jobs.pop(name).result() if jobs[name].done() else None
-
-
-def marks(drawing: Drawing, view: RunView) -> dict[str, Any]:
-    """Return what a run changes in the picture, compactly; needs no layout.
-
-    `nodes` and `edges` are those of `agentnb.draw.svg_patch`. `rows` are the rows of the drawn board whose key differs
-    from the drawn one: [key, label]; the page takes their values from the board. `board` has the text below the rows
-    and, as `flows`, an id that changes when other nodes read or write other rows than drawn.
-    """
-    found = marks_of(drawing.recipe, drawing.picture, view)
-    table, board = table_of(drawing.recipe, drawing.picture, view), drawing.picture.board
-    if board is None or table is None:
-        return found
-    drawn = [row.key for row in board.rows]
-    rows = {
-        str(place): [row.key, row.label]
-        for place, row in enumerate(table.rows)
-        if drawn[place : place + 1] != [row.key]
-    }
-    return {**found, "rows": rows, "board": {"more": table.last_line, "flows": _flows(board, table)}}
-
-
-def _flows(drawn: BoardTable, table: BoardTable) -> str:
-    before, now = ([(flow.way, flow.node, flow.rows) for flow in one.flows] for one in (drawn, table))
-    return "" if before == now else f"{crc32(repr(now).encode()):x}"
 
 
 def look_flows(session: Session, which: Any) -> dict[str, Any]:

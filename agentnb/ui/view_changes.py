@@ -48,6 +48,21 @@ def without_secrets(content: Any) -> Any:
     return content
 
 
+def screen_without_secrets(screen: Screen) -> Screen:
+    """Return a state of the page as `without_secrets` does, without a walk over the marks of the picture.
+
+    The marks of nodes and edges are classes and counts; there may be thousands.
+    """
+    picture = screen.get("picture")
+    if type(picture) is not dict:
+        return dict(without_secrets(screen))
+    marks = {part: picture[part] for part in ("nodes", "edges") if part in picture}
+    rest = {part: item for part, item in picture.items() if part not in marks}
+    masked: Screen = without_secrets({**screen, "picture": rest})
+    masked["picture"].update(marks)
+    return masked
+
+
 def _rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any]:
     known = {row[0]: row for row in before}
     stays = _staying(list(known), after)

@@ -15,7 +15,7 @@ from agentnb.ui.actions import limit_of, means
 from agentnb.ui.board_view import rows_of
 from agentnb.ui.details.raised import raised_at
 from agentnb.ui.fork_tree import run_of
-from agentnb.ui.graph_view import marks
+from agentnb.ui.picture_marks import marks
 from agentnb.ui.positions import places
 from agentnb.ui.prompts import about, asked
 from agentnb.ui.status_line import said

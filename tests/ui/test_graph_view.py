@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 
+import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.draw import render
+from agentnb.draw import render, svg_patch
 from agentnb.errors import AgentNbError
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
-from agentnb.ui import graph_view
+from agentnb.ui import graph_view, picture_marks
 from agentnb.ui.page_queries import look
 from agentnb.ui.view_changes import changes
 from agentnb.ui.view_model import screen
@@ -33,7 +35,7 @@ def large(size=200):
 
 
 def marks(session):
-    return graph_view.marks(graph_view.drawing_of(session), session._parts.pictures.view())
+    return picture_marks.marks(graph_view.drawing_of(session), session._parts.pictures.view())
 
 
 def asked_until_there(session, closed):
@@ -161,3 +163,62 @@ def test_lines_that_do_not_hold_where_the_run_stands_are_gone():
     found = graph_view.look_flows(session, [])
     assert set(found["gone"]) == {"read outer", "write outer"}
     assert set(found["flows"]) == {"read inner", "write inner"}
+
+
+def whole_marks(session):
+    """Return the marks as they are computed from all nodes, without the id of the flows."""
+    drawing = graph_view.drawing_of(session)
+    return picture_marks.PictureMarks(drawing).of(session._parts.pictures.view())
+
+
+WANDERERS = [*range(8)]
+
+
+@pytest.mark.parametrize("seed", WANDERERS)
+def test_marks_that_follow_a_run_are_those_of_the_whole_picture(seed):
+    chance = random.Random(seed)
+    session = Session(wandering(chance), {"n": 0, "left": 60}, seed=seed)
+    for _ in range(40):
+        match chance.randrange(6):
+            case 0:
+                session.goto(chance.randint(0, len(session.trace)))
+            case 1:
+                session = session.fork(at=chance.randint(0, session.position))
+            case 2:
+                session.edit({chance.choice(["n", "k3", "late"]): chance.choice([1, nb.ABSENT])})
+            case 3:
+                session.breakpoints.add(node=chance.choice([*session.recipe.nodes]))
+            case _:
+                session.step(chance.randint(1, 4))
+        view = session._parts.pictures.view()
+        drawing = graph_view.drawing_of(session)
+        found = picture_marks.marks(drawing, view)
+        assert found == whole_marks(session)
+        patch = svg_patch.marks_of(drawing.recipe, drawing.picture, view)
+        assert {part: found[part] for part in ("nodes", "edges")} == patch
+        table = svg_patch.table_of(drawing.recipe, drawing.picture, view)
+        drawn = [row.key for row in drawing.picture.board.rows]
+        keys = [found["rows"].get(str(place), [*drawn[place : place + 1], ""])[0] for place in range(len(table.rows))]
+        assert keys == [row.key for row in table.rows]
+        assert found["board"]["more"] == table.last_line
+        flows = [[(flow.way, flow.node, flow.rows) for flow in one.flows] for one in (drawing.picture.board, table)]
+        assert (found["board"]["flows"] == "") == (sorted(flows[0]) == sorted(flows[1]))
+
+
+def wandering(chance):
+    """Return a recipe of functions that write keys of their own, some nested, and of edges that branch."""
+    graph = nx.DiGraph(name="wanderer", entry="a0")
+
+    def act(number):
+        def work(board):
+            found = {"left": board["left"] - 1, f"k{number % 5}": board.get("n")}
+            return found | ({f"own{number}": 1} if number % 3 == 0 else {})
+
+        return work
+
+    for number in range(9):
+        graph.add_node(f"a{number}", function=act(number))
+    for number in range(9):
+        graph.add_edge(f"a{number}", f"a{chance.randrange(9)}", when=f"left % {chance.randint(2, 3)} == 0")
+        graph.add_edge(f"a{number}", f"a{(number + 1) % 9}")
+    return nb.load(graph)

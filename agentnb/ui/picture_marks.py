@@ -1,0 +1,222 @@
+"""What a run changes in the page's picture, step by step: only what differs from the step before is computed again.
+
+The result is that of `agentnb.draw.svg_patch.marks_of` and `agentnb.draw.board_table`, which look at every node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal
+from weakref import WeakKeyDictionary
+from zlib import crc32
+
+from agentnb.draw.board_table import area_of_view, areas_of, declared_rows, own_keys
+from agentnb.draw.diagram import count_text, reacts
+from agentnb.draw.drawing import Drawing
+from agentnb.draw.label_text import safe
+from agentnb.draw.run_view import RunView
+from agentnb.draw.svg_patch import marks_of, table_of
+
+if TYPE_CHECKING:
+    from agentnb.draw.board_table import BoardTable
+    from agentnb.recipe.model import Node
+
+Way = Literal["read", "write"]
+Flows = dict[tuple[Way, str], tuple[int, ...]]
+Marks = dict[str, Any]
+_WAYS: Final[tuple[Way, ...]] = ("read", "write")
+
+
+class PictureMarks:
+    """The marks of one drawing, which follow a run; what it returns is not changed later."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        recipe, picture = drawing.recipe, drawing.picture
+        self._recipe, self._picture = recipe, picture
+        self._whole = picture.folds is not None or reacts(recipe)  # such pictures have few boxes
+        self._view = RunView()
+        self._nodes: Marks = {}
+        self._edges: Marks = {}
+        dotted = any("." in path for node in recipe.nodes.values() for path in (*node.reads, *node.writes))
+        dotted = dotted or any("." in str(path) for path in (*recipe.outputs, *recipe.inputs, *recipe.init))
+        self._board = None if dotted or picture.folds is not None else _BoardMarks(drawing)
+        self._names = {id: safe(id) for id in recipe.nodes}
+
+    def of(self, view: RunView) -> Marks:
+        """Return the marks of the nodes and edges, the changed rows of the board, and what else its drawing needs."""
+        if self._whole:
+            found = marks_of(self._recipe, self._picture, view)
+        else:
+            self._move(view)
+            found = {"nodes": self._nodes, "edges": self._edges}
+        board = None if self._board is None else self._board.of(view)
+        if board is None:
+            board = _whole_board(self._recipe, self._picture, view)
+        return {**found, **board}
+
+    def _move(self, view: RunView) -> None:
+        before, visited = self._view, self._view.visited
+        ids = [id for id, times in view.visited.items() if visited.get(id) != times]
+        changed = {*ids, *(visited.keys() - view.visited.keys()), before.current, view.current}
+        for name in ("next", "waiting", "failed", "breakpoints"):
+            changed |= getattr(before, name) ^ getattr(view, name)
+        nodes = dict(self._nodes)  # the page's last state holds the one from before
+        for id in changed:
+            if id in self._names:
+                marks = view.marks(id)
+                if marks:
+                    count = count_text(view.visited.get(id, 0))
+                    nodes[self._names[id]] = {"classes": list(marks), "count": count}
+                else:
+                    nodes.pop(self._names[id], None)
+        edges, size = dict(self._edges), len(self._recipe.edges)
+        for place in view.taken - before.taken:
+            if 0 <= place < size:
+                edges[str(place)] = {"classes": ["taken"]}
+        for place in before.taken - view.taken:
+            edges.pop(str(place), None)
+        self._nodes, self._edges, self._view = nodes, edges, view
+
+
+def _whole_board(recipe: Any, picture: Any, view: RunView) -> Marks:
+    table, board = table_of(recipe, picture, view), picture.board
+    if board is None or table is None:
+        return {}
+    flows: Flows = {(flow.way, flow.node): flow.rows for flow in table.flows}
+    shown = [row.key for row in table.rows]
+    return _told(board, shown, [row.label for row in table.rows], table.last_line, _digest(_drawn_flows(board), flows))
+
+
+def _told(board: BoardTable, shown: list[str], labels: list[str], more: str, flows: int) -> Marks:
+    drawn = [row.key for row in board.rows]
+    rows = {str(place): [key, labels[place]] for place, key in enumerate(shown) if drawn[place : place + 1] != [key]}
+    return {"rows": rows, "board": {"more": more, "flows": f"{flows:x}" if flows else ""}}
+
+
+def _drawn_flows(board: BoardTable) -> Flows:
+    return {(flow.way, flow.node): flow.rows for flow in board.flows}
+
+
+def _digest(drawn: Flows, now: Flows) -> int:
+    """Return a number that depends on the flows that differ from the drawn ones, in any order; 0 if none does."""
+    found = 0
+    for flow in drawn.keys() | now.keys():
+        found ^= _difference(flow, drawn.get(flow), now.get(flow))
+    return found
+
+
+def _difference(flow: tuple[Way, str], drawn: tuple[int, ...] | None, now: tuple[int, ...] | None) -> int:
+    return 0 if drawn == now else crc32(repr((flow, now)).encode()) | 1 << 32
+
+
+@dataclass
+class _Area:
+    """The part of the board marks that belongs to the nodes whose board is shown together."""
+
+    nodes: dict[str, Node]
+    own: dict[str, None]
+    declared: dict[Way, dict[str, tuple[str, ...]]]
+    seen: dict[Way, Mapping[str, Any]] = field(default_factory=lambda: {"read": {}, "write": {}})
+    touched: dict[str, int] = field(default_factory=dict)  # how many nodes were seen to touch each key
+    places: dict[str, int] = field(default_factory=dict)
+    is_current: bool = False  # whether `places`, `labels` and `digest` are those of the last view
+    labels: list[str] = field(default_factory=list)
+    digest: int = 0
+
+
+class _BoardMarks:
+    """The keys of the drawn board and the flows to its rows, for a recipe that names keys only, no paths in them."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self._recipe, self._picture = drawing.recipe, drawing.picture
+        self._areas_of = areas_of(drawing.recipe)
+        self._areas: dict[str, _Area] = {}
+        board = drawing.picture.board
+        self._drawn: Flows = {} if board is None else _drawn_flows(board)
+
+    def of(self, view: RunView) -> Marks | None:
+        """Return the board's marks; None if they must be computed as a whole."""
+        board = self._picture.board
+        if board is None:
+            return {}
+        name = area_of_view(self._recipe, view, self._areas_of)
+        area = self._areas.get(name)
+        if area is None:
+            area = self._areas[name] = self._begin(name)
+        changed = [*self._follow(area, view)]
+        keys = dict.fromkeys([*area.own, *map(str, view.board)])
+        if any("." in key for key in view.board) or not area.touched.keys() <= keys.keys():
+            area.is_current = False
+            return None
+        room = len(board.rows) + board.spare
+        shown = list(islice(keys, room))
+        if not area.is_current or shown != list(area.places):
+            table = table_of(self._recipe, self._picture, view)
+            assert table is not None  # the picture has a board
+            area.places = {key: place for place, key in enumerate(shown)}
+            area.labels, area.is_current = [row.label for row in table.rows], True
+            flows = {flow: rows for way in _WAYS for id in area.nodes if (rows := self._rows(area, flow := (way, id)))}
+            area.digest = _digest(self._drawn, flows)
+        else:
+            for flow, before in changed:
+                drawn = self._drawn.get(flow)
+                area.digest ^= _difference(flow, drawn, before or None)
+                area.digest ^= _difference(flow, drawn, self._rows(area, flow) or None)
+        more = len(keys) - len(shown)
+        text = f"and {more} more" if more else "" if shown else "nothing on it yet"
+        return _told(board, shown, area.labels, text, area.digest)
+
+    def _begin(self, name: str) -> _Area:
+        nodes = {id: node for id, node in self._recipe.nodes.items() if self._areas_of[node.scope] == name}
+        declared: dict[Way, dict[str, tuple[str, ...]]] = {
+            way: {id: declared_rows(node, way) for id, node in nodes.items()} for way in _WAYS
+        }
+        return _Area(nodes, own_keys(self._recipe, [*nodes.values()], {}), declared)
+
+    def _follow(self, area: _Area, view: RunView) -> Iterator[tuple[tuple[Way, str], tuple[int, ...]]]:
+        """Take over what nodes have touched; yield each flow that may differ, with its rows before."""
+        for way in _WAYS:
+            seen = view.seen_reads if way == "read" else view.seen_writes
+            known = area.seen[way]
+            ids = [id for id, keys in seen.items() if known.get(id) is not keys]
+            for id in (*ids, *(known.keys() - seen.keys())):
+                if id in area.nodes:
+                    yield (way, id), self._rows(area, (way, id))
+                    _count(area.touched, known.get(id, ()), -1)
+                    _count(area.touched, seen.get(id, ()), 1)
+            area.seen[way] = seen
+
+    def _rows(self, area: _Area, flow: tuple[Way, str]) -> tuple[int, ...]:
+        """Return the rows that a flow leads to, or comes from."""
+        way, id = flow
+        keys = {*area.declared[way][id], *area.seen[way].get(id, ())}
+        return tuple(sorted(area.places[key] for key in keys if key in area.places))
+
+
+def _count(counts: dict[str, int], keys: Iterable[str], times: int) -> None:
+    for key in keys:
+        counts[key] = counts.get(key, 0) + times
+        if not counts[key]:
+            del counts[key]
+
+
+_KEPT: Final[WeakKeyDictionary[Drawing, PictureMarks]] = WeakKeyDictionary()
+
+
+def marks(drawing: Drawing, view: RunView) -> Marks:
+    """Return what a run changes in the picture, compactly; needs no layout.
+
+    `nodes` and `edges` are those of `agentnb.draw.svg_patch`. `rows` are the rows of the drawn board whose key differs
+    from the drawn one: [key, label]; the page takes their values from the board. `board` has the text below the rows
+    and, as `flows`, an id that changes when other nodes read or write other rows than drawn.
+    """
+    kept = _KEPT.get(drawing)
+    if kept is None:
+        kept = _KEPT[drawing] = PictureMarks(drawing)
+    try:
+        return kept.of(view)
+    except BaseException:  # an interrupt may have cut it short
+        del _KEPT[drawing]
+        raise
