@@ -25,9 +25,11 @@ from agentnb.board.values import (
     COPIES,
     FREEZERS,
     FROZEN,
+    BuiltinLike,
     FrozenDict,
     FrozenList,
     are_equal,
+    extent_of,
     first_difference,
     freeze,
     freeze_dict,
@@ -39,17 +41,25 @@ from agentnb.board.values import (
 from agentnb.bounds import Walk
 
 _KEPT_LOANS: Final = 16  # the lists whose copies are kept for the next reader, in the whole process
+SMALL = 64  # lists, mappings and atoms in a value; up to so many, a reader receives plain lists and dicts
 _lock: Final = RLock()  # the threads of a node may read one copy at once
 
 
 def lend(value: Any) -> Any:
-    """Return a copy of a frozen value that its reader may change; parts of lists and dicts are copied when read."""
+    """Return a copy of a frozen value that its reader may change.
+
+    A small value is copied at once, to plain lists and dicts; parts of a large one are copied when they are read.
+    """
     cls = type(value)
-    if cls is FrozenDict:
-        return _dict_of(value)
-    if cls is FrozenList:
-        return _list_of(value)
+    if (cls is FrozenDict or cls is FrozenList) and value.extent[2] > SMALL:
+        return _copy_of(value)
     return thaw(value)
+
+
+def _copy_of(value: Any) -> Any:
+    """Return a copy of a frozen value that copies its parts when they are read."""
+    cls = type(value)
+    return _dict_of(value) if cls is FrozenDict else _list_of(value) if cls is FrozenList else thaw(value)
 
 
 def _dict_of(frozen: FrozenDict, changes: Changes | None = None) -> Any:
@@ -59,6 +69,8 @@ def _dict_of(frozen: FrozenDict, changes: Changes | None = None) -> Any:
         copied.opened = None
     copied.source = copied.pristine = frozen
     copied.changes = changes
+    if not frozen.extent[3]:
+        copied.open_hidden(frozen.items())
     return copied
 
 
@@ -69,6 +81,8 @@ def _list_of(frozen: FrozenList) -> Any:
         copied.whole = False
     _fill_list(copied, frozen.items if len(frozen.items) == frozen.size else frozen.items[: frozen.size])
     copied.source = frozen
+    if not frozen.extent[3]:
+        copied.open_hidden(enumerate(frozen))
     return copied
 
 
@@ -90,7 +104,7 @@ class Changes:
         self.mark = object()
 
 
-class CopiedDict(dict[Any, Any]):
+class CopiedDict(dict[Any, Any], metaclass=BuiltinLike):
     """A reader's copy of a mapping of atoms.
 
     `source` is the frozen value it was copied from, None once the reader has set or removed a key. `pristine` is the
@@ -171,11 +185,17 @@ class LazyDict(CopiedDict):
                 opened = self.opened = {}
             if not _is_cold(part) or (key in opened and opened[key][0] is part):
                 return part
-            copied = lend(part)
+            copied = _copy_of(part)
             opened[key] = copied, part
             self._touch()
             dict.__setitem__(self, key, copied)
             return copied
+
+    def open_hidden(self, parts: Iterable[tuple[Any, Any]]) -> None:
+        """Copy the parts that code in C must not find as they are frozen."""
+        for key, part in parts:
+            if not extent_of(part)[3]:
+                self._open(key)
 
     def _open_all(self) -> None:
         for key, part in [*dict.items(self)]:
@@ -221,7 +241,7 @@ class LazyDict(CopiedDict):
     __hash__ = None
 
 
-class CopiedList(list[Any]):
+class CopiedList(list[Any], metaclass=BuiltinLike):
     """A reader's copy of a list of atoms.
 
     `source` is the frozen value it was copied from, None once items were replaced, moved or removed. Adding items at
@@ -268,10 +288,12 @@ class LazyList(CopiedList):
                 opened = self.opened = {}
             if self.whole or not _is_cold(part) or (index in opened and opened[index][0] is part):
                 return part
-            copied = lend(part)
+            copied = _copy_of(part)
             opened[index] = copied, part
             list.__setitem__(self, index, copied)
             return copied
+
+    open_hidden = LazyDict.open_hidden
 
     def _open_all(self) -> None:
         source = self.source

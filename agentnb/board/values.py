@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -18,7 +18,7 @@ from itertools import islice
 from operator import eq, is_
 from pathlib import PurePath
 from types import NoneType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, SupportsIndex, TypeAlias
 from uuid import UUID
 
 from agentnb.board import external_types
@@ -53,47 +53,75 @@ ATOMS: Final[frozenset[type]] = frozenset(
     | {datetime, date, time, timedelta, timezone}
 )
 _TEXTS: Final = frozenset({str, NoneType, bytes})
+_EXPOSED: Final = 256  # items; longer lists that grow keep their items where only their methods find them
 _ATOM_BASES: Final = (Enum, PurePath, datetime, date, time, timedelta, str, int, float, bytes)
 
 
-class FrozenDict(dict[Any, Any]):
-    """An immutable mapping.
+# The measures of a frozen value, known without a walk over it: how deep it is nested at most; how many lists, mappings
+# and objects it is; these and the atoms in them; whether nothing but lists, mappings and atoms are in it, and code in C
+# that reads their memory finds their items. All include the value itself. A tuple is made as fast as it can be.
+Extent: TypeAlias = tuple[int, int, int, bool]
+_ATOM: Final[Extent] = (0, 0, 0, True)
 
-    `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal means the same). `levels` is how deep it is nested
-    at most, `total` how many lists, mappings and objects it is; both include the mapping itself.
+
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise BoardError(
+        Problem(
+            "B101",
+            "this value lies on the blackboard and cannot be changed in place",
+            "a part of a value read from the board",
+            "the board keeps every past state, so its values never change; code in C, as that of pydantic for a field "
+            "of type Any, takes the parts of a large value without making copies of them",
+            "give such code copy.deepcopy(value); or return the new value from the node",
+        )
+    )
+
+
+class BuiltinLike(type):
+    """The class of classes that Python code takes for the built-in one they are derived from, where it reads their MRO.
+
+    PyYAML does: it represents lists and dicts, and refuses what is derived from them.
     """
 
-    __slots__ = ("flat", "levels", "total")
-    flat: int
-    levels: int
-    total: int
+    @property
+    def __mro__(cls) -> tuple[type, ...]:
+        """The method resolution order of the built-in class."""
+        return (dict if issubclass(cls, dict) else list).__mro__
 
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise BoardError(
-            Problem(
-                "B101",
-                "this value lies on the blackboard and cannot be changed in place",
-                "a mapping read from the board",
-                "the board keeps every past state, so its values never change",
-                "return the new value from the node, or use session.edit({path: value})",
-            )
-        )
+
+class FrozenDict(dict[Any, Any], metaclass=BuiltinLike):
+    """An immutable mapping.
+
+    `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal means the same).
+    """
+
+    __slots__ = ("extent", "flat")
+    flat: int
+    extent: Extent
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
+    def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
+        return dict, (), None, None, iter(self.items())
 
-class FrozenList(Sequence[Any]):
-    """The first `size` items of a list that may be shared: appending an item at the tip copies nothing.
+    def __copy__(self) -> dict[Any, Any]:
+        return {**self}
 
-    `levels` and `total` are as in FrozenDict. `loan` has the copies of the items that were handed out to readers.
+
+class FrozenList(list[Any], metaclass=BuiltinLike):
+    """The first `size` of `items`, a list that may be shared: appending an item at the tip copies nothing.
+
+    It is a list so that code in C accepts it. Its own memory has the items only once it is a part of another value
+    (see `expose`); all methods read `items`. `shared`: it has grown out of another list. `loan` has the copies of the
+    items that were handed out to readers.
     """
 
-    __slots__ = ("flat", "items", "levels", "loan", "size", "total")
+    __slots__ = ("extent", "flat", "items", "loan", "shared", "size")
 
-    def __init__(self, items: list[Any], size: int, flat: bool, extent: tuple[int, int] = (1, 1)) -> None:
-        self.items, self.size, self.flat = items, size, flat
-        self.levels, self.total = extent
+    def __init__(self, items: list[Any], size: int, flat: bool, extent: Extent) -> None:
+        self.items, self.size, self.flat, self.extent = items, size, flat, extent
         self.loan: Any = None
+        self.shared = False
 
     def __len__(self) -> int:
         return self.size
@@ -109,39 +137,66 @@ class FrozenList(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items[: self.size])
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, FrozenList | list):
-            return list(self) == list(other)
-        return NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]  # as a list
-
     def __repr__(self) -> str:
         return repr([*self])  # as the list that it is thawed to: a reader's copy may have it as a part
+
+    def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
+        return list, (), None, iter(self)
+
+    __hash__ = None
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = pop = remove = clear = sort = reverse = _refuse
+
+    def expose(self) -> bool:
+        """Put the items where code in C looks for them; return False if it must not see this list.
+
+        The versions of a long list that grows share their items, so that none of them has a copy.
+        """
+        if not self.extent[3] or (self.shared and self.size > _EXPOSED):
+            return False
+        if self.size and not list.__len__(self):
+            list.__setitem__(self, slice(None), self.items[: self.size])
+        return True
 
     def grown(self, item: Any) -> FrozenList:
         """Return this list with one more frozen item: in place at the tip, else as a copy."""
         items, size, loan = self.items, self.size, self.loan
         flat = self.flat and type(item) in ATOMS
-        levels, total = extent_of(item)
-        extent = max(self.levels, levels + 1), self.total + total
+        levels, total, weight, plain = self.extent
+        inner, within, more, seen = extent_of(item)
+        extent = max(levels, inner + 1), total + within, weight + 1 + more, plain and seen
         if len(items) <= size or items[size] is not item:
             if len(items) != size:
                 items, loan = items[:size], None
             items.append(item)
         grown = FrozenList(items, size + 1, flat, extent)
-        grown.loan = loan
+        grown.loan, grown.shared = loan, True
         return grown
 
     def replaced(self, parts: Mapping[int, Any]) -> FrozenList:
         """Return this list with other frozen items at some indexes."""
         items = self.items[: self.size]
-        levels, total = self.levels, self.total
+        levels, total, weight, plain = self.extent
         for index, part in parts.items():
             before, after = extent_of(items[index]), extent_of(part)
             levels, total = max(levels, after[0] + 1), total + after[1] - before[1]
+            weight, plain = weight + after[2] - before[2], plain and after[3]
             items[index] = part
-        return FrozenList(items, self.size, ATOMS.issuperset(map(type, items)), (levels, total))
+        return FrozenList(items, self.size, ATOMS.issuperset(map(type, items)), (levels, total, weight, plain))
+
+
+def _through_items(name: str) -> Callable[..., Any]:
+    method = getattr(list, name)
+
+    def read(self: FrozenList, *args: Any) -> Any:
+        return method(self.items[: self.size], *([*other] if type(other) is FrozenList else other for other in args))
+
+    return read
+
+
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__",
+              "__contains__", "__reversed__", "index", "count", "copy", "__copy__"):  # fmt: skip
+    setattr(FrozenList, _name, _through_items("copy" if _name == "__copy__" else _name))
 
 
 class FrozenSet(frozenset[Any]):
@@ -256,7 +311,9 @@ def include(walk: Walk, frozen: Any) -> None:
     Raises:
         BoardError: B102, with it the value is too deep or too large.
     """
-    _include(walk, *extent_of(frozen))
+    cls = type(frozen)
+    extent = frozen.extent if cls is FrozenList or cls is FrozenDict else extent_of(frozen)
+    _include(walk, extent[0], extent[1])
 
 
 def _include(walk: Walk, levels: int, total: int) -> None:
@@ -265,26 +322,39 @@ def _include(walk: Walk, levels: int, total: int) -> None:
         raise _beyond_bounds(walk.value, why)
 
 
-def extent_of(frozen: Any) -> tuple[int, int]:
-    """Return how many levels a frozen value has at most, and how many lists, mappings and objects it is."""
+def extent_of(frozen: Any) -> Extent:
+    """Return how deep and how large a frozen value is, and whether code in C may see it."""
     cls = type(frozen)
     if cls in ATOMS:
-        return 0, 0
+        return _ATOM
     if cls is FrozenDict or cls is FrozenList:
-        return frozen.levels, frozen.total
+        own: Extent = frozen.extent
+        return own if cls is FrozenDict or frozen.expose() else _hidden(own)
     if cls is FrozenRecord:
-        return frozen.parts.levels + 1, frozen.parts.total
-    return _extent_around(tuple.__iter__(frozen)) if issubclass(cls, tuple) else (1, 1)
+        return _hidden(frozen.parts.extent, 1)
+    if issubclass(cls, tuple):
+        extent = _extent_around(frozen)
+        return extent if extent[0] == 1 else _hidden(extent)
+    if cls is FrozenArray:
+        # Code in C finds the wrapper. Copying each array with the value that it is in would cost too much.
+        size = getattr(frozen.held, "size", SIZE_LIMIT)
+        return 1, 1, size if type(size) is int else SIZE_LIMIT, True
+    return 1, 1, len(frozen) if cls is FrozenSet else 1, cls not in FROZEN
 
 
-def _extent_around(parts: Iterable[Any]) -> tuple[int, int]:
+def _hidden(extent: Extent, levels: int = 0) -> Extent:
+    """Return the extent of a part that code in C must not see, and the levels around it."""
+    return extent[0] + levels, extent[1], extent[2], False
+
+
+def _extent_around(parts: Collection[Any]) -> Extent:
     """Return the extent of a collection of frozen parts."""
-    levels, total = 0, 1
+    levels, total, weight, plain = 0, 1, 1 + len(parts), True
     for part in parts:
         if type(part) not in ATOMS:
-            inner, within = extent_of(part)
-            levels, total = max(levels, inner), total + within
-    return levels + 1, total
+            inner, within, more, seen = extent_of(part)
+            levels, total, weight, plain = max(levels, inner), total + within, weight + more, plain and seen
+    return levels + 1, total, weight, plain
 
 
 def _beyond_bounds(value: Any, why: str) -> BoardError:
@@ -304,7 +374,7 @@ def frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
     result = FrozenDict(parts)
     classes = {*map(type, parts.values())}
     result.flat = 2 if classes <= _TEXTS else int(classes <= ATOMS)
-    result.levels, result.total = (1, 1) if result.flat else _extent_around(parts.values())
+    result.extent = (1, 1, 1 + len(parts), True) if result.flat else _extent_around(parts.values())
     return result
 
 
@@ -325,7 +395,7 @@ _EMPTY: FrozenDict = frozen_dict({})
 def frozen_list(items: list[Any]) -> FrozenList:
     """Return a FrozenList that owns `items`, which are already frozen."""
     flat = ATOMS.issuperset(map(type, items))
-    return FrozenList(items, len(items), flat, (1, 1) if flat else _extent_around(items))
+    return FrozenList(items, len(items), flat, (1, 1, 1 + len(items), True) if flat else _extent_around(items))
 
 
 def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
@@ -357,11 +427,13 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
     if ATOMS.issuperset(map(type, value)):
         return frozen_list(value[:])
     old, left = like.items, like.items[same : like.size]
-    levels, total = _extent_around(left)
-    total = like.total - total + 1  # of the items that are kept
+    levels, total, weight, plain = like.extent
+    gone = _extent_around(left)
+    total, weight = total - gone[1] + 1, weight - gone[2] + 1  # of the items that are kept
     if same:
-        levels = like.levels
         _include(walk, levels, total - 1)
+    else:
+        levels, plain = gone[0], True
     rest = [
         was if type(was) is FrozenDict and was.flat == 2 and type(item) is dict and _equal(item, was)
         else freeze(item, was, walk)
@@ -376,7 +448,8 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
     around = _extent_around(rest)
     items = [*old[:same], *rest]
     flat = ATOMS.issuperset(map(type, items))
-    return FrozenList(items, len(items), flat, (max(levels, around[0]), total + around[1] - 1))
+    extent = max(levels, around[0]), total + around[1] - 1, weight + around[2] - 1, plain and around[3]
+    return FrozenList(items, len(items), flat, extent)
 
 
 def _shared_prefix(value: list[Any], like: FrozenList) -> int:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentnb.board import copies
 from agentnb.board.copies import lend
 from agentnb.board.values import freeze, same, thaw
 from agentnb.errors import BoardError
@@ -34,6 +35,13 @@ VALUES: list[Any] = [
 class Point:
     x: int
     tags: list[str]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_value_is_small():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(copies, "SMALL", 0)
+        yield
 
 
 @pytest.mark.parametrize("value", VALUES)

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import networkx as nx
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import agentnb as nb
+from agentnb.board import copies
 
 MOST = 150  # parts of a value: what is put into itself again and again grows without an end
 KEYS = "abc"
@@ -334,15 +336,30 @@ moves = st.tuples(
     st.sampled_from(["step", "step", "step", "back", "goto", "fork", "edit", "reopen", "meddle", "other"]), numbers, ops
 )
 
+# What the draw seldom finds: a node iterates over messages and keeps one (it is the fourth that is kept, after the
+# inputs), and a later node changes it after it has read the messages itself.
+ANY, ALL = Place(kept=False, at=0, down=(), way=2), Place(kept=False, at=0, down=(0,), way=2)
+KEPT = Place(kept=True, at=3, down=(), way=0)
+LOOK, KEEP = Op("look", ALL, ANY, 0, 0), Op("keep", ALL, ANY, 0, 0)
+CHANGE, WRITE = Op("change", KEPT, ANY, 15, "changed"), Op("write", ANY, ANY, 0, 0)
+SEEN = {"a": [{"x": 1}, {"x": 2, "y": [3]}], "b": 0, "c": 0}
+STEPS: list[Any] = [("step", 3, LOOK)]
 
+
+@example([[KEEP], [LOOK, CHANGE], [LOOK], [LOOK]], SEEN, "line", STEPS, 0)
+@example([[KEEP], [LOOK, CHANGE, WRITE], [LOOK], [LOOK]], SEEN, "loop", STEPS, 0)
+@example([[KEEP], [LOOK], [LOOK, CHANGE, LOOK], [WRITE]], SEEN, "branches", [], 0)
+@example([[KEEP], [LOOK, CHANGE], [LOOK], [LOOK]], SEEN, "line", [*STEPS, ("meddle", 0, CHANGE), ("fork", 3, LOOK)], 0)
 @given(
     st.lists(st.lists(ops, min_size=2, max_size=8), min_size=4, max_size=4),
     st.fixed_dictionaries(dict.fromkeys(KEYS, messages | values)),
     st.sampled_from(["line", "loop", "branches"]),
     st.lists(moves, max_size=10),
+    st.sampled_from([0, 0, copies.SMALL]),
 )
-def test_only_what_a_node_writes_is_on_the_board(programs, inputs, shape, script):
-    with tempfile.TemporaryDirectory() as folder:
+def test_only_what_a_node_writes_is_on_the_board(programs, inputs, shape, script, small):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(copies, "SMALL", small)  # at 0, no value is copied as a whole
         reopened = any(verb == "reopen" for verb, *_ in script)
         play = Play(programs, inputs, shape, str(Path(folder) / "runs.db") if reopened else None)
         for verb, number, op in script:
