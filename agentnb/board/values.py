@@ -385,7 +385,7 @@ def frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Callable[[
         return frozen_dict(dict(zip(names, map(frozen, values), strict=True)))
     result = FrozenDict(zip(names, values, strict=True))
     result.flat = 2 if classes <= _TEXTS else 1
-    result.levels = result.total = 1
+    result.extent = 1, 1, 1 + len(values), True
     return result
 
 

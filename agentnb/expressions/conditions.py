@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
 from agentnb.expressions.callables import callable_text, check_callable, no_condition
+from agentnb.expressions.comparisons import quick
 from agentnb.expressions.jsonlogic import MISSING, Operator, Ready, Side, check_rule, make_ready, normal, rule_text
 from agentnb.expressions.lookup import (
     NOTHING,
@@ -295,11 +296,11 @@ class Condition:
             case Mapping() | bool():
                 self._asked = asked = compile_rule(source, strict=strict, place=place)
                 self.kind, self.text, self.reads, self.whole = "rule", asked.text, asked.reads, asked.whole
-                self.call = asked.evaluate
+                self.call = quick(normal(source), asked.evaluate, asked)
             case str():
                 self._asked = template = _expression(source, strict=strict, place=place)
                 self.kind, self.text, self.reads = "text", source.strip(), template.reads
-                self.call = self._sure(template.render)
+                self.call = quick(template.rule, self._sure(template.render), template)
             case _:
                 check_callable(source, place)
                 # A source that declares what it reads is trusted.

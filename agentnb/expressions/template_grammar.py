@@ -73,11 +73,12 @@ class Refused(Exception):
 
 
 class Compiled(NamedTuple):
-    """The result of compiling a checked template."""
+    """The result of compiling a checked template; `rule` is a lone expression as a JsonLogic rule, if it can be one."""
 
     program: Program
     reads: tuple[Path, ...]
     native: bool
+    rule: Any
 
 
 class Mention(NamedTuple):
@@ -114,7 +115,8 @@ def compile_text(text: str, *, bare: bool) -> Compiled:
     lone = _lone_expression(tree)
     # A named value may contain itself many times over, so each use is charged by its whole length.
     named = any(isinstance(part, nodes.Assign | nodes.AssignBlock) for part in tree.find_all(nodes.Stmt))
-    return Compiled(_program(tree if lone is None else _assignment(lone), named=named), reads, lone is not None)
+    rule = _rule_of(lone)
+    return Compiled(_program(tree if lone is None else _assignment(lone), named=named), reads, lone is not None, rule)
 
 
 # -------------------------------------------------------------------------------------------------------------- parsing
@@ -187,6 +189,27 @@ def _assignment(expression: nodes.Expr) -> nodes.Template:
     # Jinja has values only in assignments; printing would convert them to text.
     target = nodes.Name(VALUE, "store")
     return nodes.Template([nodes.Assign(target, expression, lineno=expression.lineno)], lineno=1)
+
+
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">="}
+
+
+def _rule_of(node: nodes.Node | None) -> Any:
+    """Return an expression of comparisons as a JsonLogic rule; None for any other expression, or as a part of it."""
+    match node:
+        case nodes.And(left=left, right=right):
+            return {"and": [_rule_of(left), _rule_of(right)]}
+        case nodes.Or(left=left, right=right):
+            return {"or": [_rule_of(left), _rule_of(right)]}
+        case nodes.Not(node=inner):
+            return {"!": _rule_of(inner)}
+        case nodes.Compare(expr=left, ops=[nodes.Operand(op=word, expr=right)]) if word in _COMPARISONS:
+            return {_COMPARISONS[word]: [_rule_of(left), _rule_of(right)]}
+        case nodes.Name(name=name):
+            return {"var": name}
+        case nodes.Const(value=value):
+            return value
+    return None
 
 
 class _Rewriting(NodeTransformer):

@@ -75,11 +75,24 @@ class Template:
     """Compiled text: `render(context)` returns its value.
 
     `reads` are the paths that it uses, as deep as they are written. `native` is True if it is exactly one expression,
-    whose value is returned as it is. `warning` states what was odd about the last rendering: an undefined expression
+    whose value is returned as it is; `rule` is then the same as a JsonLogic rule, as far as it has only comparisons in
+    it. `warning` states what was odd about the last rendering: an undefined expression
     that was taken as None.
     """
 
-    __slots__ = ("_bare", "_origin", "_program", "_source", "native", "place", "reads", "strict", "text", "warning")
+    __slots__ = (
+        "_bare",
+        "_origin",
+        "_program",
+        "_source",
+        "native",
+        "place",
+        "reads",
+        "rule",
+        "strict",
+        "text",
+        "warning",
+    )
 
     def __init__(
         self,
@@ -96,6 +109,7 @@ class Template:
         self._program: Program | None = compiled.program if compiled else None
         self.reads: tuple[Path, ...] = compiled.reads if compiled else ()
         self.native = compiled.native if compiled else False
+        self.rule = compiled.rule if compiled else None
         self.warning = ""
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Edge
 
 Pushes = list[tuple[int, Any]]
+_UNKNOWN, _EVERY, _FIRST = -2, -3, -4  # of `Activation.next`: unknown yet; every edge that holds; the first that holds
 SHORT: Final = 16  # a queue of so many entries is written anew where it changes in the middle
 
 
@@ -63,37 +64,64 @@ def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
     except AgentNbError:
         raise
     except Exception as error:
-        raise ExecutionError(
-            Problem(
-                "X104",
-                f"the condition {edge.condition or 'of the edge'!r} failed: {type(error).__name__}: {error}",
-                str(edge.place or f"edge {edge.source!r} -> {edge.target!r}"),
-                "a route is taken only if its condition can be evaluated",
-                "make sure the keys it reads are on the board, or fix the condition",
-            )
-        ) from error
+        raise _failed(edge, error) from error
+
+
+def _failed(edge: Any, error: Exception) -> ExecutionError:
+    return ExecutionError(
+        Problem(
+            "X104",
+            f"the condition {edge.condition or 'of the edge'!r} failed: {type(error).__name__}: {error}",
+            str(edge.place or f"edge {edge.source!r} -> {edge.target!r}"),
+            "a route is taken only if its condition can be evaluated",
+            "make sure the keys it reads are on the board, or fix the condition",
+        )
+    )
 
 
 def follow(run: Run, act: Activation) -> None:
     """Push the activation that follows a quick one, and cache it if it is always the same."""
     out: tuple[Way, ...] = act.node.out
-    if act.next == -2:
-        if not out:
-            act.next = -1
-        elif (len(out) == 1 and out[0][0] is None) or (
-            run.plan.first and out[0][0] is None and out[0][2].kind != "parallel"
-        ):
-            act.next = -3 if any(way[2].kind == "parallel" for way in out) else lead(run, act, out[0][1])
-        else:
-            act.next = -3
-        if act.next != -3:
-            if act.next >= 0:
-                run.history.p_act.append(act.next)
-                run.history.p_val.append(None)
+    p_act, p_val = run.history.p_act, run.history.p_val
+    if act.next == _UNKNOWN:
+        act.next = _next(run, act, out)
+        if act.next >= 0:
+            p_act.append(act.next)
+            p_val.append(None)
+        if act.next > _UNKNOWN:
             return
+    if act.next == _FIRST:
+        board = act.work.board
+        for call, target, edge in out:
+            value = None
+            if call is not None:
+                try:
+                    value = call(board)
+                except AgentNbError:
+                    raise
+                except Exception as error:
+                    raise _failed(edge, error) from error
+                if not value:
+                    continue
+            number = act.leads.get(target)
+            p_act.append(lead(run, act, target, edge) if number is None else number)
+            p_val.append(value)
+            return
+        return
     for number, value in ways(run, act):
-        run.history.p_act.append(number)
-        run.history.p_val.append(value)
+        p_act.append(number)
+        p_val.append(value)
+
+
+def _next(run: Run, act: Activation, out: tuple[Way, ...]) -> int:
+    """Return the activation that always follows this one; -1: none; or how the conditions decide."""
+    if not out:
+        return -1
+    if any(edge.kind == "parallel" for _, _, edge in out):
+        return _EVERY
+    if out[0][0] is None and (len(out) == 1 or run.plan.first):
+        return lead(run, act, out[0][1])
+    return _FIRST if run.plan.first else _EVERY
 
 
 def chosen(run: Run, act: Activation, targets: Sequence[str | Sent], value: Any) -> Pushes:

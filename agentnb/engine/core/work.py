@@ -376,7 +376,12 @@ class NodeBoard(Mapping[str, Any]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key or path, or `default`."""
-        self._work.reads[key] = None
+        work = self._work
+        work.reads[key] = None
+        if not work.own:
+            value = work.scope.data.get(key)
+            if value is not None and type(value) in ATOMS:
+                return value
         value = self._find(key)
         return default if value is ABSENT else value
 
