@@ -72,8 +72,8 @@ class Forks:
         """
         state = self._state
         expectation = None if expect is None else as_question(expect)
-        reads = () if expectation is None else expectation.reads
-        if problems := [*state.check_paths(reads, "session.fork(expect=...)")]:
+        # Which keys are known takes as long as there are keys.
+        if expectation and (problems := [*state.check_paths(expectation.reads, "session.fork(expect=...)")]):
             raise ExecutionError(*problems)
         forked = self.trial(at, name, recipe, llm, tools)
         if note or expectation is not None:
