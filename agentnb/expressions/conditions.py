@@ -20,7 +20,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
 from agentnb.expressions.callables import callable_text, check_callable, no_condition
@@ -41,9 +41,6 @@ from agentnb.expressions.templates import Template, compile_expression, compile_
 from agentnb.recipe.user_functions import how_to_run, unrun
 from agentnb.text import safe_repr
 
-if TYPE_CHECKING:
-    from datalogic_py import Engine
-
 __all__ = ["Condition", "Rule", "as_condition", "compile_rule"]
 
 Path = tuple[str, ...]
@@ -59,9 +56,14 @@ _THROWN = re.compile(re.escape(MISSING) + r"(\d+)")
 
 
 @cache
-def _engine(operations: int) -> Engine:
-    from datalogic_py import Engine
+def _engine(operations: int) -> Any:
+    """Return the engine of rules: datalogic-py, or agentnb's own where there is none, as in WebAssembly."""
+    try:
+        from datalogic_py import Engine
+    except ImportError:
+        from agentnb.expressions.plain_rules import Engine as PlainEngine
 
+        return PlainEngine(operations)
     # Text that is not a number is unequal to a number, as in JavaScript; the library's default is an error.
     return Engine(config={"ops_budget": operations, "loose_equality_errors": False}, families=_FAMILIES)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from datetime import date
 
 import pandas as pd
@@ -15,7 +16,22 @@ from hypothesis import strategies as st
 from agentnb.board.scopes import Board, Scope
 from agentnb.board.values import freeze
 from agentnb.errors import ExecutionError, Place, RecipeError
+from agentnb.expressions import conditions
 from agentnb.expressions.conditions import Condition, as_condition, compile_rule
+
+
+@pytest.fixture(scope="module", autouse=True, params=["datalogic_py", "plain"])
+def engine(request):
+    """Evaluate rules by datalogic-py, and by the engine for platforms that it has no wheel for."""
+    caches = (conditions._engine, conditions._operators)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "plain":
+            patch.setitem(sys.modules, "datalogic_py", None)
+            for cache in caches:
+                cache.cache_clear()
+        yield
+    for cache in caches:
+        cache.cache_clear()
 
 
 def board(**keys):

@@ -1,0 +1,764 @@
+"""JsonLogic in Python alone, for platforms that datalogic-py has no wheel for: WebAssembly (Pyodide, JupyterLite).
+
+`Engine` has the part of datalogic-py's interface that `conditions` uses, and gives the same values and errors; only the
+operators of dates are missing. Each operator is a function in one of two tables: of its values, or, if it decides what
+is evaluated, of its arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from functools import cmp_to_key
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WIDE: Final = 2**63
+_GONE: Final = object()  # what a path leads to that is not there
+_PER_OPERATION: Final = 16  # characters that cost as much as one operation
+
+
+class RuleError(Exception):
+    """A rule failed: `error_type` is a word, `path` ends with the JSON pointer of the failed part."""
+
+    def __init__(self, error_type: str, message: str, thrown: Any = None) -> None:
+        self.error_type, self.thrown = error_type, {"type": message} if thrown is None else thrown
+        self.path: list[dict[str, str]] = []
+        text = _json(self.thrown) if error_type == "Thrown" else message
+        super().__init__(f"{error_type}: {text}")
+
+
+class Scope(NamedTuple):
+    """What paths are relative to: an item of a list or a mapping, with its place there; or the whole context."""
+
+    value: Any
+    place: Mapping[str, Any] = {}
+
+
+class Engine:
+    """Compiles rules, with a budget of operations for each evaluation."""
+
+    def __init__(self, operations: int) -> None:
+        self._operations = operations
+
+    def operators(self) -> list[dict[str, Any]]:
+        """Return the name, aliases, and least and most arguments of each operator."""
+        return [{"name": name, "aliases": aliases, "min_args": least, "max_args": most}
+                for name, (least, most, *aliases) in _ARITY.items()]  # fmt: skip
+
+    def compile(self, rule: Any) -> Compiled:
+        """Return a rule, ready to be evaluated.
+
+        Raises:
+            ValueError: it holds a number or a text that no JSON reader accepts.
+        """
+        return Compiled(rule, self._operations)
+
+    def evaluate_with_trace(self, rule: str, context: str) -> str:
+        """Return the value of each operator of a rule, in order, as JSON: `steps`, and `pointers` of their nodes."""
+        steps: list[dict[str, Any]] = []
+        pointers: dict[str, str] = {}
+
+        def note(pointer: str, value: Any) -> None:
+            pointers[pointer] = pointer
+            steps.append({"node_id": pointer, "result": value, "error": None})
+
+        with suppress(RuleError):  # the steps so far are the answer
+            Evaluation(self._operations, note).of(json.loads(rule), [Scope(json.loads(context))], "")
+        return json.dumps({"steps": steps, "pointers": pointers})
+
+
+class Compiled:
+    """A rule that can be evaluated."""
+
+    def __init__(self, rule: Any, operations: int) -> None:
+        _check_literals(rule)
+        self._rule, self._operations = rule, operations
+
+    def facts(self) -> dict[str, Any]:
+        """Return the paths of the context that the rule reads, and whether these are all (`reads_complete`)."""
+        found: list[list[str]] = []
+        paths = list(_reads(self._rule, 0))
+        for path in paths:
+            if path is not None and path not in found:
+                found.append(path)
+        return {"reads": found, "reads_complete": None not in paths}
+
+    def evaluate(self, context: Mapping[str, Any] | str) -> Any:
+        """Return the rule's value on a context: a mapping of simple values, or JSON text.
+
+        Raises:
+            RuleError: it fails, or exceeds its budget.
+        """
+        if isinstance(context, str):
+            context = json.loads(context)
+        try:
+            json.dumps(context, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise RuleError("ParseError", f"a text is not Unicode: {error.reason}") from None
+        return Evaluation(self._operations).of(self._rule, [Scope(context)], "")
+
+
+class Evaluation:
+    """One evaluation of a rule: what is left of its budget, and who is told of each operator's value."""
+
+    def __init__(self, operations: int, note: Callable[[str, Any], None] | None = None) -> None:
+        self._left, self._note = operations, note
+
+    def of(self, node: Any, scopes: Sequence[Scope], pointer: str) -> Any:
+        """Return the value of a part of a rule, at `pointer` of it."""
+        if isinstance(node, list):
+            return [self.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(node)]
+        if not isinstance(node, dict):
+            return node
+        ((name, given),) = node.items()
+        arguments = given if isinstance(given, list) else [given]
+        inner = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+        try:
+            if name in _LAZY:
+                value = _LAZY[name](self, arguments, scopes, inner)
+            else:
+                values = self.of(arguments, scopes, inner)
+                if name in _SPREAD and len(arguments) == 1 and isinstance(arguments[0], dict):
+                    values = values[0] if isinstance(values[0], list) else values
+                value = _EAGER[name](*values) if name in _FIXED else _EAGER[name](values)
+            self.pay(value)
+        except RuleError as error:
+            if not error.path:
+                error.path.append({"json_pointer": pointer})
+            raise
+        if self._note is not None:
+            self._note(pointer, value)
+        return value
+
+    def pay(self, value: Any) -> None:
+        """Count an operation, and the size of what it made.
+
+        Raises:
+            RuleError: the budget is used up.
+        """
+        self._left -= 1
+        if isinstance(value, str):
+            self._left -= len(value) // _PER_OPERATION
+        elif isinstance(value, list | dict):
+            self._left -= len(value)
+        if self._left < 0:
+            raise RuleError("BudgetExceeded", "too many operations")
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _check_literals(node: Any) -> None:
+    if isinstance(node, dict | list):
+        for item in node.values() if isinstance(node, dict) else node:
+            _check_literals(item)
+    elif isinstance(node, str):
+        node.encode()
+    elif isinstance(node, int) and not -_WIDE <= node < 2 * _WIDE:
+        raise ValueError("a whole number has at most 64 bits")
+
+
+def _is_true(value: Any) -> bool:
+    return isinstance(value, dict) or bool(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _invalid() -> RuleError:
+    return RuleError("InvalidArguments", "Invalid Arguments")
+
+
+def _nan() -> RuleError:
+    return RuleError("Thrown", "NaN")
+
+
+def _parsed(text: str) -> int | float | None:
+    """Return the number that a text is; None if it is none."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = float(text)
+    if not math.isfinite(number):
+        return None
+    return int(text) if text.lstrip("+-").isdigit() and abs(number) < _WIDE else number
+
+
+def _number(value: Any) -> int | float:
+    """Return a value as a number, as arithmetic takes it."""
+    if value is None or value == "":
+        return 0
+    if isinstance(value, bool):
+        return int(value)
+    found = _parsed(value) if isinstance(value, str) else value if _is_number(value) else None
+    if found is None:
+        raise _nan()
+    return found
+
+
+def _normal(value: float) -> Any:
+    """Return a result of arithmetic: whole numbers as int, those too wide for 64 bits as float, infinity as null."""
+    if isinstance(value, int):
+        return value if -_WIDE <= value < _WIDE else float(value)
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and -_WIDE <= value < _WIDE else value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return _float_text(value)
+    return value if isinstance(value, str) else _json(value)
+
+
+def _float_text(value: float) -> str:
+    text = repr(value or 0.0)
+    if "e-" in text:
+        return format(Decimal(text), "f")
+    return text.replace("e+", "e") if "e" not in text or abs(value) >= 1e20 else f"{value:.1f}"
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return True if two values are equal without conversion, part by part."""
+    if _is_number(one) and _is_number(other):
+        return bool(one == other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_is_same(item, other[key]) for key, item in one.items())
+    return bool(one == other)
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Return True if two values are equal after conversion; objects never are."""
+    if isinstance(one, dict) or isinstance(other, dict):
+        return False
+    if type(one) is type(other) or (_is_number(one) and _is_number(other)):
+        return _is_same(one, other)
+    if isinstance(one, list) or isinstance(other, list):
+        return False
+    if isinstance(other, str) or one is None:
+        one, other = other, one
+    if other is None:
+        return one == "" if isinstance(one, str) else not one
+    if isinstance(one, str):
+        return one == str(other).lower() if isinstance(other, bool) else _parsed(one) == other
+    return bool(one == other)
+
+
+def _is_less(one: Any, other: Any, *, equal: bool) -> bool:
+    """Return True if one value comes before another; texts in the order of their characters, all else as numbers."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one <= other if equal else one < other
+    if (_has_no_number(one) and not _is_number(other)) or (_has_no_number(other) and not _is_number(one)):
+        if isinstance(one, list | dict) or isinstance(other, list | dict):
+            raise _nan()
+        return False
+    left, right = _number(one), _number(other)
+    return left <= right if equal else left < right
+
+
+def _has_no_number(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and _parsed(value) is None
+
+
+def _found(value: Any, keys: Sequence[Any]) -> Any:
+    """Return what a path leads to, _GONE if nothing."""
+    for key in keys:
+        if isinstance(value, dict):
+            value = value.get(str(key), _GONE)
+        elif isinstance(value, list) and (digits := str(key)).isdecimal() and int(digits) < len(value):
+            value = value[int(digits)]
+        else:
+            return _GONE
+        if value is _GONE:
+            break
+    return value
+
+
+def _keys_of(path: Any) -> list[Any] | None:
+    """Return the keys of a path as `var` takes it; None if it is no path."""
+    if path is None or path == "":
+        return []
+    if isinstance(path, str):
+        return path.split(".")
+    if isinstance(path, list):
+        return path
+    return [path] if isinstance(path, int) and not isinstance(path, bool) else None
+
+
+# -- operators of their values ----------------------------------------------------------------------------------------
+
+
+def _sum(values: list[Any]) -> Any:
+    return _normal(sum(map(_number, values)))
+
+
+def _product(values: list[Any]) -> Any:
+    return _normal(math.prod(map(_number, values)))
+
+
+def _difference(values: list[Any]) -> Any:
+    if not values:
+        raise _invalid()
+    first, *rest = map(_number, values)
+    return _normal(first - sum(rest)) if rest else _normal(-first)
+
+
+def _quotient(values: list[Any]) -> Any:
+    if not values:
+        raise _invalid()
+    numbers = [_number(value) for value in values]
+    if len(numbers) == 1:
+        numbers.insert(0, 1)
+    result = numbers[0]
+    for divisor in numbers[1:]:
+        if not divisor:
+            raise _nan()
+        whole = isinstance(result, int) and isinstance(divisor, int) and result % divisor == 0
+        result = result // divisor if whole else result / divisor
+    return _normal(result)
+
+
+def _remainder(values: list[Any]) -> Any:
+    if len(values) < 2:
+        raise _invalid()
+    result, *divisors = map(_number, values)
+    for divisor in divisors:
+        if not divisor:
+            raise _nan()
+        whole = isinstance(result, int) and isinstance(divisor, int)
+        result = math.copysign(1, result) * (abs(result) % abs(divisor)) if whole else math.fmod(result, divisor)
+    return _normal(result)
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    def of(values: list[Any]) -> Any:
+        if not values or not all(map(_is_number, values)):
+            raise _invalid()
+        return choose(values)
+
+    return of
+
+
+def _rounded(function: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
+    def of(values: list[Any]) -> Any:
+        numbers = [_parsed(value) if isinstance(value, str) else value for value in values]
+        if not all(map(_is_number, numbers)):
+            raise _invalid()
+        found = [_normal(float(function(number)) if isinstance(number, float) else function(number))
+                 for number in numbers]  # fmt: skip
+        return found[0] if len(found) == 1 else found
+
+    return of
+
+
+def _cat(values: list[Any]) -> str:
+    return "".join(_text(part) for value in values for part in (value if isinstance(value, list) else [value]))
+
+
+def _substr(text: Any, start: Any = None, length: Any = None) -> str:
+    text = _text(text)
+    begin = start if _is_int(start) else 0
+    begin = max(begin + len(text), 0) if begin < 0 else begin
+    end = len(text) if not _is_int(length) else begin + length if length >= 0 else len(text) + length
+    return str(text[begin : max(end, begin)])
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _in(one: Any, other: Any = None) -> bool:
+    if isinstance(other, list):
+        return any(_is_same(one, item) for item in other)
+    return isinstance(one, str) and isinstance(other, str) and one in other
+
+
+def _merged(values: list[Any]) -> list[Any]:
+    if values == [None]:
+        return []
+    return [part for value in values for part in (value if isinstance(value, list) else [value]) if value is not None]
+
+
+def _split(text: Any, separator: Any) -> list[str]:
+    text, separator = _text(text), _text(separator)
+    return text.split(separator) if separator else list(text)
+
+
+def _length(value: Any) -> int:
+    if not isinstance(value, str | list):
+        raise _invalid()
+    return len(value)
+
+
+def _sliced(values: list[Any]) -> Any:
+    whole, *bounds = values
+    if whole is None:
+        return None
+    if not isinstance(whole, str | list) or not all(bound is None or _is_int(bound) for bound in bounds):
+        raise _invalid()
+    if bounds[2:] == [0]:
+        raise _invalid()
+    return whole[slice(*[*bounds, None, None, None][:3])]
+
+
+def _parts(form: Callable[[str, Any], Any]) -> Callable[[Any], list[Any]]:
+    def of(value: Any) -> list[Any]:
+        if value is None:
+            return []
+        if not isinstance(value, dict):
+            raise _invalid()
+        return [form(key, value[key]) for key in sorted(value)]
+
+    return of
+
+
+def _type(value: Any) -> str:
+    names = {bool: "boolean", str: "string", list: "array", dict: "object", type(None): "null"}
+    return names.get(type(value), "number")
+
+
+def _throw(values: list[Any]) -> Any:
+    value = values[0] if values else None
+    raise RuleError(
+        "Thrown", value if isinstance(value, str) else _type(value), value if isinstance(value, dict) else None
+    )
+
+
+_EAGER: Final[dict[str, Callable[..., Any]]] = {
+    "+": _sum, "-": _difference, "*": _product, "/": _quotient, "%": _remainder,
+    "max": _extreme(max), "min": _extreme(min), "abs": _rounded(abs), "ceil": _rounded(math.ceil),
+    "floor": _rounded(math.floor),
+    "!": lambda values: not (values and _is_true(values[0])), "!!": lambda values: bool(values) and _is_true(values[0]),
+    "cat": _cat, "substr": _substr, "in": _in, "merge": _merged, "length": _length,
+    "starts_with": lambda text, start: _text(text).startswith(_text(start)),
+    "ends_with": lambda text, end: _text(text).endswith(_text(end)),
+    "upper": lambda text: _text(text).upper(), "lower": lambda text: _text(text).lower(),
+    "trim": lambda text: _text(text).strip(), "split": _split, "slice": _sliced,
+    "keys": _parts(lambda key, _: key), "values": _parts(lambda _, item: item),
+    "entries": _parts(lambda key, item: {"key": key, "value": item}),
+    "type": lambda values: _type(values[0] if values else None), "throw": _throw,
+}  # fmt: skip
+_SPREAD: Final = frozenset({"+", "-", "*", "/", "%", "max", "min"})  # of one computed list: of its items
+_FIXED: Final = frozenset({"substr", "in", "length", "starts_with", "ends_with", "upper", "lower", "trim", "split", "keys",
+                           "values", "entries"})  # fmt: skip
+
+
+# -- operators that decide what is evaluated --------------------------------------------------------------------------
+
+Lazy = Callable[[Evaluation, list[Any], Sequence[Scope], str], Any]
+
+
+def _var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+    values = [run.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments[:1])]
+    keys = _keys_of(values[0] if values else None)
+    found = _GONE if keys is None else _here(scopes, keys)
+    if found is not _GONE:
+        return found
+    return run.of(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else None
+
+
+def _here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
+    scope = scopes[-1]
+    if "current" in scope.place:  # of a reduce
+        return scope.place["current"] if not keys else _found(scope.place, keys)
+    return _found(scope.value, keys)
+
+
+def _val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+    values = run.of(arguments, scopes, pointer)
+    level = _level(values)
+    if level is None:
+        keys = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+        found = _here(scopes, [] if keys in ([None], [""]) else keys)
+    else:
+        keys = values[1:]
+        if level <= 1 and len(scopes) > 1 and keys in (["index"], ["key"]):
+            return scopes[-1].place.get(keys[0])
+        up = (level + 1) // 2
+        if up and up % 1 == 0 and level % 2 and keys in (["index"], ["key"]) and len(scopes) > up:
+            return scopes[-up].place.get(keys[0])
+        found = _found(scopes[max(len(scopes) - 1 - up, 0)].value, keys)
+    return None if found is _GONE else found
+
+
+def _level(values: list[Any]) -> int | None:
+    """Return how many levels up `val` begins: [[1], "x"]; None if it does not say so."""
+    first = values[0] if values else None
+    is_level = isinstance(first, list) and len(first) == 1 and _is_int(first[0])
+    return abs(first[0]) if is_level and first is not None else None
+
+
+def _exists(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
+    keys = run.of(arguments, scopes, pointer)
+    return all(isinstance(key, str) for key in keys) and _here(scopes, keys) is not _GONE
+
+
+def _missing(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
+    names = _merged(run.of(arguments, scopes, pointer))
+    return [name for name in names if isinstance(name, str) and _here(scopes, _keys_of(name) or []) is _GONE]
+
+
+def _missing_some(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
+    least, names = run.of(arguments, scopes, pointer)
+    if not isinstance(names, list):
+        return []
+    gone = [name for name in names if isinstance(name, str) and _here(scopes, _keys_of(name) or []) is _GONE]
+    return gone if gone and len(names) - len(gone) < (least if _is_int(least) else 1) else []
+
+
+def _chain(holds: Callable[[Any, Any], bool]) -> Lazy:
+    """Return an operator that holds if each argument stands in a relation to the next; it stops at the first miss."""
+
+    def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
+        if len(arguments) < 2:
+            raise _invalid()
+        parts = (run.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments))
+        return all(holds(one, other) for one, other in pairwise(parts))
+
+    return of
+
+
+def _first_where(stops: Callable[[Any], bool]) -> Lazy:
+    """Return an operator whose value is the first argument at which it stops, else the last one."""
+
+    def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+        value = None
+        for at, item in enumerate(arguments):
+            value = run.of(item, scopes, f"{pointer}/{at}")
+            if stops(value):
+                break
+        return value
+
+    return of
+
+
+def _if(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+    for at in range(0, len(arguments) - 1, 2):
+        if _is_true(run.of(arguments[at], scopes, f"{pointer}/{at}")):
+            return run.of(arguments[at + 1], scopes, f"{pointer}/{at + 1}")
+    last = len(arguments) - 1
+    return run.of(arguments[last], scopes, f"{pointer}/{last}") if len(arguments) % 2 else None
+
+
+def _switch(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+    value, cases = run.of(arguments[0], scopes, f"{pointer}/0"), arguments[1]
+    for at, case in enumerate(cases if isinstance(cases, list) else []):
+        place = f"{pointer}/1/{at}"
+        if isinstance(case, list) and len(case) == 2 and _is_same(value, run.of(case[0], scopes, f"{place}/0")):
+            return run.of(case[1], scopes, f"{place}/1")
+    return run.of(arguments[2], scopes, f"{pointer}/2") if len(arguments) > 2 else None
+
+
+def _try(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+    failed: RuleError | None = None
+    for at, item in enumerate(arguments):
+        inside = scopes if failed is None else [*scopes, Scope(failed.thrown)]
+        try:
+            return run.of(item, inside, f"{pointer}/{at}")
+        except RuleError as error:
+            if error.error_type == "BudgetExceeded":
+                raise
+            failed = error
+    if failed is not None:
+        raise failed
+    return None
+
+
+def _items(value: Any) -> Iterator[Scope]:
+    """Yield each item of a list, and each value of a mapping, as a scope."""
+    if isinstance(value, dict):
+        yield from (Scope(value[key], {"index": at, "key": key}) for at, key in enumerate(sorted(value)))
+    else:
+        yield from (Scope(item, {"index": at}) for at, item in enumerate(value))
+
+
+def _each(run: Evaluation, body: Any, value: Any, scopes: Sequence[Scope], pointer: str) -> Iterator[tuple[Scope, Any]]:
+    for item in _items(value):
+        run.pay(None)
+        yield item, run.of(body, [*scopes, item], pointer)
+
+
+def _map(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
+    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    value = [] if value is None else value if isinstance(value, list | dict) else [value]
+    return [found for _, found in _each(run, arguments[1], value, scopes, f"{pointer}/1")]
+
+
+def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    value = [] if value is None else value
+    if not isinstance(value, list | dict):
+        raise _invalid()
+    held = [item for item, found in _each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(found)]
+    return (
+        {item.place["key"]: item.value for item in held} if isinstance(value, dict) else [item.value for item in held]
+    )
+
+
+def _reduce(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    result = run.of(arguments[2], scopes, f"{pointer}/2") if len(arguments) > 2 else None
+    for item in _items(value) if isinstance(value, list | dict) else ():
+        run.pay(None)
+        inner = Scope(item.value, {"current": item.value, "accumulator": result})
+        result = run.of(arguments[1], [*scopes, inner], f"{pointer}/1")
+    return result
+
+
+def _quantified(wanted: str) -> Lazy:
+    def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
+        value = run.of(arguments[0], scopes, f"{pointer}/0")
+        if not isinstance(value, list | dict) or not value:
+            return wanted == "none"
+        held = (_is_true(found) for _, found in _each(run, arguments[1], value, scopes, f"{pointer}/1"))
+        return all(held) if wanted == "all" else any(held) is (wanted == "some")
+
+    return of
+
+
+def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
+    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    if not isinstance(value, list):
+        raise _invalid()
+    upwards = run.of(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else True
+    keys: list[Any] = value
+    if len(arguments) > 2:
+        keys = [found for _, found in _each(run, arguments[2], value, scopes, f"{pointer}/2")]
+
+    def compare(one: int, other: int) -> int:
+        return _ranked(keys[one], keys[other])
+
+    order = sorted(range(len(value)), key=cmp_to_key(compare), reverse=not _is_true(upwards))
+    return [value[at] for at in order]
+
+
+def _ranked(one: Any, other: Any) -> int:
+    """Return how two values are ordered: null, false, true, numbers, texts, lists, objects."""
+    ranks = {"null": 0, "boolean": 1, "number": 2, "string": 3, "array": 4, "object": 5}
+    left, right = ranks[_type(one)], ranks[_type(other)]
+    if left != right or left in (0, 4, 5):
+        return left - right
+    return int(one > other) - int(one < other)
+
+
+def _group_by(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
+    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    value = [] if value is None else value
+    if not isinstance(value, list):
+        raise _invalid()
+    groups: list[dict[str, Any]] = []
+    for item, key in _each(run, arguments[1], value, scopes, f"{pointer}/1"):
+        run.pay(groups)
+        group = next((group for group in groups if _is_same(group["key"], key)), None)
+        if group is None:
+            groups.append({"items": [item.value], "key": key})
+        else:
+            group["items"].append(item.value)
+    return groups
+
+
+def _cat_within_budget(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> str:
+    """Join texts; each is paid for before all are joined."""
+    parts = []
+    for at, item in enumerate(arguments):
+        parts.append(_cat([run.of(item, scopes, f"{pointer}/{at}")]))
+        run.pay(parts[-1])
+    return "".join(parts)
+
+
+_LAZY: Final[dict[str, Lazy]] = {
+    "var": _var, "val": _val, "exists": _exists, "missing": _missing, "missing_some": _missing_some,
+    "==": _chain(_is_equal), "!=": _chain(lambda one, other: not _is_equal(one, other)),
+    "===": _chain(_is_same), "!==": _chain(lambda one, other: not _is_same(one, other)),
+    "<": _chain(lambda one, other: _is_less(one, other, equal=False)),
+    "<=": _chain(lambda one, other: _is_less(one, other, equal=True)),
+    ">": _chain(lambda one, other: _is_less(other, one, equal=False)),
+    ">=": _chain(lambda one, other: _is_less(other, one, equal=True)),
+    "and": _first_where(lambda value: not _is_true(value)), "or": _first_where(_is_true),
+    "??": _first_where(lambda value: value is not None), "if": _if, "?:": _if, "switch": _switch, "match": _switch,
+    "try": _try, "cat": _cat_within_budget,
+    "map": _map, "filter": _filter, "reduce": _reduce, "all": _quantified("all"), "some": _quantified("some"),
+    "none": _quantified("none"), "sort": _sort, "group_by": _group_by,
+}  # fmt: skip
+# name -> least, most arguments, aliases
+_ARITY: Final[dict[str, tuple[Any, ...]]] = {
+    "val": (0, None, "var"), "==": (2, None), "===": (2, None), "!=": (2, 2), "!==": (2, 2), ">": (2, None),
+    ">=": (2, None), "<": (2, None), "<=": (2, None), "!": (0, 1), "!!": (0, 1), "and": (1, None), "or": (1, None),
+    "if": (1, None, "?:"), "+": (0, None), "-": (1, None), "*": (0, None), "/": (1, None), "%": (1, None),
+    "max": (1, None), "min": (1, None), "cat": (0, None), "substr": (1, 3), "in": (2, 2), "merge": (0, None),
+    "filter": (2, 2), "map": (2, 2), "reduce": (2, 3), "all": (2, 2), "some": (2, 2), "none": (2, 2),
+    "missing": (0, None), "missing_some": (2, 2), "length": (1, 1), "starts_with": (2, 2), "ends_with": (2, 2),
+    "upper": (1, 1), "lower": (1, 1), "trim": (1, 1), "split": (2, 2), "sort": (1, 3), "slice": (1, 4),
+    "group_by": (2, 2), "keys": (1, 1), "values": (1, 1), "entries": (1, 1), "exists": (1, None), "??": (0, None),
+    "switch": (2, 3, "match"), "type": (1, 1), "try": (1, None), "throw": (0, None), "abs": (1, None),
+    "ceil": (1, None), "floor": (1, None),
+}  # fmt: skip
+
+
+# -- what a rule reads ------------------------------------------------------------------------------------------------
+
+_SCOPED: Final = {"map": 1, "filter": 1, "reduce": 1, "all": 1, "some": 1, "none": 1, "group_by": 1, "sort": 2}
+
+
+def _reads(node: Any, depth: int) -> Iterator[list[str] | None]:
+    """Yield each path of the context that a part of a rule reads, `depth` scopes deep; None for one not known."""
+    if isinstance(node, list):
+        for item in node:
+            yield from _reads(item, depth)
+    if not isinstance(node, dict):
+        return
+    ((name, given),) = node.items()
+    arguments = given if isinstance(given, list) else [given]
+    inner = {_SCOPED[name]} if name in _SCOPED else set(range(1, len(arguments))) if name == "try" else set()
+    for at, item in enumerate(arguments):
+        yield from _reads(item, depth + (at in inner))
+    if name in ("var", "val", "exists", "missing", "missing_some"):
+        yield from _paths(name, arguments, depth)
+
+
+def _paths(name: str, arguments: list[Any], depth: int) -> Iterator[list[str] | None]:
+    level = _level(arguments) if name == "val" else None
+    if depth and (level is None or (level + 1) // 2 < depth or arguments[1:] in (["index"], ["key"])):
+        return  # inside an item
+    if name == "var":
+        keys = [_keys_of(arguments[0] if arguments else None)]
+        arguments = arguments[:1]
+    elif name == "missing":
+        keys = [_keys_of(each) for each in _flat(arguments)]
+    elif name == "missing_some":
+        keys = [_keys_of(each) for each in _flat(arguments[1:])]
+    else:
+        rest = arguments if level is None else arguments[1:]
+        keys = [[] if rest in ([None], [""]) else rest]
+    named = arguments if level is None else arguments[1:]
+    if any(part is None or not (isinstance(part, str) or _is_index(part)) for part in _flat(named)):
+        yield None
+        return
+    yield from ([str(key) for key in each] for each in keys if each is not None)
+
+
+def _is_index(value: Any) -> bool:
+    return _is_int(value) and value >= 0
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [part for value in values for part in (value if isinstance(value, list) else [value])]
+
+
+__all__ = ["Engine", "RuleError"]

@@ -1,0 +1,92 @@
+"""The engine of rules for WebAssembly gives what datalogic-py gives: values, errors and the places of errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from datalogic_py import EvaluateError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.errors import ExecutionError
+from agentnb.expressions import conditions
+from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.plain_rules import Engine, RuleError
+
+LIBRARY, PLAIN = conditions._engine(1_000_000), Engine(1_000_000)
+RULES = [json.loads(line) for line in (Path(__file__).parent / "rules.jsonl").read_text(encoding="utf-8").splitlines()]
+CONTEXT = {
+    "a": {"b": 1}, "xs": [3, 1, 2], "s": "héllo", "o": {"y": 2, "z": 1}, "rows": [{"k": 2}, {"k": 1}], "n": None,
+    "w": "a.b", "ns": ["10", "9"], "f": 1.0, "ys": [[1, 2], [3]], "i": 2.5, "e": [], "big": 1e308, "x1": ["a", ["b"]],
+}  # fmt: skip
+
+
+def outcome(engine, rule, context=CONTEXT):
+    """Return a rule's value with its type, or the sort and the place of its error."""
+    try:
+        value = engine.compile(rule).evaluate(json.dumps(context))
+    except (EvaluateError, RuleError) as error:
+        return error.error_type, (error.path or [{}])[-1].get("json_pointer")
+    return json.dumps(value, sort_keys=True)
+
+
+def test_each_of_many_rules_has_the_same_outcome():
+    differ = [rule for rule in RULES if outcome(LIBRARY, rule) != outcome(PLAIN, rule)]
+    assert differ == []
+
+
+def test_operators_and_their_numbers_of_arguments_are_the_same_but_for_dates():
+    known = {row["name"]: (row["min_args"], row["max_args"], list(row["aliases"])) for row in LIBRARY.operators()}
+    plain = {row["name"]: (row["min_args"], row["max_args"], list(row["aliases"])) for row in PLAIN.operators()}
+    assert plain.items() <= known.items()
+    assert known.keys() - plain.keys() == {
+        "datetime", "timestamp", "parse_date", "format_date", "date_diff", "now", "distinct",
+    }  # fmt: skip
+
+
+atoms = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "a", "1", "x", "2.5"]) | st.floats(-2, 2)
+leaves = atoms | st.sampled_from([{"var": path} for path in ("n", "f", "xs", "xs.1", "o.y", "s", "gone", "w", "")])
+
+
+def operations(inner):
+    pair, some = st.tuples(inner, inner).map(list), st.lists(inner, min_size=1, max_size=3)
+    names = ["==", "!=", "===", "<", ">=", "in", "and", "or", "+", "-", "*", "/", "%", "cat", "merge", "??", "max"]
+    return (
+        st.builds(lambda name, args: {name: args}, st.sampled_from(names), pair)
+        | st.builds(lambda name, args: {name: args}, st.sampled_from(["if", "try", "and", "cat", "+"]), some)
+        | st.builds(lambda name, arg: {name: [arg]}, st.sampled_from(["!", "!!", "type", "length", "upper"]), inner)
+        | st.builds(
+            lambda name, body: {name: [{"var": "xs"}, body]},
+            st.sampled_from(["map", "filter", "all", "some", "none"]), inner,
+        )
+        | st.builds(lambda body: {"reduce": [{"var": "ys"}, body, 0]}, inner)
+    )  # fmt: skip
+
+
+@given(operations(st.recursive(leaves, operations, max_leaves=10)))
+def test_any_rule_has_the_same_outcome(rule):
+    assert outcome(PLAIN, rule) == outcome(LIBRARY, rule)
+
+
+@given(operations(st.recursive(leaves, operations, max_leaves=10)))
+def test_what_a_rule_reads_is_known_or_known_to_be_incomplete(rule):
+    library, plain = LIBRARY.compile(rule).facts(), PLAIN.compile(rule).facts()
+    missed = [path for path in library["reads"] if path not in plain["reads"]]
+    assert not missed or not plain["reads_complete"]
+
+
+def test_dates_are_refused_with_the_operators_that_there_are(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "datalogic_py", None)
+    for cached in (conditions._engine, conditions._operators):
+        cached.cache_clear()
+    try:
+        assert as_condition({"<": [{"var": "n"}, 3]})({"n": 2}) is True
+        with pytest.raises(ExecutionError, match="X310"):
+            as_condition({"<": [{"var": "n"}, 3]})({"m": 2})
+        with pytest.raises(Exception, match="R313"):
+            as_condition({"datetime": ["2020-01-02"]})
+    finally:
+        for cached in (conditions._engine, conditions._operators):
+            cached.cache_clear()
