@@ -455,8 +455,23 @@ _EAGER: Final[dict[str, Callable[..., Any]]] = {
     "type": lambda values: _type(values[0] if values else None), "throw": _throw,
 }  # fmt: skip
 _SPREAD: Final = frozenset({"+", "-", "*", "/", "%", "max", "min"})  # of one computed list: of its items
-_FIXED: Final = frozenset({"substr", "in", "length", "starts_with", "ends_with", "upper", "lower", "trim", "split", "keys",
-                           "values", "entries"})  # fmt: skip
+# operators that take their arguments one by one
+_FIXED: Final = frozenset(
+    {
+        "substr",
+        "in",
+        "length",
+        "starts_with",
+        "ends_with",
+        "upper",
+        "lower",
+        "trim",
+        "split",
+        "keys",
+        "values",
+        "entries",
+    }
+)
 
 
 # -- operators that decide what is evaluated --------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from difflib import SequenceMatcher
 from enum import Enum
 from itertools import islice
 from types import NoneType
@@ -97,10 +98,12 @@ def likeness(one: Any, other: Any) -> float:
         >>> likeness("Good morning", "Good evening")
         0.75
     """
-    from rapidfuzz import fuzz
-
     if next(_unequal((), one, other), None) is None:
         return 1.0
+    try:
+        from rapidfuzz import fuzz
+    except ImportError:  # WebAssembly has no wheel of it
+        return SequenceMatcher(None, _text(one), _text(other), autojunk=False).ratio()
     return float(fuzz.ratio(_text(one), _text(other))) / 100
 
 

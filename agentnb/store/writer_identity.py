@@ -114,15 +114,19 @@ def _began(pid: int) -> float:
 
     On Linux since boot, independent of clock changes; elsewhere since 1970.
     """
-    import psutil
-
+    try:
+        import psutil
+    except ImportError:  # WebAssembly: there are no other processes
+        return 0.0
     began = float(psutil.Process(pid).create_time())
     return began - float(psutil.boot_time()) if sys.platform == "linux" else began
 
 
 def _runs(pid: int, started: float) -> bool:
-    import psutil
-
+    try:
+        import psutil
+    except ImportError:
+        return pid == os.getpid()
     try:
         # A killed process remains in the table as a zombie until its parent waits for it.
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and abs(_began(pid) - started) <= _SLACK

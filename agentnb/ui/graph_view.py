@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from agentnb.draw.dot import draw_recipe
 from agentnb.draw.svg_patch import table_of
 from agentnb.session.parts import parts_of
+from agentnb.threadless import has_threads
 
 if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
@@ -98,7 +99,9 @@ def look_objects(session: Session, _: Any = None) -> dict[str, Any]:
 
 
 def _in_thread(session: Session, name: str, make: Callable[[], str]) -> str | None:
-    """Return the result of `make`, which runs in a thread; None until it is ready."""
+    """Return the result of `make`, which runs in a thread if there are any; None until it is ready."""
+    if not has_threads():
+        return make()
     jobs = _jobs.setdefault(session, {})
     if name not in jobs:
         while len(jobs) >= _KEPT:

@@ -11,6 +11,8 @@ from queue import SimpleQueue
 from typing import Any, Final
 from weakref import finalize
 
+from agentnb.threadless import has_threads, run_here
+
 NEED_LOOP: Final = object()
 
 
@@ -79,6 +81,8 @@ def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: Home | None 
 
     With `home`, use its loop.
     """
+    if not has_threads():
+        return run_here(work())
     if home is None and not in_loop():
         return asyncio.run(work())
     errand = Errand(work, home)

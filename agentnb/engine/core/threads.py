@@ -12,6 +12,8 @@ from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any, Final
 
+from agentnb.threadless import has_threads
+
 # An event loop's own pool is small: branches that wait for one another could deadlock.
 MOST: Final = 256
 
@@ -65,12 +67,17 @@ if hasattr(os, "register_at_fork"):
 
 
 async def in_thread(call: Callable[..., Any], *words: Any) -> Any:
-    """Call a function in a thread, with the current context variables, and return its result.
+    """Call a function in a thread, with the current context variables, and return its result; here, without threads.
 
     Raises:
         RuntimeError: it raised StopIteration, which no coroutine can pass on.
     """
     context = contextvars.copy_context()
+    if not has_threads():
+        await asyncio.sleep(0)  # so that the page may be drawn before
+        future: Future[Any] = Future()
+        _run_call(future, partial(context.run, call, *words))
+        return future.result()
     return await asyncio.wrap_future(_threads().begin(partial(context.run, call, *words)))
 
 

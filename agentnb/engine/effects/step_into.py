@@ -21,6 +21,7 @@ from agentnb.engine.core.pending_step import Hold, PendingStep
 from agentnb.engine.core.rng import take_note
 from agentnb.engine.core.run import PAUSED
 from agentnb.errors import ExecutionError, Problem, needed
+from agentnb.threadless import has_threads
 from agentnb.world.effect import Effect
 
 if TYPE_CHECKING:
@@ -36,8 +37,14 @@ def enter(run: Run, act: Activation) -> PendingStep:
     """Start an activation that can be held inside its code; it is in flight and has not run any code yet.
 
     Raises:
-        ExecutionError: L590, the package greenlet is not installed.
+        ExecutionError: L590, the package greenlet is not installed; X534, this platform has none.
     """
+    if not has_threads():
+        raise ExecutionError(
+            Problem("X534", "step_into() does not work in a browser", f"node {act.node.id!r}",
+                    "it suspends plain functions by greenlets, which WebAssembly does not have",
+                    "use step(); breakpoints before and after a node work, too")
+        )  # fmt: skip
     with needed("greenlet", "stepinto", "step_into()"):
         import greenlet  # noqa: F401  (for the error, before anything has begun)
     take_note(run)

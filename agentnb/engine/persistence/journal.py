@@ -35,6 +35,7 @@ from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, sealed
 from agentnb.engine.persistence.flush_timer import Batch, begin_catching_up
 from agentnb.engine.persistence.open_journals import LIVE, check_alone
 from agentnb.errors import StoreError
+from agentnb.threadless import has_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +125,7 @@ class Journal:
         self._note_position()
         self._made += 1
         if self.batch is not None and self._made - self._safe < self.batch.steps:
-            if self._flusher is None:
+            if self._flusher is None and has_threads():  # without threads, only the number of steps limits a batch
                 self._flusher = begin_catching_up(self, self.batch, self.run_id)
             return self.trouble is None or self._try_flush()
         return self._try_flush()

@@ -24,6 +24,7 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from agentnb.errors import AgentRuntimeError, Problem
+from agentnb.threadless import has_threads, run_here
 from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse, preparing
 from agentnb.world.llm.text import in_words
 
@@ -207,7 +208,10 @@ async def _call_client(client: LLMClient, request: LLMRequest) -> tuple[Any, Bas
         _in(loop, settle, answer, error)
         del answer, error  # an error refers to this frame, and would keep its objects alive
 
-    threading.Thread(target=contextvars.copy_context().run, args=(call,), name="agentnb-ask", daemon=True).start()
+    if has_threads():
+        threading.Thread(target=contextvars.copy_context().run, args=(call,), name="agentnb-ask", daemon=True).start()
+    else:
+        call()
     return await outcome
 
 
@@ -233,7 +237,10 @@ class _BackgroundCoroutine:
         self._going: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
         run = contextvars.copy_context().run
         self._thread = threading.Thread(target=run, args=(self._run, work), name="agentnb-ask", daemon=True)
-        self._thread.start()
+        if has_threads():
+            self._thread.start()
+        else:
+            run(self._run, work)
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, LLMResponse]]) -> None:
         async def main() -> LLMResponse:
@@ -244,7 +251,7 @@ class _BackgroundCoroutine:
             return await work()
 
         try:
-            self.outcome.set_result(asyncio.run(main()))
+            self.outcome.set_result(asyncio.run(main()) if has_threads() else run_here(main()))
         except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
             self.outcome.set_exception(error)
         finally:
@@ -263,4 +270,5 @@ class _BackgroundCoroutine:
         if self._going is not None:
             loop, task = self._going
             _in(loop, task.cancel)
-        self._thread.join()
+        if has_threads():
+            self._thread.join()

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
+from agentnb.threadless import has_threads, run_here
+
 T = TypeVar("T")
 Call = Callable[[], Any]
 
@@ -112,12 +114,17 @@ def begun(call: Call) -> Future[tuple[Any, BaseException | None]]:
         else:
             future.set_result(done)
 
-    threading.Thread(target=work, name="agentnb-tool", daemon=True).start()
+    if has_threads():
+        threading.Thread(target=work, name="agentnb-tool", daemon=True).start()
+    else:
+        work()
     return future
 
 
 def in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine to its end in a new event loop; in another thread if a loop is already running here."""
+    if not has_threads():
+        return run_here(make())
     try:
         asyncio.get_running_loop()
     except RuntimeError:
