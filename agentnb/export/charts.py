@@ -25,12 +25,12 @@ class Charts:
     @property
     def timeline(self) -> Any:
         """When each step ran: one bar per step, one row per node, in seconds since the run began."""
-        alt = _altair()
+        alt = needed_altair()
         steps = self._trace.frames.steps
         frame = steps[["step", "node", "status", "seconds"]].copy()
         frame["begin"] = (steps["timestamp"] - steps["timestamp"].min()).dt.total_seconds()
         frame["end"] = frame["begin"] + frame["seconds"]
-        return self._chart(frame, "Steps over time").mark_bar().encode(
+        return chart(frame, "Steps over time").mark_bar().encode(
             x=alt.X("begin:Q", title="seconds"), x2="end:Q", y=alt.Y("node:N", sort=_order(steps), title=None),
             color=alt.Color("status:N"), tooltip=["step:Q", "node:N", "status:N", "seconds:Q"],
         )  # fmt: skip
@@ -38,11 +38,11 @@ class Charts:
     @property
     def durations(self) -> Any:
         """How long the steps of each node took together, in seconds, and how many they were."""
-        alt = _altair()
+        alt = needed_altair()
         steps = self._trace.frames.steps
         frame = steps.groupby(steps["node"].astype(str), sort=False)["seconds"].agg(["sum", "count"]).reset_index()
         frame.columns = frame.columns.map({"node": "node", "sum": "seconds", "count": "steps"})
-        return self._chart(frame, "Time by node").mark_bar().encode(
+        return chart(frame, "Time by node").mark_bar().encode(
             x=alt.X("seconds:Q"), y=alt.Y("node:N", sort="-x", title=None),
             tooltip=["node:N", "seconds:Q", "steps:Q"],
         )  # fmt: skip
@@ -50,11 +50,11 @@ class Charts:
     @property
     def board(self) -> Any:
         """Which step wrote which key: one column per step, one row per key, coloured by the number of writes."""
-        alt = _altair()
+        alt = needed_altair()
         writes = self._trace.frames.writes
         keys = writes["key"].astype(str).str.partition(".")[0]
         frame = writes.assign(top=keys).groupby(["step", "top"], sort=False).size().rename("writes").reset_index()
-        return self._chart(frame, "Writes to the blackboard").mark_rect().encode(
+        return chart(frame, "Writes to the blackboard").mark_rect().encode(
             x=alt.X("step:O"), y=alt.Y("top:N", title="key", sort=list(dict.fromkeys(keys))),
             color=alt.Color("writes:Q"), tooltip=["step:Q", "top:N", "writes:Q"],
         )  # fmt: skip
@@ -62,22 +62,23 @@ class Charts:
     @property
     def usage(self) -> Any:
         """The tokens that the model calls of each node used, and what they cost (US dollars)."""
-        alt = _altair()
+        alt = needed_altair()
         calls = self._trace.frames.calls
         sums = ["tokens_in", "tokens_out", "cost_usd"]
         frame = calls.groupby(calls["node"].astype(str), sort=False)[sums].sum().astype(float).reset_index()
         long = frame.melt(["node", "cost_usd"], ["tokens_in", "tokens_out"], var_name="side", value_name="tokens")
-        return self._chart(long, "Tokens by node").mark_bar().encode(
+        return chart(long, "Tokens by node").mark_bar().encode(
             x=alt.X("tokens:Q"), y=alt.Y("node:N", sort="-x", title=None), color=alt.Color("side:N", title=None),
             tooltip=["node:N", "side:N", "tokens:Q", "cost_usd:Q"],
         )  # fmt: skip
 
-    def _chart(self, frame: pd.DataFrame, title: str) -> Any:
-        """Return a chart of a frame; plain rows, because Altair refuses frames of more than 5,000."""
-        alt = _altair()
-        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        plain = [{str(key): _plain(value) for key, value in row.items()} for row in rows]
-        return alt.Chart(alt.InlineData(values=plain), title=title)
+
+def chart(frame: pd.DataFrame, title: str) -> Any:
+    """Return a chart of a frame; plain rows, because Altair refuses frames of more than 5,000."""
+    alt = needed_altair()
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    plain = [{str(key): _plain(value) for key, value in row.items()} for row in rows]
+    return alt.Chart(alt.InlineData(values=plain), title=title)
 
 
 def charts_of(trace: SimulationTrace) -> Charts:
@@ -85,7 +86,12 @@ def charts_of(trace: SimulationTrace) -> Charts:
     return Charts(trace)
 
 
-def _altair() -> Any:
+def needed_altair() -> Any:
+    """Return Altair.
+
+    Raises:
+        AgentNbError: it is not installed.
+    """
     with needed("altair", "charts", "trace.charts"):
         import altair as alt
     return alt
@@ -100,4 +106,4 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-__all__ = ["Charts", "charts_of"]
+__all__ = ["Charts", "chart", "charts_of", "needed_altair"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import networkx as nx
 
@@ -23,4 +24,17 @@ def square(n):
 def squares():
     graph = nx.DiGraph(name="squares", entry="square")
     graph.add_node("square", function=square, inputs={"n": "n"})
+    return nb.load(graph)
+
+
+def count(n):
+    with Path(os.environ["SWEEPING"]).open("ab", buffering=0) as file:
+        file.write(b"x")
+    time.sleep(0.005)
+    return {"out": n}
+
+
+def slowly():
+    graph = nx.DiGraph(name="slowly", entry="count")
+    graph.add_node("count", function=count, inputs={"n": "n"})
     return nb.load(graph)

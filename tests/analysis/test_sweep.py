@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import networkx as nx
 import pandas as pd
@@ -106,8 +114,10 @@ def test_a_recipe_that_cannot_be_made_a_run_of_is_a_row_and_a_lambda_runs_in_pro
     graph.add_node("add", function=lambda n: {"out": n + 1}, inputs={"n": "n"})
     recipe = nb.load(graph)
     assert rows(swept([{"n": 1}], recipe))[0]["outputs"]["out"] == 2
+    with ProcessPoolExecutor(1) as processes:  # by cloudpickle, which Dask brings
+        assert rows(swept([{"n": 1}], recipe, executor=processes))[0]["outputs"]["out"] == 2
     with ProcessPoolExecutor(1) as processes, pytest.raises(ExecutionError, match="A111"):
-        swept([{"n": 1}], recipe, executor=processes)
+        swept([{"n": 1}], executor=processes, tools={"lock": threading.Lock().acquire})
     assert rows(swept([{"n": 1}], budget={"max_stepz": 3}))[0]["status"] == "failed"
 
 
@@ -128,3 +138,168 @@ def test_a_progress_bar_is_a_line_on_a_terminal(monkeypatch, capsys):
     with ThreadPoolExecutor(1) as threads:
         nb.sweep(squares(), [{"n": 1}, {"n": 2}], executor=threads)
     assert "2/2" in capsys.readouterr().err
+
+
+# -- several recipes and models, shared loops, Parquet, Dask, a killed parent ------------------------------------------
+
+
+def adding(more, name):
+    graph = nx.DiGraph(name=name, entry="add")
+    graph.add_node("add", function=lambda n: {"out": n + more}, inputs={"n": "n"})
+    return nb.load(graph)
+
+
+def test_several_recipes_are_run_with_all_inputs():
+    found = swept([{"n": 1}, {"n": 2}], {"one": adding(1, "a"), "ten": adding(10, "a")})
+    assert [(row["recipe"], row["outputs"]["out"]) for row in rows(found)] == [
+        ("one", 2), ("one", 3), ("ten", 11), ("ten", 12),
+    ]  # fmt: skip
+    assert found.session(found.runs["run_id"][3]).recipe.nodes["add"].params["function"](1) == {"out": 11}
+    assert list(swept([{"n": 1}], [adding(1, "a"), adding(2, "b")]).runs["recipe"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("recipes", [[], [adding(1, "a"), adding(2, "a")]])
+def test_recipes_that_cannot_be_told_apart_are_a_problem(recipes):
+    with pytest.raises(ExecutionError, match="A113"):
+        nb.sweep(recipes, [{"n": 1}], progress=False)
+
+
+def test_several_models_answer_each_of_the_inputs():
+    graph = nx.DiGraph(name="asks", entry="ask")
+    graph.add_node("ask", kind="llm", prompt="{{ n }}?")
+    models = {"short": ["yes"], "long": ["yes, it is"]}
+    found = swept([{"n": 1}, {"n": 2}], nb.load(graph), models=models)
+    assert [(row["model"], row["outputs"]["ask"]) for row in rows(found)] == [
+        ("short", "yes"), ("long", "yes, it is"),
+    ] * 2  # fmt: skip
+    assert found.runs["run_id"].is_unique
+
+
+def waiting(seconds):
+    async def wait(n):
+        await asyncio.sleep(seconds if n else 30)
+        return {"out": n}
+
+    graph = nx.DiGraph(name="waiting", entry="wait")
+    graph.add_node("wait", function=wait, inputs={"n": "n"})
+    return nb.load(graph)
+
+
+def test_async_runs_share_a_loop_with_a_limit():
+    at_once, most = [], []
+
+    async def work(n):
+        at_once.append(n)
+        most.append(len(at_once))
+        await asyncio.sleep(0.01)
+        at_once.remove(n)
+        return {"out": n}
+
+    graph = nx.DiGraph(name="shared", entry="work")
+    graph.add_node("work", function=work, inputs={"n": "n"})
+    with ThreadPoolExecutor(1) as threads:
+        found = swept([{"n": n} for n in range(1, 13)], nb.load(graph), executor=threads, concurrency=3)
+    assert set(found.runs["status"]) == {"finished"}
+    assert max(most) == 3
+    with ThreadPoolExecutor(1) as threads:
+        status = swept([{"n": 0}, {"n": 1}], waiting(0.01), executor=threads, timeout=0.2).runs["status"]
+    assert list(status) == ["timeout", "finished"]
+
+
+def test_runs_are_written_to_parquet_and_a_sweep_of_them_continues(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentnb.analysis.sweep_results._PART", 2)
+    first = swept([{"n": n} for n in (1, 2, 3, 4)], parquet=tmp_path)
+    assert sorted(path.name for path in (tmp_path / "steps").glob("*")) == [
+        "part-000001.parquet",
+        "part-000002.parquet",
+    ]
+    again = swept([{"n": n} for n in (1, 2, 3, 4, 6)], parquet=tmp_path)
+    assert repr(again) == "<Sweep of 5 runs: 4 known, 1 finished>"
+    assert [(row["status"], row["inputs"], row["outputs"]) for row in rows(again)] == [
+        (status, {"n": n}, outputs)
+        for n, status, outputs in [
+            (1, "finished", {"n": 1, "out": 1}),
+            (2, "finished", {"n": 2, "out": 4}),
+            (3, "failed", {"n": 3}),
+            (4, "finished", {"n": 4, "out": 16}),
+            (6, "finished", {"n": 6, "out": 36}),
+        ]
+    ]
+    assert set(again.frames.steps["run_id"]) == set(again.runs["run_id"])
+    assert sorted(again.frames["writes"].query("key == 'out'")["new"].astype(int)) == [1, 4, 16, 36]
+    with pytest.raises(nb.StoreError, match="L413"):
+        first.session(first.runs["run_id"][0])
+    with pytest.raises(ExecutionError, match="A113"):
+        swept([{"n": 1}], parquet=tmp_path, store="memory:")
+    (tmp_path / "runs" / "part-000001.parquet").write_bytes(b"no")
+    with pytest.raises(nb.StoreError, match="A114"):
+        swept([{"n": 1}], parquet=tmp_path)
+
+
+def test_charts_are_made_from_the_runs():
+    found = swept([{"n": n} for n in (1, 2, 3)], seeds=[0, 1])
+    assert repr(found.charts) == "<charts: outcomes, durations, outputs>"
+    for name in ("outcomes", "durations", "outputs"):
+        assert values_of(getattr(found.charts, name))
+    assert sum(row["runs"] for row in values_of(found.charts.outcomes)) == 6
+
+
+def values_of(chart):
+    spec = chart.to_dict()
+    return spec["data"].get("values") or spec["datasets"][spec["data"]["name"]]
+
+
+PARENT = """if True:
+    import agentnb as nb
+    from tests.analysis.sweeping import slowly
+    if __name__ == "__main__":
+        nb.sweep(slowly(), [{"n": n} for n in range(200)], store="runs.db", progress=False)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a killed process needs signals")
+def test_a_sweep_whose_process_was_killed_repeats_no_finished_run(tmp_path):
+    store = tmp_path / "runs.db"
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], cwd=tmp_path, env=environment(tmp_path))
+    try:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and made(tmp_path) < 110:
+            time.sleep(0.02)
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    time.sleep(0.5)  # its workers end by themselves when their pipes are closed
+    kept, before = len(nb.runs(store)), made(tmp_path)
+    assert 0 < kept < 200
+    subprocess.run([sys.executable, "-c", PARENT], cwd=tmp_path, env=environment(tmp_path), check=True)
+    assert list(nb.runs(store)["status"]) == ["finished"] * 200
+    assert made(tmp_path) - before == 200 - kept
+
+
+def environment(folder):
+    root = Path(__file__).parents[2]
+    return {**os.environ, "PYTHONPATH": str(root), "SWEEPING": str(folder / "made"), "PYTHONWARNINGS": "ignore"}
+
+
+def made(folder):
+    """Return how many runs have been made; each adds a byte."""
+    path = folder / "made"
+    return path.stat().st_size if path.exists() else 0
+
+
+def test_a_dask_cluster_of_two_processes_gives_the_same_results():
+    inputs = [{"n": n} for n in (1, 2, 3, 4, 6, 8)]
+    here = rows(swept(inputs))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        distributed = pytest.importorskip("distributed")
+        with (
+            distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None, processes=True) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            pids = set(client.run(os.getpid).values())
+            assert len(pids) == 2
+            found = swept(inputs, executor=client.get_executor())
+            assert rows(found) == here
+            swept([{"n": 1}], adding(1, "of a cell"), executor=client.get_executor())  # a lambda travels, too
+    assert found.session(found.runs["run_id"][0]).board["out"] == 1
