@@ -79,8 +79,12 @@ def _list_of(frozen: FrozenList) -> Any:
     if not frozen.flat:
         copied.opened = copied.changes = copied.mark = None
         copied.whole = False
-    _fill_list(copied, frozen.items if len(frozen.items) == frozen.size else frozen.items[: frozen.size])
     copied.source = frozen
+    if frozen.loan is not None and frozen.loan.expected and _borrow(copied, frozen):
+        frozen.loan.expected = False
+        copied.whole = True
+        return copied
+    _fill_list(copied, frozen.items if len(frozen.items) == frozen.size else frozen.items[: frozen.size])
     if not frozen.extent[3]:
         copied.open_hidden(enumerate(frozen))
     return copied
@@ -297,7 +301,11 @@ class LazyList(CopiedList):
 
     def _open_all(self) -> None:
         source = self.source
-        if self.whole or source is None:
+        if source is None:
+            return
+        if self.whole:
+            if source.loan is not None:
+                source.loan.expected = True
             return
         with _lock:
             if self.whole:
@@ -399,16 +407,18 @@ class Loan:
     """The copies of a list's items that were handed out last: `copies[n]` is that of item n.
 
     Versions of a list that share their items share their loan. Each of the copies was pristine at `mark`, a mark of
-    `changes`. `usable` is False if an item is something else than a mapping.
+    `changes`. `usable` is False if an item is something else than a mapping. `expected`: the last reader
+    went through all items, so the next one will.
     """
 
-    __slots__ = ("__weakref__", "changes", "copies", "mark", "usable")
+    __slots__ = ("__weakref__", "changes", "copies", "expected", "mark", "usable")
 
     def __init__(self) -> None:
         self.copies: list[Any] = []
         self.changes = Changes()
         self.mark = self.changes.mark
         self.usable = True
+        self.expected = False
 
     def shared_prefix(self, value: list[Any], size: int) -> int:
         """Return how many of the first `size` items of a list are the copies in their places, if all are pristine."""
@@ -416,9 +426,16 @@ class Loan:
         if self.mark is not self.changes.mark or not value or not copies or value[0] is not copies[0]:
             return 0
         if len(copies) == size <= len(value):
-            before = CopiedDict.comparison
-            # `==` of lists compares the items that are not identical only, and the method of a copy tells if it did.
-            if list.__eq__(copies, value[:size]) is True and CopiedDict.comparison is before:
+            with _lock:
+                # `==` of lists compares the items that are not identical only, and the method of a copy tells if it
+                # did. The lists must be equally long; copying a long one takes longer than comparing two.
+                before = CopiedDict.comparison
+                copies.extend(value[size:])
+                try:
+                    same = list.__eq__(copies, value) is True and CopiedDict.comparison is before
+                finally:
+                    del copies[size:]
+            if same:
                 return size
         return first_difference(value, copies, size)
 
@@ -446,6 +463,7 @@ def _borrow(reader: LazyList, source: FrozenList) -> bool:
     if loan is None:
         loan = source.loan = Loan()
         _remember(loan)
+    loan.expected = True
     copies, items, size = loan.copies, source.items, source.size
     if loan.usable and len(copies) < size:
         added = items[len(copies) : size]
