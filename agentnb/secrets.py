@@ -445,6 +445,8 @@ def needs_masking(text: str) -> bool:
 
 
 def _looks_named(text: str) -> bool:
+    if ":" not in text and "=" not in text:  # nearly always
+        return False
     return any(mark in text for mark in ("':", '":', "' :", '" :', "='", '="', "=\\", "=b"))
 
 

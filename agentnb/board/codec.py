@@ -215,9 +215,12 @@ def _mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
 
 def is_stored_unchanged(value: Any) -> bool:
     """Return True if a value is text, an int, a bool or None that is stored as it is: not masked, not tagged."""
-    if type(value) is str:
+    cls = type(value)
+    if cls is str:
         return (value.isascii() or is_json(value)) and not needs_masking(value)
-    return value is None or (is_json(value) and value not in SECRETS.numbers)
+    if cls is int:
+        return -WIDE < value < WIDE and not (SECRETS.numbers and value in SECRETS.numbers)
+    return value is None or (cls is bool and value not in SECRETS.numbers)
 
 
 def _masked_text(text: str) -> Json:

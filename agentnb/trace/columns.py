@@ -24,7 +24,7 @@ from agentnb.engine.persistence.state_projection import Replica
 from agentnb.expressions.paths import path_text, resolve_path
 from agentnb.recipe.model import WIDE
 from agentnb.secrets import is_secret
-from agentnb.trace.row_index import Reading, before, edits, note_output
+from agentnb.trace.row_index import Reading, before, edits
 
 Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
@@ -347,43 +347,11 @@ class Columns:
 
     def inputs(self) -> Iterator[Any]:
         """Yield the frozen inputs of each step from step 1 on, in one pass over all rows."""
-        replica = Replica(self.tables)
-        for part, last in self.parts:
-            written, read, ends = 0, 0, part.s_wend[: last + 1]
-            for row in range(last + 1):
-                step, values = part.base + row, {}
-                while row and read < len(part.r_step) and part.r_step[read] <= step:
-                    scope, key = self.codes[part.r_code[read] >> 2]
-                    values[path_text(key)] = replica.get(scope, str(key[0]))
-                    read += 1
-                if row:
-                    note = part.notes.get(step)
-                    given = None if note is None else note.inputs
-                    if given is None and part.s_act[row] in self._known:
-                        given = self.reading.arguments(self.tables.acts[part.s_act[row]], replica)
-                    yield (
-                        {key: value for key, value in values.items() if value is not ABSENT} if given is None else given
-                    )
-                written = replica.apply(part, written, ends[row])
+        return self.reading.inputs_between(1, self.tip)
 
     def outputs(self) -> Iterator[Any]:
         """Yield what each step wrote in its node's scope, frozen, from step 1 on, in one pass over all rows."""
-        here = {number: frame.scope for number, frame in enumerate(self.tables.frames)}
-        scopes, keys = self.scopes.tolist(), self.keys
-        size = len(self.w_where)
-        ops = (self.w_code & 3).tolist()
-        rows = zip(
-            *(self.w_step.tolist(), self.w_where.tolist(), self.w_new[:size], self.w_by_node.tolist(), ops), strict=True
-        )
-        row = next(rows, None)
-        for step, frame in enumerate(self.frame.tolist(), 1):
-            found: dict[str, Any] = {}
-            appended: dict[str, list[Any]] = {}
-            while row is not None and row[0] <= step:
-                if row[3] and row[0] == step and scopes[row[1]] == here[frame] and row[2] is not ABSENT:
-                    note_output(found, appended, keys[row[1]], row[4], row[2])
-                row = next(rows, None)
-            yield found
+        return self.reading.outputs_between(1, self.tip)
 
 
 class Values:

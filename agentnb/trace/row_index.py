@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from agentnb.board.paths import APPEND, OPS, look
@@ -13,6 +13,7 @@ from agentnb.engine.core.history import Act, ActRow, Event, Failure, History, No
 from agentnb.engine.persistence.state_projection import Replica, before
 from agentnb.expressions.paths import Path, path_text
 
+WINDOW: Final = 512  # steps
 TYPES: Final = ("interaction", "system_event", "tool_execution", "reasoning", "error")  # of steps
 
 
@@ -69,6 +70,7 @@ class Reading:
     def __init__(self, chain: Sequence[History], nodes: Sequence[NodeRow], edges: Sequence[EdgeRow] = ()) -> None:
         self.chain, self.nodes, self.edges = tuple(chain), tuple(nodes), tuple(edges)
         self.tables: Tables = self.chain[0].tables
+        self._inputs, self._outputs = _Window(self, self.inputs_between), _Window(self, self.outputs_between)
 
     @property
     def tip(self) -> int:
@@ -172,6 +174,10 @@ class Reading:
 
     def inputs(self, step: int) -> Any:
         """Return the frozen inputs of a step: as recorded by its node, else the values of the keys that it read."""
+        found = self._inputs.get(step)
+        return self._inputs_of(step) if found is None else found
+
+    def _inputs_of(self, step: int) -> Any:
         note = self.note(step)
         if note is not None and note.inputs is not None:
             return note.inputs
@@ -201,6 +207,10 @@ class Reading:
 
         Of an append it is the item, of several appends to one list all of them.
         """
+        known = self._outputs.get(step)
+        return self._outputs_of(step) if known is None else known
+
+    def _outputs_of(self, step: int) -> dict[str, Any]:
         here, found = self.tables.frames[self.act(step).frame].scope, dict[str, Any]()
         appended: dict[str, list[Any]] = {}
         for history, row, by_person in self.rows(step):
@@ -208,6 +218,82 @@ class Reading:
             if scope == here and not by_person and history.w_new[row] is not ABSENT:
                 note_output(found, appended, path_text(path), history.w_code[row] & 3, history.w_new[row])
         return found
+
+    def inputs_between(self, first: int, last: int) -> Iterator[Any]:
+        """Yield the frozen inputs of each step from `first` to `last`, in one pass over their rows."""
+        codes, by_act = self.tables.codes, dict[int, Any]()
+        for history, start, end in self._ranges(first, last):
+            base, written, notes = history.base, history.s_wend[start - 1 - history.base], history.notes
+            replica, at = self.replica(start - 1), bisect_left(history.r_step, start)
+            read, root = len(history.r_step), replica.data.setdefault(0, {})
+            for row in range(start - base, end - base + 1):
+                note = notes.get(base + row) if notes else None
+                number, values = history.s_act[row], {}
+                while at < read and history.r_step[at] <= base + row:
+                    scope, key = codes[history.r_code[at] >> 2]
+                    values[path_text(key)] = replica.get(scope, str(key[0]))
+                    at += 1
+                plan = by_act.get(number)
+                if plan is None:
+                    plan = by_act[number] = self._argument_keys(number)
+                if note is not None and note.inputs is not None:
+                    yield note.inputs
+                elif type(plan) is list:
+                    yield {name: root[key] for name, key in plan if key in root}
+                elif plan is ABSENT:
+                    yield {key: value for key, value in values.items() if value is not ABSENT}
+                else:
+                    yield self.arguments(plan, replica)
+                written = replica.apply(history, written, history.s_wend[row])
+
+    def _argument_keys(self, number: int) -> Any:
+        """Return (name, key) of the arguments of an activation that are whole keys of the root scope.
+
+        If some are not, return the activation; if its node has no arguments, ABSENT.
+        """
+        act = self.tables.acts[number]
+        if act.what or act.node < 0 or not self.nodes[act.node].inputs:
+            return ABSENT
+        inputs = self.nodes[act.node].inputs
+        if self.tables.frames[act.frame].scope or any(len(path) > 1 for _, path in inputs):
+            return act
+        return [(name, str(path[0])) for name, path in inputs]
+
+    def outputs_between(self, first: int, last: int) -> Iterator[dict[str, Any]]:
+        """Yield what each step from `first` to `last` wrote in its node's scope, as `outputs` returns it."""
+        tables = self.tables
+        codes, names, scopes = tables.codes, dict[int, str](), dict[int, int]()
+        for history, start, end in self._ranges(first, last):
+            base, people, written = history.base, history.people, history.s_wend[start - 1 - history.base]
+            w_code, w_new, s_wend, s_act = history.w_code, history.w_new, history.s_wend, history.s_act
+            for row in range(start - base, end - base + 1):
+                begin, written = written, s_wend[row]
+                by_node = written - edits(history, base + row) if people else written
+                found: dict[str, Any] = {}
+                appended: dict[str, list[Any]] = {}
+                act = s_act[row]
+                here = scopes.get(act)
+                if here is None:
+                    here = scopes[act] = tables.frames[tables.acts[act].frame].scope
+                for number in range(begin, by_node):
+                    code, value = w_code[number], w_new[number]
+                    scope, path = codes[code >> 2]
+                    if value is not ABSENT and scope == here:
+                        name = names.get(code)
+                        if name is None:
+                            name = names[code] = path_text(path)
+                        if code & 3 == APPEND:
+                            note_output(found, appended, name, APPEND, value)
+                        else:
+                            found[name] = value
+                yield found
+
+    def _ranges(self, first: int, last: int) -> Iterator[tuple[History, int, int]]:
+        """Yield the histories that hold these steps, each with its first and last one."""
+        for history, end in self.parts():
+            start, stop = max(first, history.base + 1), min(last, history.base + end)
+            if start <= stop:
+                yield history, start, stop
 
     def replica(self, step: int) -> Replica:
         """Return the contents of every scope after a step, including edits by people."""
@@ -224,6 +310,31 @@ class Reading:
     def events(self) -> list[Event]:
         """Return the events in order."""
         return [event for history, last in self.parts() for event in history.events if event.at <= history.base + last]
+
+
+class _Window:
+    """What a reader that goes from step to step asks for next, made many steps at a time.
+
+    Asked for one step, a reading rebuilds the board from a checkpoint; for the next ones it only moves on.
+    """
+
+    def __init__(self, reading: Reading, between: Callable[[int, int], Iterator[Any]]) -> None:
+        self._reading, self._between = reading, between
+        self._first, self._rows = 0, list[Any]()
+        self._asked = 0
+
+    def get(self, step: int) -> Any:
+        """Return the row of a step if it is known or if the steps are asked for in order, else None."""
+        first, rows = self._first, self._rows
+        if first <= step < first + len(rows):
+            self._asked = step
+            return rows[step - first]
+        in_order, self._asked = step == self._asked + 1 and step > 1, step
+        if not in_order or step >= (tip := self._reading.tip):  # a person may still change the last step
+            return None
+        rows = [*self._between(step, min(step + WINDOW - 1, tip - 1))]
+        self._first, self._rows = step, rows
+        return rows[0]
 
 
 def note_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str, op: int, value: Any) -> None:

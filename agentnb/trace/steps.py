@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
-from agentnb.board.values import thaw
+from agentnb.board.values import ATOMS, thaw
 from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.expressions.paths import path_text
 from agentnb.ids import uuid_of
@@ -111,13 +111,18 @@ class SimulationStep:
     @property
     def inputs(self) -> dict[str, Any]:
         """The node's inputs: its arguments, else the keys that it read with their values."""
-        inputs: dict[str, Any] = {key: thaw(value) for key, value in self._reading.inputs(self.step).items()}
-        return inputs
+        return {
+            key: value if type(value) in ATOMS else thaw(value)
+            for key, value in self._reading.inputs(self.step).items()
+        }
 
     @property
     def outputs(self) -> dict[str, Any]:
         """What the node wrote, by path; the item for an append; deletions are omitted."""
-        return {key: thaw(value) for key, value in self._reading.outputs(self.step).items()}
+        return {
+            key: value if type(value) in ATOMS else thaw(value)
+            for key, value in self._reading.outputs(self.step).items()
+        }
 
     @property
     def thought(self) -> str | None:
@@ -210,6 +215,10 @@ class Steps(Sequence[SimulationStep]):
             reading = self._reading()
             return Steps(lambda: reading, self._run_id, self._range()[index])
         return SimulationStep(self._reading(), self._range()[index], self._run_id)
+
+    def __iter__(self) -> Iterator[SimulationStep]:
+        reading, run_id = self._reading(), self._run_id
+        return (SimulationStep(reading, step, run_id) for step in self._range())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Steps | list | tuple):

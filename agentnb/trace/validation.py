@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.paths import OPS
@@ -128,12 +129,16 @@ def _check_history(history: History) -> None:
 
 
 def _check_rows(name: str, rows: Iterable[Any]) -> None:
-    """Check the types of the fields, and the size of the numbers, of rows of one class."""
-    for row in rows:
-        for field, kinds in _TYPES[type(row)].items():
-            value = getattr(row, field)
-            _check(isinstance(value, kinds), f"{field!r} in {name}")
-            _check(not isinstance(value, int) or -LARGEST < value < LARGEST, f"{field!r} in {name}")
+    """Check the types of the fields, and the size of the numbers, of rows of one class, field by field."""
+    rows = list(rows)
+    for field, kinds in _TYPES[type(rows[0])].items() if rows else ():
+        column = [*map(attrgetter(field), rows)]
+        types = {*map(type, column)}
+        _check(all(issubclass(cls, kinds) for cls in types), f"{field!r} in {name}")
+        numbers = (
+            [value for value in column if isinstance(value, int)] if any(issubclass(t, int) for t in types) else ()
+        )
+        _check(not numbers or -LARGEST < min(numbers) <= max(numbers) < LARGEST, f"{field!r} in {name}")
 
 
 def _is_path(path: Any) -> bool:

@@ -21,6 +21,7 @@ import pandas as pd
 from pandas.api.extensions import ExtensionArray, ExtensionDtype, register_extension_dtype, take
 from pandas.api.indexers import check_array_indexer
 
+from agentnb.board.codec import is_stored_unchanged
 from agentnb.board.masking import secret_word, shown
 from agentnb.board.values import ABSENT, freeze
 from agentnb.text import safe_repr, safe_str, well_formed
@@ -67,7 +68,10 @@ class DictSource:
 
 
 def _mask_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: shown(value, _secret(key)) for key, value in row.items()}
+    return {
+        key: value if _secret(key) is None and is_stored_unchanged(value) else shown(value, _secret(key))
+        for key, value in row.items()
+    }
 
 
 @lru_cache(maxsize=4096)

@@ -3,12 +3,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT
 from agentnb.trace import SimulationStep, SimulationTrace, StepType
 from agentnb.trace.row_index import Read, Write
 from agentnb.trace.steps import FIELDS
-from tests.trace.runs import go, started
+from tests.trace.runs import go, odyssey, started
 
 
 @pytest.fixture
@@ -98,3 +100,18 @@ def test_a_step_shows_itself_in_one_masked_line(trace):
     assert "enter" in repr(trace.steps[6])
     assert repr(trace.steps).endswith("... 12 more]")
     assert "s3cret" not in repr(trace.steps)
+
+
+@given(st.integers(0, 10_000))
+def test_steps_looked_at_in_order_are_those_looked_at_one_by_one(seed):
+    run = odyssey(seed, acts=6)
+    in_order = [(step.inputs, step.outputs) for step in SimulationTrace.of(run).steps]
+    backwards = [(step.inputs, step.outputs) for step in reversed(SimulationTrace.of(run).steps)]
+    assert in_order == backwards[::-1]
+    frame = SimulationTrace.of(run).frames.steps
+    assert [*frame.outputs] == [outputs for _, outputs in in_order]
+    live = SimulationTrace.of(run)
+    seen = [step.outputs for step in live.steps]
+    go(run, 3)
+    assert [step.outputs for step in live.steps][: len(seen)] == seen
+    assert len(live) >= len(seen)

@@ -216,7 +216,7 @@ class DeltaLoader:
 
     def _call(self, row: list[Any]) -> Call:
         if len(row) > 4:
-            call = Call(*map(unfrozen, row))
+            call = Call(*[item if type(item) in ATOMS else unfrozen(item) for item in row])
             if not isinstance(call.cost_usd, int | float | Decimal | None):
                 raise TypeError(f"a cost is a number, not {with_article(class_name(call.cost_usd))}")
             return call

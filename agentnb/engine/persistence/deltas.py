@@ -444,7 +444,8 @@ def _steps(history: History, first: int, size: int, last: tuple[int, int, int]) 
 
 
 def _as_row(row: Any, *plain: int, lenient: bool) -> list[Any]:
-    return [item if at in plain else encode(item, name, lenient=lenient)
+    return [item if at in plain or (is_stored_unchanged(item) and not is_secret(name)) else
+            encode(item, name, lenient=lenient)
             for at, (name, item) in enumerate(zip(row._fields, row, strict=True))]  # fmt: skip
 
 

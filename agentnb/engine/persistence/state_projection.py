@@ -82,6 +82,9 @@ class Replica:
 
     def apply(self, history: History, start: int, end: int) -> int:
         """Apply write rows; return `end`, or `start` if that is greater."""
+        if end - start == 1:  # a step that wrote one value
+            self.write(history.w_code[start], history.w_new[start])
+            return end
         codes, values = history.w_code[start:end], history.w_new[start:end]
         last, paths = dict(zip(codes, values, strict=True)), self.tables.codes
         if all(code & 3 == SET and len(paths[code >> 2][1]) == 1 for code in last):
