@@ -151,12 +151,27 @@ class Comparison:
         from agentnb.draw.overlay import draw_overlay
 
         recipe = _joined(recipe_of(self.a), recipe_of(self.b))
+        visits = self._visits()
+        marks = self.node_marks()
+        parted = self.first_divergence
+        counts = {node: _count(visits[0].get(node, 0), visits[1].get(node, 0)) for node in marks}
+        tips = {} if parted is None or parted.node is None else {parted.node: f"first divergence: {parted}"}
+        return draw_overlay(
+            recipe, nodes=marks, edges=self._edge_marks(recipe), counts=counts, tips=tips, board=board,
+            direction=direction, what="two runs of",
+        )  # fmt: skip
+
+    def _visits(self) -> tuple[dict[str, int], dict[str, int]]:
         visits: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for side, keys in enumerate(self._keys):
             for key in keys.keys:
                 visits[side][key.node] = visits[side].get(key.node, 0) + 1
+        return visits
+
+    def node_marks(self) -> dict[str, tuple[str, ...]]:
+        """Return the marks of each node that one of the runs visited: only-a, only-b, differs, parted, as drawn."""
+        visits, parted = self._visits(), self.first_divergence
         differing = {row.pair.key.node for row in self.rows if row.change == "differs"}
-        parted = self.first_divergence
         marks = {}
         for node in {**visits[0], **visits[1]}:
             own = ["visited"]
@@ -169,12 +184,7 @@ class Comparison:
             if parted is not None and node == parted.node:
                 own.append("parted")
             marks[node] = tuple(own)
-        counts = {node: _count(visits[0].get(node, 0), visits[1].get(node, 0)) for node in marks}
-        tips = {} if parted is None or parted.node is None else {parted.node: f"first divergence: {parted}"}
-        return draw_overlay(
-            recipe, nodes=marks, edges=self._edge_marks(recipe), counts=counts, tips=tips, board=board,
-            direction=direction, what="two runs of",
-        )  # fmt: skip
+        return marks
 
     def _edge_marks(self, recipe: Recipe) -> dict[int, tuple[str, ...]]:
         taken = tuple({(key.node, target) for step, key in enumerate(keys.keys, 1)

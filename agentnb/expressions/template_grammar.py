@@ -128,7 +128,7 @@ def _parsed(text: str, *, bare: bool) -> nodes.Template:
     except TemplateAssertionError as error:
         refusal = Refusal("R303", error.lineno, f"says {error.message!r}", "the name is not known", "correct it")
     except TemplateSyntaxError as error:
-        refusal = _unreadable(error, _hint(text))
+        refusal = _unreadable_expression(error, text) if bare else _unreadable(error, _hint(text))
     except RecursionError:  # the parser's own depth limit
         refusal = _too_large("is nested too deep", f"at most {MAX_DEPTH} levels")
     except ValueError as error:
@@ -147,10 +147,26 @@ def _bare_tree(text: str) -> nodes.Template:
 
 
 _NOT_JINJA = "templates are written in Jinja's language"
+_EXPRESSION = "an expression compares and combines keys of the board, such as n > 3 and reply != none"
 
 
 def _unreadable(error: TemplateSyntaxError, order: str) -> Refusal:
     return Refusal("R301", error.lineno, f"cannot be read: {error.message}", _NOT_JINJA, order)
+
+
+def _unreadable_expression(error: TemplateSyntaxError, text: str) -> Refusal:
+    """Return the refusal of a condition in its own terms: it is no template, and it has no lines."""
+    message, order = str(error.message), _hint(text)
+    if "end of template" in message:
+        message, order = (
+            f"it ends after {text.rsplit(maxsplit=1)[-1]!r}" if text.split() else "it is empty",
+            "complete it",
+        )
+    elif message.startswith("unexpected char"):
+        place = message.rpartition(" ")[2]
+        quote = "'" in message or '"' in message
+        message = f"the quote at character {int(place) + 1} is not closed" if quote and place.isdigit() else message
+    return Refusal("R301", error.lineno, f"cannot be read: {message}", _EXPRESSION, order)
 
 
 def _hint(text: str) -> str:
@@ -164,7 +180,7 @@ def _hint(text: str) -> str:
         " = ": "compare with ==",
         "!": "write `not x` for !x",
     }
-    return next((order for slip, order in slips.items() if slip in text), "see to its brackets and quotes")
+    return next((order for slip, order in slips.items() if slip in text), "check its brackets and quotes")
 
 
 def _too_large(what: str, limit: str) -> Refusal:

@@ -55,13 +55,16 @@ class AsyncExecution:
         return await self._step_until("astep_out()", is_left)
 
     async def step_into(self) -> SimulationStep | None:
-        """Like `step`, but stop inside the node as well. Coroutines of the node run on a separate loop."""
+        """Like `step`, but stop inside the node as well. The node runs in a thread of its own, with its own loop."""
         state, execution = self._state, self._execution
         execution.check_may_move("astep_into()")
         start = state.run.position
         with self._in_threads(), execution.stepping_into():
             if execution.prepare_step() and (act := execution.next_activation()) is not None:
-                await self._rollback.arun_safely(self._run_one(execution.enter(act)))
+                flight = execution.enter(act)
+                if flight is not None:
+                    step_into.move_to_own_thread(flight)
+                await self._rollback.arun_safely(self._run_one(flight))
         self._notifications.changed()
         return execution.last_step_since(start)
 
@@ -78,6 +81,11 @@ class AsyncExecution:
             self._notifications.end()
         self._notifications.changed()
         return self._state.trace
+
+    async def resume(self, flight: PendingStep) -> int:
+        """Run the rest of a pending step, which has been answered; return why it ended."""
+        with self._in_threads():
+            return await self._rollback.arun_safely(self._run_one(flight))
 
     @contextmanager
     def _in_threads(self) -> Iterator[None]:

@@ -127,13 +127,13 @@ class BackgroundRun:
         state, execution, run = self._state, self._execution, self._state.run
         self._rollback.open_tip()
         settle(run)  # events emitted from outside may have no listener
-        run.threaded, before = True, run.threaded
+        run.threaded, run.beside, before = True, True, run.threaded
         try:
             if execution.can_step() and not execution.stops_at_start(state.stopped_by):
                 self._notifications.changed()
                 await self._run_on(run)
         finally:
-            run.threaded = before
+            run.threaded, run.beside = before, False
             if number == self._begun:
                 repair(run)
                 execution.clear_stop()

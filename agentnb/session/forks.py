@@ -202,12 +202,12 @@ class Forks:
         """Return the lines of a session, or of a run that exists only in the store, and of all its forks."""
         mark, forks = " <- here" if item is self._state.session else "", []
         if isinstance(item, RunRow):
-            begun, stands = item.forked, f"{item.steps} steps, {item.status}"
+            begun, stands = item.forked, f"{_steps(item.steps)}, {item.status}"
         else:
             row = stored.get(item.run_id)
             begun = None if row is None else row.forked
             begun = begun if item.parent is None else state_of(item).run.chain[-1].base
-            stands, forks = f"{item.position} steps, {item.status}{_hypothesis(item)}", list(item.forks)
+            stands, forks = f"{_steps(item.position)}, {item.status}{_hypothesis(item)}", list(item.forks)
         told = "" if begun is None else f" from step {begun}"
         lines = [f"{'  ' * depth}{safe_str(item.name, 200)}{told}: {stands}{mark}"]
         known = {fork.run_id for fork in forks}
@@ -216,6 +216,10 @@ class Forks:
         for fork in forks:
             lines += self._lines(fork, depth + 1, here, stored)
         return lines
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"
 
 
 def _hypothesis(session: Session) -> str:

@@ -32,6 +32,8 @@ from agentnb.world.human_input import verdict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agentnb.engine.core.pending_step import PendingStep
+    from agentnb.session.async_execution import AsyncExecution
     from agentnb.session.background_run import BackgroundRun
     from agentnb.session.callbacks import Callbacks
     from agentnb.session.execution import Execution
@@ -48,10 +50,12 @@ class Interventions:
 
     def __init__(
         self, state: State, callbacks: Callbacks, rollback: Rollback, persistence: Persistence, execution: Execution,
-        navigation: Navigation, background: BackgroundRun, notifications: Notifications,
+        async_execution: AsyncExecution, navigation: Navigation, background: BackgroundRun,
+        notifications: Notifications,
     ) -> None:  # fmt: skip
         self._state, self._callbacks, self._rollback, self._persistence = state, callbacks, rollback, persistence
-        self._execution, self._navigation, self._background = execution, navigation, background
+        self._execution, self._async_execution = execution, async_execution
+        self._navigation, self._background = navigation, background
         self._notifications = notifications
 
     def _prepare(self, verb: str, *, cancels: bool = True) -> None:
@@ -143,11 +147,22 @@ class Interventions:
         Raises:
             ExecutionError: X115, no question is pending; X144, X147, the answer does not fit the question.
         """
-        not_running(self._state, "answer()")
-        if self._persistence.fill_answer(value, node):
-            self._notifications.changed()
+        if self._fill_answer(value, node):
             return None
         return self._supply_answer("answer", node, "answer", value)
+
+    async def aanswer(self, value: Any, node: str | None) -> SimulationStep | None:
+        """Do the same without holding the event loop while the rest of the node runs."""
+        if self._fill_answer(value, node):
+            return None
+        return await self._asupply_answer("answer", node, "answer", value)
+
+    def _fill_answer(self, value: Any, node: str | None) -> bool:
+        not_running(self._state, "answer()")
+        filled = self._persistence.fill_answer(value, node)
+        if filled:
+            self._notifications.changed()
+        return filled
 
     def decide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
         """Approve or deny (`act`) a request of a node, or one on the board, which ends no step.
@@ -155,6 +170,16 @@ class Interventions:
         Raises:
             ExecutionError: X115, no approval is pending.
         """
+        decision = self._decision(act, wanted, by, reason)
+        return None if decision is None else self._supply_answer("approval", wanted, act, decision, by)
+
+    async def adecide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
+        """Do the same without holding the event loop while the rest of the node runs."""
+        decision = self._decision(act, wanted, by, reason)
+        return None if decision is None else await self._asupply_answer("approval", wanted, act, decision, by)
+
+    def _decision(self, act: str, wanted: str | None, by: str | None, reason: str) -> Any:
+        """Return the decision for a node's request; one on the board is decided at once: then None."""
         state = self._state
         not_running(state, f"{act}()")
         self._resume_pending("approval", wanted)
@@ -166,13 +191,25 @@ class Interventions:
             self._notifications.changed()
             return None
         changed = None if flight is None or not approved else changed_in(flight)
-        decision = verdict(approved=approved, by=by, reason=reason, arguments=changed)
-        return self._supply_answer("approval", wanted, act, decision, by)
+        return verdict(approved=approved, by=by, reason=reason, arguments=changed)
 
     def _supply_answer(
         self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
     ) -> SimulationStep | None:
         """Supply the awaited value and finish the pending step, to which the intervention is recorded."""
+        flight, start = self._take_answer(kind, wanted, act, value), self._state.run.position
+        code = self._rollback.run_safely(partial(self._execution.run_one, flight))
+        return self._note_answer(flight, code, start, act, value, by)
+
+    async def _asupply_answer(
+        self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
+    ) -> SimulationStep | None:
+        flight, start = self._take_answer(kind, wanted, act, value), self._state.run.position
+        code = await self._async_execution.resume(flight)
+        return self._note_answer(flight, code, start, act, value, by)
+
+    def _take_answer(self, kind: Kind, wanted: str | None, act: str, value: Any) -> PendingStep:
+        """Set the awaited value of a pending step, which is then ready to go on."""
         state = self._state
         not_running(state, f"{act}()")
         self._persistence.check_ready()
@@ -182,8 +219,13 @@ class Interventions:
         assert hold is not None
         check_answer(hold, value)
         hold.answer, hold.answered, hold.go, state.stopped_by = value, True, True, None
-        start = state.run.position
-        code = self._rollback.run_safely(partial(self._execution.run_one, flight))
+        return flight
+
+    def _note_answer(
+        self, flight: PendingStep, code: int, start: int, act: str, value: Any, by: str | None
+    ) -> SimulationStep | None:
+        """Record the answer to the step that it has finished; a run in the background continues."""
+        state = self._state
         interventions.note(state.run, act, flight.act.node.id, ABSENT, value, by)
         self._notifications.changed()
         step = self._execution.last_step_since(start)

@@ -94,8 +94,8 @@ class Parts:
     def interventions(self) -> Interventions:
         """What people do to the run."""
         return Interventions(
-            self.state, self.callbacks, self.rollback, self.persistence, self.execution, self.navigation,
-            self.background, self.notifications,
+            self.state, self.callbacks, self.rollback, self.persistence, self.execution, self.async_execution,
+            self.navigation, self.background, self.notifications,
         )  # fmt: skip
 
     @cached_property

@@ -51,14 +51,14 @@ class Rollback:
         state.unsure = False
         return result
 
-    async def arun_safely(self, work: Awaitable[Any]) -> None:
+    async def arun_safely(self, work: Awaitable[T]) -> T:
         """Like `run_safely`, for async code."""
         state = self._state
         self.repair()
         state.unsure = True
         state.awaited += 1
         try:
-            await work
+            result = await work
         except BaseException:
             self.cancel_in_flight("interrupted")
             self.repair()
@@ -66,6 +66,7 @@ class Rollback:
         finally:
             state.awaited -= 1
         state.unsure = False
+        return result
 
     def repair(self) -> None:
         """Roll back what an interrupted step has left."""

@@ -721,6 +721,13 @@ class Session:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         return view("cockpit")(self)._repr_mimebundle_(include=include, exclude=exclude)
 
+    def _ipython_display_(self) -> None:
+        view("cockpit")(self)._ipython_display_()
+
+    def _display_(self) -> Any:
+        """Return the cockpit, for marimo."""
+        return view("cockpit")(self)
+
     def __repr__(self) -> str:
         """Return a one-line summary of the current position."""
         following = f", next {safe_repr(self.current, 200)}" if self.current else ""

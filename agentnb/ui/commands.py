@@ -15,6 +15,7 @@ from agentnb.session.parts import parts_of
 from agentnb.ui import actions, prompts, value_editor
 from agentnb.ui.fork_tree import named
 from agentnb.ui.page_queries import look
+from agentnb.ui.second_run import beside_command
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -73,6 +74,10 @@ def _stop_when(session: Session, text: Any, _: Any) -> None:
     session.breakpoints.add(when=str(text))
 
 
+def _log_at(session: Session, message: Any, node: Any) -> None:
+    session.breakpoints.log(str(message), str(node))
+
+
 def _enable(session: Session, on: Any, number: Any) -> None:
     for row in session.breakpoints:
         if row.id == number:
@@ -93,9 +98,14 @@ def _unwatch(session: Session, _: Any, text: Any) -> None:
     parts_of(session).notifications.changed()
 
 
-def _fork(session: Session, name: Any, at: Any) -> Session:
-    """Create a fork at the current step or after a given one, with this session's breakpoints, and show it."""
-    found = session.fork(at, name=str(name or "").strip() or None)
+def _fork(session: Session, value: Any, at: Any) -> Session:
+    """Create a fork at the current step or after a given one, with this session's breakpoints, and show it.
+
+    `value` is its name, or {name, expect}: a condition that the fork is expected to satisfy.
+    """
+    words = value if isinstance(value, dict) else {"name": value}
+    name, expect = (str(words.get(word) or "").strip() or None for word in ("name", "expect"))
+    found = session.fork(at, name=name, expect=expect)
     found.breakpoints.from_rows(session.breakpoints.to_rows())
     for source in session.watches.sources():
         found.watch(source)
@@ -137,9 +147,13 @@ _ROWS: Final = (
     Command("set_next", lambda session, _, node: session.set_next(str(node)), label="Make it next",
             tip="continue with this node instead of the scheduled one"),
     Command("speed", _speed, tip="steps per second of Run", needs=None, waits=False),
-    Command("answer", prompts.give, label="Answer"),
-    Command("approve", lambda session, _, which: session.approve(which), label="Approve", needs="answer"),
-    Command("deny", lambda session, why, which: session.deny(which, str(why or "")), label="Deny", needs="answer"),
+    Command("answer", prompts.give, prompts.agive, label="Answer"),
+    Command("approve", lambda session, _, which: session.approve(which),
+            lambda session, _, which: parts_of(session).interventions.adecide("approve", which, None),
+            label="Approve", needs="answer"),
+    Command("deny", lambda session, why, which: session.deny(which, str(why or "")),
+            lambda session, why, which: parts_of(session).interventions.adecide("deny", which, None, str(why or "")),
+            label="Deny", needs="answer"),
     Command("change", prompts.change),
     Command("retry", lambda session, _, __: session.retry(), lambda session, _, __: session.astep(),
             label="Try again", tip="run the failed node again, as a new step"),
@@ -150,11 +164,15 @@ _ROWS: Final = (
     Command("delete", value_editor.delete, label="Delete", needs="edit",
             tip="delete it from the board; going back restores it"),
     Command("fork", _fork, label="Fork here", tip="continue in a fork from here; this run is unchanged", leads=True),
+    Command("beside", beside_command, label="Compare", tip="show this run beside the other; one slider moves both",
+            needs=None, waits=False),
     Command("switch", lambda session, _, run: named(session, run), waits=False, leads=True),
     Command("look", look, needs=None, waits=False),
     Command("stop_at", _stop_at, label="Breakpoint", tip="set or remove a breakpoint before this node",
             keys=("B", "F9"), needs=None, waits=False),
     Command("stop_when", _stop_when, label="Add", tip="stop when this holds", needs=None, waits=False),
+    Command("log_at", _log_at, label="Log a message here", tip="write a message before this node, and do not stop",
+            needs=None, waits=False),
     Command("enable", _enable, needs=None, waits=False),
     Command("remove", _remove, tip="remove this breakpoint", needs=None, waits=False),
     Command("watch", lambda session, text, _: session.watch(str(text)), label="Add", tip="watch this", needs=None,

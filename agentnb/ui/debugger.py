@@ -24,6 +24,8 @@ from agentnb.text import safe_repr
 from agentnb.ui.command_queue import Desk, Request, problems_of
 from agentnb.ui.commands import command_rows
 from agentnb.ui.graph_view import at_once, closed_at_first, drawing_of
+from agentnb.ui.second_run import open_beside
+from agentnb.ui.static_display import StaticDisplay, runs_without_page
 from agentnb.ui.static_html import still_html
 from agentnb.ui.token_streams import Streams
 from agentnb.ui.view_changes import changes, screen_without_secrets, without_secrets
@@ -43,6 +45,7 @@ _PARTS: Final = (
     "cards",
     "details",
     "lists",
+    "second",
     "bar",
     "wire",
     "cockpit",
@@ -62,13 +65,15 @@ _STYLES: Final = (
     "stops.css",
     "details.css",
     "speed.css",
+    "second.css",
 )
 _STILL_NODES: Final = 200  # larger graphs take long to lay out and their pictures are too large
 _STILL_SIZE: Final = 300_000  # maximum characters of a picture stored in a notebook
 _BLANK: Final = {
     "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "said": "This cannot be shown.",
     "chips": [], "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
-    "line": [], "forks": 0, "frames": [], "next": [], "later": 0, "breakpoints": [], "watches": [],
+    "line": [], "forks": 0, "frames": [], "next": [], "later": 0, "breakpoints": [], "watches": [], "messages": [],
+    "beside": None,
 }  # fmt: skip
 
 
@@ -119,6 +124,8 @@ class Debugger(anywidget.AnyWidget):
         self._streams = Streams(session, self._say)
         self._desk = Desk(session, self._paint, self._turned)
         self._left: list[Desk] = []
+        self._has_page = False  # a page has sent a message
+        self._static: StaticDisplay | None = None
         self._desk.refresh()
         self.send_state("state")
         self.on_msg(self._hear)
@@ -137,6 +144,22 @@ class Debugger(anywidget.AnyWidget):
         The previous session is unchanged and continues to run if it was running.
         """
         self._turned(session)
+        self._desk.refresh()
+
+    def beside(self, run: Any) -> None:
+        """Show a second run beside this one on every page; one slider moves both. None removes it.
+
+        The runs are aligned as `nb.compare` aligns them; what differs is marked on the graph, the board and the
+        timeline.
+
+        Args:
+            run: another session, a fork, a trace, or a stored run that `nb.open` has opened.
+
+        Raises:
+            AgentNbError: U593, it is the session itself.
+            ExecutionError: A101, it is not a run.
+        """
+        open_beside(self.session, run)
         self._desk.refresh()
 
     def _draw(self) -> None:
@@ -202,6 +225,7 @@ class Debugger(anywidget.AnyWidget):
         """Handle a message of a page: {do, value, target, view, number}; `number` is returned once it is done."""
         if not isinstance(message, dict):
             return
+        self._has_page = True
         if message.get("do") == "whole":  # the page has just been opened or has missed a message
             self.send_state("state")
             return
@@ -220,6 +244,21 @@ class Debugger(anywidget.AnyWidget):
             return None
         content, metadata = bundle
         return {**content, **self._still(), "text/plain": repr(self)}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Display a picture in place of the widget where a notebook runs without a page, as in nbconvert.
+
+        Raises:
+            NotImplementedError: there is a page; IPython then asks for `_repr_mimebundle_`.
+        """
+        if self._has_page or not runs_without_page():
+            raise NotImplementedError
+        self._static = StaticDisplay(self._picture)
+
+    def _picture(self) -> tuple[dict[str, str], int]:
+        """Return the static forms of the current state, and its number."""
+        self._desk.refresh()
+        return {**self._still(), "text/plain": repr(self)}, int(self.state.get("number", 0))
 
     def _still(self) -> dict[str, str]:
         """Return the static HTML for viewers without scripts, without the picture if it is very large."""

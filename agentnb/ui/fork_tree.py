@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.draw.label_text import clean
 from agentnb.errors import AgentNbError, Problem
 from agentnb.session.forks import parting
+from agentnb.session.state import state_of
+from agentnb.text import safe_str
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -31,8 +33,9 @@ def forks(session: Session, _: Any = None) -> dict[str, Any]:
     """Return the tree of sessions as rows, each below its parent; `more` is the number of rows left out.
 
     A row has `id` (the run's), `name`, `depth`, `from` (the last step that it shares with its parent, None if it shares
-    none), `position`, `length`, `status`, `shown` (True for the session in the cockpit) and `kept` (True if it
-    preserves the later steps of its parent, which continued differently).
+    none), `position`, `length`, `status`, `shown` (True for the session in the cockpit), `kept` (True if it preserves
+    the later steps of its parent, which continued differently), `note`, `expected` (a condition, or empty) and `holds`
+    (whether it is satisfied; None if nothing is expected).
     """
     found = list(_tree(session))
     rows = [_row(one, depth, session) for one, depth in found]
@@ -69,6 +72,7 @@ def _tree(session: Session) -> Iterator[tuple[Session, int]]:
 
 
 def _row(session: Session, depth: int, shown: Session) -> dict[str, Any]:
+    expectation = state_of(session).expectation
     return {
         "id": session.run_id,
         "name": _named(session),
@@ -79,6 +83,9 @@ def _row(session: Session, depth: int, shown: Session) -> dict[str, Any]:
         "length": len(session.trace),
         "status": str(session.status),
         "shown": session is shown,
+        "note": clean(session.note)[:_WIDTH],
+        "expected": "" if expectation is None else clean(safe_str(expectation.text, _WIDTH)),
+        "holds": session.expectation_holds,
     }
 
 

@@ -12,7 +12,10 @@ from agentnb.ui.details import pane
 from agentnb.ui.details.node import why_not
 from agentnb.ui.fork_tree import forks
 from agentnb.ui.graph_view import look_drawing, look_flows, look_objects
+from agentnb.ui.history_queries import look_find, look_history, look_slice, wrong_condition
+from agentnb.ui.second_run import look_second
 from agentnb.ui.timeline import timeline
+from agentnb.ui.usage_view import look_usage
 from agentnb.ui.value_editor import branch, looked, wrong_with
 
 if TYPE_CHECKING:
@@ -33,6 +36,12 @@ LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "step": pane.of_step,
     "whole": pane.whole,
     "why_not": why_not,
+    "condition": wrong_condition,
+    "find": look_find,
+    "history": look_history,
+    "slice": look_slice,
+    "second": look_second,
+    "usage": look_usage,
 }
 
 

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from agentnb.session import Session
 
 SOON: Final = 30  # scheduled activations shown
+MESSAGES: Final = 20  # messages of logpoints shown
 _WATCH_WIDTH: Final = 200
 
 
 def places(session: Session) -> dict[str, Any]:
-    """Return the open frames, the frontier, the breakpoints and the watches."""
+    """Return the open frames, the frontier, the breakpoints, their messages and the watches."""
     frontier = session.frontier
     return {
         "frames": [
@@ -27,6 +28,7 @@ def places(session: Session) -> dict[str, Any]:
         ],
         "later": max(len(frontier) - SOON, 0),
         "breakpoints": [_stop(session, row) for row in session.breakpoints],
+        "messages": [clean(text)[:_WATCH_WIDTH] for _, text in [*session.breakpoints.messages][-MESSAGES:]],
         "watches": [[text, _value(text, session)] for text in session.watches],
     }
 
@@ -34,7 +36,8 @@ def places(session: Session) -> dict[str, Any]:
 def _stop(session: Session, row: Any) -> dict[str, Any]:
     return {
         "id": row.id,
-        "text": clean(safe_str(row)),
+        "text": clean(safe_str(row) if row.log is None else f"log {safe_repr(row.log, _WATCH_WIDTH)} {row}"),
+        "log": row.log is not None,
         "node": row.node,
         "enabled": row.enabled,
         "hits": row.hits,

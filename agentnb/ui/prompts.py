@@ -122,15 +122,32 @@ def give(session: Session, value: Any, target: str | None) -> None:
     Raises:
         AgentNbError: U305, the answer does not parse; U322, it does not match the node's schema.
     """
-    waits = next((one for one in session.pending if one.kind != "call" and target in (one.node, one.id)), None)
-    if waits is None or waits.kind == "answer":
-        session.answer(value if waits is None else _parse_answer(waits, value), node=target)
-        return
-    decided = verdict_of(value, "the cockpit's answer")
-    if decided["approved"]:
+    act, value, reason = _given(session, value, target)
+    if act == "answer":
+        session.answer(value, node=target)
+    elif act == "approve":
         session.approve(target)
     else:
-        session.deny(target, decided["reason"])
+        session.deny(target, reason)
+
+
+async def agive(session: Session, value: Any, target: str | None) -> None:
+    """Do the same without holding the kernel's loop while the rest of the node runs; errors as of `give`."""
+    act, value, reason = _given(session, value, target)
+    interventions = parts_of(session).interventions
+    if act == "answer":
+        await interventions.aanswer(value, target)
+    else:
+        await interventions.adecide(act, target, None, reason)
+
+
+def _given(session: Session, value: Any, target: str | None) -> tuple[str, Any, str]:
+    """Return what a typed answer does (answer, approve, deny), its value, and the reason of a denial."""
+    waits = next((one for one in session.pending if one.kind != "call" and target in (one.node, one.id)), None)
+    if waits is None or waits.kind == "answer":
+        return "answer", value if waits is None else _parse_answer(waits, value), ""
+    decided = verdict_of(value, "the cockpit's answer")
+    return "approve" if decided["approved"] else "deny", None, str(decided["reason"] or "")
 
 
 def _parse_answer(waits: Pending, typed: Any) -> Any:

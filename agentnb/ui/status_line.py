@@ -81,7 +81,7 @@ def _last_step_text(session: Session) -> str:
         return _interventions_text(acts, "")
     step = session.trace.steps[position - 1]
     given = next((act for act in acts if act.act in _GIVEN and act.target == step.node_id), None)
-    done = _failure_text(session, step) if step.status == "error" else _done(step, given)
+    done = _failure_text(session, step) if step.status == "error" else _done(session, step, given)
     return " ".join([done, _interventions_text([act for act in acts if act is not given], "Then ")]).strip()
 
 
@@ -100,18 +100,27 @@ def _failure_text(session: Session, step: SimulationStep) -> str:
     return f"Step {step.step}: {step.node_id!r} failed{f': {words}' if words else ''}."
 
 
-def _done(step: SimulationStep, given: Act | None) -> str:
+def _done(session: Session, step: SimulationStep, given: Act | None) -> str:
     named = f"Step {step.step}: {step.node_id!r}"
     if step.status in _NOT_RUN:
         return f"{named} {_NOT_RUN[step.status]}."
     if step.thought:
         thought = clean(step.thought)[:_THOUGHT].rstrip(".")
         return f"{named}: {thought}."
-    wrote = [f"{key} = {text_of(key, value, _VALUE)}" for key, value in list(step.outputs.items())[:3]]
-    wrote += [f"{len(step.outputs) - 3} more"] if len(step.outputs) > 3 else []
+    in_place = dict.fromkeys(str(write[1][0]) for write in session.trace.reading().writes(step.step) if write[-1])
+    written = {key: value for key, value in step.outputs.items() if key not in in_place}
+    wrote = [f"{key} = {text_of(key, value, _VALUE)}" for key, value in list(written.items())[:3]]
+    wrote += [f"{len(written) - 3} more"] if len(written) > 3 else []
     did = [_GIVEN.get(given.act if given else "", ""), _PHASES.get(step.phase, "")]
+    did += [f"changed {', '.join(clean(key)[:_NAME] for key in list(in_place)[:3])} in place"] if in_place else []
     did += [f"wrote {', '.join(wrote)}"] if wrote else [] if any(did) else ["wrote nothing"]
     return f"{named} {' and '.join(filter(None, did))}."
 
 
-__all__ = ["said"]
+def step_text(session: Session, number: int) -> str:
+    """Return what one step did, for a run that is shown beside another."""
+    step = session.trace.steps[number - 1]
+    return _failure_text(session, step) if step.status == "error" else _done(session, step, None)
+
+
+__all__ = ["said", "step_text"]

@@ -18,6 +18,7 @@ from agentnb.ui.fork_tree import run_of
 from agentnb.ui.picture_marks import marks
 from agentnb.ui.positions import places
 from agentnb.ui.prompts import about, asked
+from agentnb.ui.second_run import beside
 from agentnb.ui.status_line import said
 from agentnb.ui.timeline import line_of
 
@@ -48,6 +49,7 @@ def screen(
         "chips": [*(["read-only"] if locked else []), *(["simulated model"] if session.simulated else [])],
         "run": run_of(session),
         "line": line_of(session),
+        "beside": beside(session),
         "forks": len(session.forks),
         "speed": session.speed,
         "position": session.position,

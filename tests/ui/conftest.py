@@ -29,7 +29,20 @@ def browser(chromium):
 
 
 # what a page looks at by itself
-BY_ITSELF = ("timeline", "forks", "drawing", "flows", "objects", "node", "step", "events")
+BY_ITSELF = (
+    "timeline",
+    "forks",
+    "drawing",
+    "flows",
+    "objects",
+    "node",
+    "step",
+    "events",
+    "second",
+    "history",
+    "slice",
+    "usage",
+)
 
 
 class Host:

@@ -41,7 +41,7 @@ def _environment(home):
     return {**os.environ, **places}
 
 
-def _free_port():
+def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
@@ -67,7 +67,7 @@ def running(folder, home, app="jupyterlab"):
 
     Yield what makes a notebook's name its address.
     """
-    port, token = _free_port(), secrets.token_hex(8)
+    port, token = free_port(), secrets.token_hex(8)
     named = {"jupyterlab": "LabApp", "notebook": "JupyterNotebookApp"}[app]
     command = [
         *(sys.executable, "-m", app, "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1"),

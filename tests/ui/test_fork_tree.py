@@ -20,8 +20,16 @@ def told(session):
 
 def test_a_run_alone_is_a_tree_of_one(session):
     (row,) = forks(session)["rows"]
-    assert row == {"id": session.run_id, "name": "triage", "kept": False, "depth": 0, "from": None, "position": 3,
-                   "length": 3, "status": "finished", "shown": True}  # fmt: skip
+    assert row == {
+        "id": session.run_id, "name": "triage", "kept": False, "depth": 0, "from": None, "position": 3, "length": 3,
+        "status": "finished", "shown": True, "note": "", "expected": "", "holds": None,
+    }  # fmt: skip
+
+
+def test_an_expectation_is_told_with_whether_it_holds(session):
+    session.fork(at=0, name="again", expect="reply == 'no'", note="refused").run()
+    row = forks(session)["rows"][-1]
+    assert (row["note"], row["expected"], row["holds"]) == ("refused", "reply == 'no'", True)
 
 
 def test_each_fork_stands_below_the_run_that_it_began_from(session):

@@ -23,7 +23,7 @@ def rows(on):
 
 
 def test_the_tree_says_where_each_run_began_how_far_it_went_and_which_is_shown(on):
-    assert rows(on) == ["triage: 3 steps, finishedshown", "⋔ bold from step 1: 2 steps, paused"]
+    assert rows(on) == ["triage: 3 steps, finishedshown", "⋔ bold from step 1: 2 steps, pausedcompare"]
     assert on.page.locator(".agentnb-forks [aria-current=true]").text_content() == "triage"
     assert on.page.locator("[data-pane=forks] .agentnb-pane-title").text_content() == "Forks (1)"
 

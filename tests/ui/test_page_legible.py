@@ -50,12 +50,15 @@ def test_enter_submits_a_field_where_the_page_around_cancels_the_event_that_woul
     for label, typed, sent in (
         ("stop when this holds", "n > 3", ("stop_when", "n > 3")),
         ("watch this", "ticket", ("watch", "ticket")),
-        ("name of the fork", "", ("fork", None)),
+        ("name of the fork", "", ("fork", {"name": None, "expect": None})),
     ):
         box = on.page.get_by_label(label, exact=True)
         box.evaluate("(box, text) => { box.value = text; }", typed)
         box.focus()
         box.press("Enter")
+        if sent[0] != "fork":  # the kernel looks at an expression before it is added
+            assert on.sent() == [("look", "condition")]
+            continue
         assert on.sent() == [sent]
 
 

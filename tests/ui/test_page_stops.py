@@ -59,21 +59,21 @@ def test_conditions_are_added_and_what_is_wrong_with_one_is_said(on):
     box = pane.get_by_label("stop when this holds", exact=True)
     box.fill("category == 'other'")
     box.press("Enter")
-    assert on.obey() == ["stop_when"]
+    assert on.obey() == ["look", "stop_when"]
     on.session.run()
     assert on.session.position == 1
     box.fill("category ==")
     box.press("Enter")
-    on.obey()
-    assert on.problems
-    assert on.page.locator(".agentnb-problem").count() == len(on.problems)
+    assert on.obey() == ["look"]
+    assert "it ends after '=='" in pane.locator(".agentnb-wrong:not(:empty)").inner_text()
+    assert box.input_value() == "category =="
 
 
 def test_a_watch_follows_the_run(on):
     pane = on.page.locator(".agentnb-stops")
     pane.get_by_label("watch this", exact=True).fill("category")
     pane.get_by_label("add: watch this").click()
-    assert on.obey() == ["watch"]
+    assert on.obey() == ["look", "watch"]
     on.session.step()
     on.show()
     assert "category = 'other'" in pane.inner_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -28,6 +29,7 @@ Side = Literal["before", "after"]
 SIDES: tuple[Side, ...] = ("before", "after")
 CLAUSES = ("node", "edge", "key", "when", "error", "step", "event", "call")
 ADD = "session.breakpoints.add()"
+MESSAGES = 200  # messages of logpoints that are kept
 
 
 @dataclass(slots=True, repr=False)
@@ -92,7 +94,8 @@ class Breakpoints:
     """The breakpoints of a session. `nodes` returns the existing nodes; `changed` is called after each change.
 
     `edges` returns the existing edges; without it, any two nodes are accepted. `check_keys` yields the problems of
-    board paths named by a breakpoint; without it, any path is accepted.
+    board paths named by a breakpoint; without it, any path is accepted. `messages` are the latest ones of logpoints,
+    each with the logpoint's id.
     """
 
     nodes: Callable[[], Mapping[str, Any]]
@@ -101,6 +104,7 @@ class Breakpoints:
     check_keys: Callable[[Iterable[Sequence[str | int]], str], Iterable[Problem]] | None = None
     rows: dict[int, Breakpoint] = field(default_factory=dict)
     made: int = 0
+    messages: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MESSAGES))
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an existing attribute of the collection.
@@ -299,7 +303,7 @@ class Breakpoints:
             row.hits += 1
             if row.hits >= row.on_hit:
                 if row.log is not None:
-                    _write_message(row, board)
+                    self.messages.append((row.id, _write_message(row, board)))
                     continue
                 first = first or row
                 if row.once:
@@ -307,13 +311,14 @@ class Breakpoints:
         return first
 
 
-def _write_message(row: Breakpoint, board: Mapping[str, Any]) -> None:
-    """Write the message of a logpoint, without secrets; a message that cannot be rendered says why."""
+def _write_message(row: Breakpoint, board: Mapping[str, Any]) -> str:
+    """Write the message of a logpoint, without secrets, and return it; one that cannot be rendered says why."""
     try:
         text = safe_str(row.template.render(board))
     except Exception as error:  # noqa: BLE001  (a message is user code: it cannot stop the run)
         text = f"logpoint {row.id} failed: {safe_str(error)}"
     sys.stdout.write(f"{text}\n")
+    return text
 
 
 def _check_edge(edge: tuple[Any, Any], edges: Iterable[Edge]) -> Iterator[Problem]:

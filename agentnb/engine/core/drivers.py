@@ -20,7 +20,7 @@ from agentnb.engine.core.event_loops import NEED_LOOP, in_own_loop
 from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import Hold, PendingStep, cancel
-from agentnb.engine.core.rng import take_note
+from agentnb.engine.core.rng import take_back, take_note
 from agentnb.engine.core.run import (
     BREAK,
     ENDING,
@@ -148,6 +148,10 @@ async def fly(run: Run, flight: PendingStep) -> int:
         result = await _resume_coroutine(flight)
     except asyncio.CancelledError:
         raise
+    except KeyboardInterrupt:  # raised by the node's own code, which has ended: the step runs again
+        run.flights.pop(flight.act.id, None)
+        take_back(run)
+        raise
     except Exception as error:  # noqa: BLE001  (the node's failure)
         return GO if flight.gone else _mark_ending(run, land(run, flight, None, error))
     except StepAbandoned:
@@ -168,6 +172,7 @@ def _mark_ending(run: Run, code: int) -> int:
 
 async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
     """Run one step in async code (`flight` if passed). In a live run, a slow node runs in a thread."""
+    first = False  # whether the node runs for the first time, in a thread
     if flight is not None:
         code = SUSPENDED
     elif run.flights:
@@ -176,7 +181,7 @@ async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
     elif run.threaded and _is_slow(act := run.activation(run.history.p_act[run.pos])):
         take_note(run)
         run.flights[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
-        code = SUSPENDED
+        code, first = SUSPENDED, act.node.index not in run.plan.slow
     else:
         before, run.plain = run.plain, not run.threaded
         try:
@@ -190,14 +195,22 @@ async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
         took_off, known = flight or next_flight(run), len(run.history.s_act)
         code = await fly(run, took_off)
         history = run.history
-        if run.threaded and len(history.s_act) > known and history.s_t1[-1] - history.s_t0[-1] < SLOW_NS:
-            run.plan.slow.discard(took_off.act.node.index)  # it was slow once, perhaps because the processor was busy
+        if run.threaded and len(history.s_act) > known:
+            is_quick = history.s_t1[-1] - history.s_t0[-1] < SLOW_NS
+            node, plan = took_off.act.node.index, run.plan
+            if is_quick:  # it may have been slow once because the processor was busy
+                plan.slow.discard(node)
+            elif first:
+                plan.slow.add(node)
+            if is_quick and first:
+                plan.quick.add(node)
     return GO if code == LANES else code
 
 
 def _is_slow(act: Activation) -> bool:
-    """Return True if the last run of an activation's node took long."""
-    return not act.what and act.node.index in act.work.run.plan.slow
+    """Return True if the last run of an activation's node took long; beside other cells also if it is not known."""
+    node, run = act.node.index, act.work.run
+    return not act.what and (node in run.plan.slow or (run.beside and node not in run.plan.quick))
 
 
 async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> int:

@@ -153,13 +153,14 @@ class Plan(Compiled):
 
     A plan `like` another assigns each node the number that it has there, so that a run can continue with the new plan:
     nodes missing from the recipe keep their place in `nodes`, and no edge leads to them. `slow` are the nodes whose
-    last run took long: a live run performs them in a thread.
+    last run took long: a live run performs them in a thread. `quick` are those whose first run did not.
     """
 
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
         vars(self).update(vars(_compiled(recipe, kinds, strict=getattr(world, "strict", True), like=like)))
         self.world = world
         self.slow: set[int] = set()
+        self.quick: set[int] = set()
         if self.unbound:
             self.performs = [*self.performs]
             self._bind()

@@ -69,8 +69,9 @@ class Run:
     position. `position` is the number of the last step, `pos` where its frontier begins in the push rows of `at`.
     `used` counts the steps towards `limit`. `mark` is the next step after which a checkpoint or limit is due. `past` is
     True if committed steps may lie after the position, `dirty` while the run moves there. `armed` is True if there are
-    listeners, watches or breakpoints. `threaded` sends blocking calls to threads; `halt` asks the run call active in a
-    loop to start no further step. `left` holds the branches that this run has left. `given` are its inputs, frozen.
+    listeners, watches or breakpoints. `threaded` sends blocking calls to threads; with `beside`, as other
+    cells run meanwhile, also the first step of each node. `halt` asks the run call active in a loop to start no
+    further step. `left` holds the branches that this run has left. `given` are its inputs, frozen.
     `dispatcher` performs its effects, `chaos` injects faults into them, `limiter` admits
     each attempt or not. `stood` holds the position before the
     last step and what had been drawn by then. `recorded` has the calls and events that its next steps have made before,
@@ -103,7 +104,7 @@ class Run:
         self.position = self.pos = self.used = 0
         self.limit = self.stop_at = NEVER
         self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
-        self.armed = self.dirty = self.threaded = self.past = False
+        self.armed = self.dirty = self.threaded = self.beside = self.past = False
         self.plain = False  # driven without an event loop now, though one may be running around it (a kernel's)
         self.lanes, self.halt = NONE, Halt()
         self.after: Callable[[Activation, int], int] = lambda _act, code: code

@@ -9,6 +9,7 @@ open until the activation ends.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
@@ -60,6 +61,12 @@ async def _perform(act: Activation) -> Any:
     if type(result) is not CoroutineType:
         await act.work.loop()
     return await result
+
+
+def move_to_own_thread(flight: PendingStep) -> None:
+    """Let an activation that has run no code yet run in a thread of its own, so that slow code holds no event loop."""
+    if isinstance(flight.coro, Inside) and not flight.held and not flight.coro.has_begun:
+        flight.looped = True
 
 
 def entered(run: Run) -> PendingStep | None:
@@ -122,6 +129,11 @@ class Inside(Coroutine[Any, Any, Any]):
     def stands(self) -> bool:
         """True if it is suspended inside its code, at an event that it emitted."""
         return self._greenlet is not None
+
+    @property
+    def has_begun(self) -> bool:
+        """True if some of its code has run."""
+        return inspect.getcoroutinestate(self._code) != inspect.CORO_CREATED
 
     def is_here(self, work: Work) -> bool:
         """Return True if the caller is this activation's own code, not a task that it created or a call in a thread."""

@@ -13,7 +13,7 @@ from agentnb.session.parts import parts_of
 from agentnb.session.state import state_of
 from agentnb.ui.actions import can_be_next
 from agentnb.ui.details.cells import ROWS, Cells, line
-from agentnb.ui.details.source import function_of, written_of
+from agentnb.ui.details.source import function_of, place_text, written_of
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event
@@ -46,7 +46,7 @@ def node_told(session: Session, name: str, cells: Cells) -> dict[str, Any]:
         "label": line(node.label) if node.label not in ("", node.id) and not node.on else "",
         "kind": node.kind,
         "now": _now(session, node),
-        "place": "" if place is None else line(f"{place.file}:{place.line}" if place.line else place.file),
+        "place": "" if place is None else line(place_text(place.file, place.line) if place.line else place.file),
         "path": "" if place is None else line(place.path),
         "facts": [[label, line(text)] for label, text in _facts(recipe, node)],
         "definition": [

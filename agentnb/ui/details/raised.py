@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import linecache
-import sys
 import sysconfig
 import traceback
 from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
-from agentnb.ui.details.source import without_secrets
+from agentnb.ui.details.source import place_text, without_secrets
 
 _AROUND: Final = 4  # lines shown before and after
 _MOST: Final = 200  # lines of a traceback
@@ -37,7 +36,7 @@ def raised_at(error: BaseException | None) -> dict[str, Any] | None:
         texts.pop()
     told = "".join(traceback.format_exception(error)).splitlines()[-_MOST:]  # whole lines: half a secret is not masked
     return {
-        "place": _place(file, number),
+        "place": place_text(file, number),
         "line": number,
         "lines": [[first + at, text] for at, text in enumerate(without_secrets(texts))],
         "traceback": "\n".join(told),
@@ -47,11 +46,3 @@ def raised_at(error: BaseException | None) -> dict[str, Any] | None:
 def _is_users(code: CodeType) -> bool:
     file = code.co_filename
     return not file.startswith((_OURS, "<frozen", *_LIBRARIES)) or "/agentnb/samples/" in file.replace("\\", "/")
-
-
-def _place(file: str, line: int) -> str:
-    """Return `file:line`; for a cell of a notebook its number instead of the kernel's file."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    name = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)
-    return f"{file}:{line}" if name is None else f"{' '.join(name)}, line {line}"

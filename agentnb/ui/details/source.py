@@ -6,6 +6,7 @@ import functools
 import inspect
 import linecache
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,8 +31,16 @@ class Written(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return `file:line`, as editors accept it."""
-        return f"{self.file}:{self.line}"
+        """Return `file:line`, as editors accept it, or the cell of a notebook."""
+        return place_text(self.file, self.line)
+
+
+def place_text(file: str, line: int) -> str:
+    """Return `file:line`; for a cell of a notebook its number instead of the kernel's file."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    name = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)(file)
+    return f"{file}:{line}" if name is None else f"{' '.join(name)}, line {line}"
 
 
 def written_of(recipe: Recipe, node: Node) -> Written | None:

@@ -1,6 +1,6 @@
 // The blackboard: fields that show and edit values, rows that expand, the table of all keys.
 const boardPart = (() => {
-  const { enable, make, say } = domPart;
+  const { enable, make, say, tipCard } = domPart;
 
   // Fields that show and edit values: a text, a number, true or false, null, or JSON.
   // Input is validated before it is sent, and validated again by the kernel.
@@ -214,10 +214,13 @@ const boardPart = (() => {
 
   const treeCell = (name, role, ...children) => make(role === "rowheader" ? "th" : "td", { class: `agentnb-${name}`, role, ...(role === "rowheader" ? { scope: "row" } : {}) }, ...children);
 
+  /** A name that may break after its dots and underscores, before it breaks anywhere else. */
+  const breakable = (text) => make("span", {}, ...text.split(/(?<=[_.])/).flatMap((part, index) => (index ? [make("wbr"), part] : [part])));
+
   /** The cells of a row; `set(text, marks, type, by)` fills them, and touches only what differs. */
   function treeCells({ path, label, level }, tools, { open, edit }) {
     const twist = make("span", { class: "agentnb-twist", "aria-hidden": "true" });
-    const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, twist, make("span", { text: label }));
+    const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, twist, breakable(label));
     const pen = make("button", { type: "button", class: "agentnb-small agentnb-pen", tabindex: "-1", text: "✎", "aria-label": `edit ${label}`, title: "Show, edit, copy or delete the whole value", click: edit });
     const [mark, type, value, by] = [treeCell("mark", "gridcell"), treeCell("type", "gridcell"), treeCell("value", "gridcell"), treeCell("by", "gridcell")];
     const row = make("tr", { role: "row", tabindex: "-1", "aria-level": String(level), style: `--a-level: ${level - 1}`, "data-path": JSON.stringify(path), ...(level === 1 ? { "data-row": label } : {}) },
@@ -234,12 +237,16 @@ const boardPart = (() => {
     }
     return {
       row, name, pen,
-      set(text, marks, kind, who, old = null) {
+      /** `other` is the value in a second run: undefined if it is the same, null if there is none. */
+      set(text, marks, kind, who, old = null, other = undefined) {
         const word = marked(marks);
         const now = text === null ? (word === "written" ? "deleted" : "not yet") : text;
         const changed = word === "written" && old !== null && old !== text;
         if (changed) value.replaceChildren(make("s", { class: "agentnb-old", title: "before the last step", text: old }), make("span", { class: "agentnb-faint", text: " → " }), now);
+        else if (value.childElementCount) value.replaceChildren(now);
         else say(value, now);
+        row.toggleAttribute("data-differs", other !== undefined);
+        if (other !== undefined) value.append(make("span", { class: "agentnb-other", title: "in the second run", text: other === null ? "not there" : other }));
         value.classList.toggle("agentnb-absent", text === null);
         say(type, kind);
         row.classList.toggle("agentnb-opens", OPENS.test(kind));
@@ -309,10 +316,10 @@ const boardPart = (() => {
     }
     const line = {
       row: cells.row, path, level, text: null, kids,
-      set(text, marks, type, by, old) {
+      set(text, marks, type, by, old, other) {
         line.text = text;
         kind = path === null ? "" : type;
-        cells.set(text, marks, type, by, old);
+        cells.set(text, marks, type, by, old, other);
         cells.pen.hidden = path === null;
         if (spread && !OPENS.test(kind)) spreadOut(false);
         tell();
@@ -473,7 +480,7 @@ const boardPart = (() => {
     const lines = new Map(); // key -> {line, body, seen}
     return {
       lines,
-      paint(rows) {
+      paint(rows, others = {}) {
         const wanted = new Set(rows.map(([key]) => key));
         for (const [key, { line, body }] of lines) {
           body.hidden = !wanted.has(key);
@@ -490,14 +497,52 @@ const boardPart = (() => {
             lines.set(key, { line, body: make("tbody", { role: "rowgroup" }, line.row), seen: null });
           }
           const found = lines.get(key);
-          if (found.seen !== row) found.line.set(text, marks, type, by, old);
-          found.seen = row;
+          if (found.seen !== row || found.other !== others[key]) found.line.set(text, marks, type, by, old, others[key]);
+          Object.assign(found, { seen: row, other: others[key] });
           while (next?.hidden) next = next.nextElementSibling;
           if (next === found.body) next = next.nextElementSibling;
           else table.insertBefore(found.body, next);
         }
       },
     };
+  }
+
+  const LINE_SIZE = [150, 28]; // pixels of the small line of a key's numbers
+
+  /** The numbers of a key as a small line, oldest first. */
+  function smallLine(numbers) {
+    const space = "http://www.w3.org/2000/svg";
+    const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
+    const at = (number, index) => `${(2 + (index / (numbers.length - 1)) * (LINE_SIZE[0] - 4)).toFixed(1)},${(LINE_SIZE[1] - 3 - ((number - least) / (most - least || 1)) * (LINE_SIZE[1] - 6)).toFixed(1)}`;
+    const svg = document.createElementNS(space, "svg");
+    const path = document.createElementNS(space, "polyline");
+    for (const [name, value] of Object.entries({ viewBox: `0 0 ${LINE_SIZE.join(" ")}`, width: LINE_SIZE[0], height: LINE_SIZE[1], class: "agentnb-small-line", "aria-hidden": "true" })) svg.setAttribute(name, String(value));
+    path.setAttribute("points", numbers.map(at).join(" "));
+    svg.append(path);
+    return svg;
+  }
+
+  /** The card of a key under the pointer: its latest values, and in the graph who reads and writes it. */
+  function hovered(element, ask, choice) {
+    let over = null;
+    function lines(key, arrived) {
+      ask("look", "history", key, (found) => {
+        if (!found || over !== key) return;
+        choice?.light({ reads: found.readers, writes: found.writers });
+        const numbers = found.rows.map((row) => row[3]).filter((number) => number !== null).reverse();
+        const rows = found.rows.map(([step, node, text]) => `${step ? `step ${step}, ${node ?? "by hand"}` : "input"}: ${text}`);
+        const about = [["written by", found.writers], ["read by", found.readers]].filter(([, nodes]) => nodes.length).map(([word, nodes]) => `${word} ${nodes.slice(0, 8).join(", ")}`);
+        arrived([key, ...(numbers.length > 1 ? [smallLine(numbers)] : []), ...rows, ...about]);
+      });
+    }
+    tipCard(element, (target) => {
+      const heading = target.closest?.("tr[data-row] .agentnb-heading");
+      const key = heading?.closest("tr").dataset.row ?? null;
+      if (key !== over) choice?.light({ reads: [], writes: [] });
+      over = key;
+      return key === null ? null : [heading, (arrived) => lines(key, arrived)];
+    });
+    element.addEventListener("pointerleave", () => { over = null; choice?.light({ reads: [], writes: [] }); });
   }
 
   function board(ask, choice) {
@@ -522,7 +567,7 @@ const boardPart = (() => {
     const writtenFirst = (rows) => [...rows.filter(([, , marks]) => marks.includes("written")), ...rows.filter(([, , marks]) => !marks.includes("written"))];
     function repaint() {
       const { rows, left, hidden } = sift.rows(last);
-      paint(writtenFirst(rows));
+      paint(writtenFirst(rows), last.beside?.board);
       const writes = JSON.stringify([last.position, rows.filter(([, , marks]) => marks.includes("written")).map(([key]) => key)]);
       if (writes !== top && !element.contains(document.activeElement)) element.scrollTop = 0;
       top = writes;
@@ -534,6 +579,11 @@ const boardPart = (() => {
       else say(told, sift.word() ? "Nothing has this in its key or value." : "Nothing on it yet.");
     }
     const sift = boardSifter(ask, repaint);
+    hovered(element, ask, choice);
+    element.addEventListener("click", ({ target }) => {
+      const row = target.closest?.(".agentnb-key")?.closest("tr[data-row]");
+      if (row) choice?.set("key", row.dataset.row);
+    });
     return {
       name: "board",
       title: "Blackboard",

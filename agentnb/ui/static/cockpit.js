@@ -7,7 +7,8 @@ const cockpitPart = (() => {
   const { board } = boardPart;
   const { people, problems, remedies, streams } = cardsPart;
   const { details } = detailsPart;
-  const { events, forks, stack, stops } = listsPart;
+  const { events, forks, stack, stops, usage } = listsPart;
+  const { second } = secondPart;
   const { bar, faster, keyName } = barPart;
   const { wire } = wirePart;
 
@@ -157,8 +158,8 @@ const cockpitPart = (() => {
     const saying = streams((id) => model.send({ do: "text", target: id }));
     const below = panes(
       [parts.problems.element, parts.asks.element, saying.element],
-      [parts.graph, timeline(line.ask, choice, film), objects(line.ask)],
-      [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details")), stack(), stops(line.ask), forks(line.ask)],
+      [parts.graph, timeline(line.ask, choice, film), second(line.ask, choice), objects(line.ask)],
+      [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details")), stack(), stops(line.ask), forks(line.ask), usage(line.ask, choice)],
     );
     const { asks } = parts;
 
@@ -178,7 +179,7 @@ const cockpitPart = (() => {
       for (const part of [parts.problems, parts.asks, saying, below]) part.show(now);
     }
     function draw() {
-      parts.graph.draw(model.get("svg"));
+      parts.graph.draw(model.get("svg"), state()?.name ?? "");
       show();
     }
     const onState = () => { root.classList.remove("agentnb-dead"); line.heard(); show(); };

@@ -167,7 +167,7 @@ const detailsPart = (() => {
   }
 
   function wentOf({ went, sets_off: off }, to) {
-    const about = ({ kind, condition, value }) => [kind, condition, value && `value ${value}`].filter(Boolean).map((text) => `, ${text}`).join("");
+    const about = ({ kind, condition, value }) => [kind, condition, value && value !== condition && `value ${value}`].filter(Boolean).map((text) => `, ${text}`).join("");
     return make("ul", { class: "agentnb-rows" }, ...went.map((one) => make("li", {}, make("span", {}, "went to ", to.node(one.target), faintly(about(one))))),
       ...off.map((id) => make("li", {}, make("span", {}, "its event triggers ", to.node(id)))));
   }
@@ -197,7 +197,7 @@ const detailsPart = (() => {
       ...part("Outputs", step.outputs, changesOf(step.outputs, tell)),
       ...part("Calls", step.calls, ...calls),
       ...(inside ? [fold("Inside", `steps ${inside.opened} to ${inside.left ?? "…"}`, insideOf(inside, to))] : []),
-      ...part("Route, and why", [...step.went, ...step.sets_off, ...step.why], wentOf(step, to), whyOf(step.why)),
+      ...(step.went.length + step.sets_off.length + step.why.length ? [fold("Route, and why", "", wentOf(step, to), whyOf(step.why))] : []),
       ...part("Action and observation", rest, rowsOf(rest, tell)),
       ...part("Events", step.events, eventsOf(step.events, tell)),
       ...part("People", step.acts, actsOf(step.acts, tell)),
@@ -218,7 +218,22 @@ const detailsPart = (() => {
     return make("div", { class: "agentnb-whynot" }, make("div", { class: "agentnb-line" }, asks, which), told);
   }
 
-  // The details pane: the selected node or step; without a selection, the last step.
+  const VIA = { write: "wrote", read: "read", condition: "decided by", call: "called" };
+
+  /** What led to the value of a key, nearest first. */
+  function sliceOf(found, key, to) {
+    if (!found || found.wrong) return [make("p", { class: "agentnb-faint", text: found?.wrong || "An exported page has no slices. In a notebook: session.slice(...)." })];
+    const rows = found.rows.map(([step, node, name, via, distance, inferred]) => make("li", { style: `padding-left:${Math.min(distance, 8) * 12}px` },
+      make("span", {}, step ? to.step(step) : "inputs", ...(node === null ? (step ? [" by hand"] : []) : [", ", to.node(node)]), faintly(` ${VIA[via]} `), make("code", { text: name }),
+        ...(inferred ? [faintly(" (inferred)")] : []))));
+    return [
+      make("p", { class: "agentnb-details-head" }, make("strong", { text: key }), faintly(`after step ${found.at}: ${found.steps.length} steps led to its value`)),
+      make("ol", { class: "agentnb-rows agentnb-slice", "aria-label": `what led to ${key}, nearest first` }, ...rows),
+      ...(found.more ? [make("p", {}, faintly(`and ${found.more} more`))] : []),
+    ];
+  }
+
+  // The details pane: the selected node, step or key; without a selection, the last step.
 
   const PACE = 600; // milliseconds between two requests while a run moves
   const LOST = 6000; // milliseconds after which a request counts as lost and the next one is sent
@@ -330,8 +345,31 @@ const detailsPart = (() => {
       tools.able(state);
     }
     const pull = detailsPuller(ask, paint);
+    let sliced = ""; // the state for which the slice was requested
+    /** What led to the value of a key: a list here, marks in the graph and the timeline. */
+    function lookSlice(key) {
+      const told = JSON.stringify([key, state.position, state.length, state.line]);
+      if (told === sliced || MOVES.has(state.status)) return;
+      sliced = told;
+      ask("look", "slice", key, (found) => {
+        if (sliced !== told) return;
+        choice.light({ slice: found && !found.wrong ? { key, nodes: found.nodes, steps: new Set(found.steps) } : null });
+        body.replaceChildren(...sliceOf(found, key, to));
+        [shown, subject, tools] = ["", "", null];
+      });
+    }
     function look() {
       const picked = choice.get();
+      if (picked?.kind === "key") {
+        unpin.hidden = false;
+        pull(null);
+        lookSlice(picked.id);
+        return;
+      }
+      if (sliced) {
+        sliced = "";
+        choice.light({ slice: null });
+      }
       const { kind, id } = picked || { kind: "step", id: state.position };
       unpin.hidden = !picked;
       tools?.able(state);
@@ -350,7 +388,10 @@ const detailsPart = (() => {
       title: "Details",
       body,
       tools: [unpin],
-      says: () => (choice.get() ? `Details of ${choice.get().kind} ${choice.get().id}` : "Details of the last step"),
+      says() {
+        const { kind, id } = choice.get() ?? {};
+        return kind === "key" ? `What led to ${id}` : kind ? `Details of ${kind} ${id}` : "Details of the last step";
+      },
       show(now) {
         state = now;
         const left = arrived && choice.get()?.id !== now.position; // the run has moved on from the selected step

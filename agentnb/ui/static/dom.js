@@ -61,13 +61,25 @@ const domPart = (() => {
     return () => { watcher.disconnect(); wish.removeEventListener("change", set); };
   }
 
-  // The selection: a node or a step. Shared by the parts of one cockpit; the kernel does not know it.
+  // The selection: a node, a step or a key. Shared by the parts of one cockpit; the kernel does not know it.
 
-  /** Return the selection: `get()` is {kind, id} or null; listeners added by `on` are called on each change. */
+  /**
+   * Return the selection: `get()` is {kind, id} or null; listeners added by `on` are called on each change. `light(part)`
+   * sets what is lit in the graph and the timeline besides: `slice` and `second` {nodes, steps}, `hits` (steps), and the
+   * nodes that `reads` and `writes` name.
+   */
   function chosen() {
     let now = null;
+    let lit = {};
     const listeners = [];
+    const watchers = [];
     return {
+      lit: () => lit,
+      light(part) {
+        lit = { ...lit, ...part };
+        for (const watcher of watchers) watcher(lit);
+      },
+      onLight: (watcher) => watchers.push(watcher),
       get: () => now,
       set(kind, id) {
         now = kind === null ? null : { kind, id };
@@ -81,7 +93,10 @@ const domPart = (() => {
 
   const TIP_PAUSE = 220; // milliseconds until the card is shown
 
-  /** `told(element)` returns the lines for the element under the pointer or with the focus: [element, [line, ...]], or null. */
+  /**
+   * `told(element)` returns the lines for the element under the pointer or with the focus: [element, [line, ...]], or null.
+   * A line is a text or an element; instead of the lines, a function that passes them on when they have arrived.
+   */
   function tipCard(home, told) {
     const card = make("div", { class: "agentnb-tip", role: "tooltip", hidden: true });
     let timer = 0;
@@ -93,7 +108,7 @@ const domPart = (() => {
     }
     function show(element, lines) {
       const [first, ...rest] = lines;
-      card.replaceChildren(make("strong", { text: first }), ...rest.map((text) => make("div", { text })));
+      card.replaceChildren(make("strong", { text: first }), ...rest.map((line) => (typeof line === "string" ? make("div", { text: line }) : line)));
       card.hidden = false;
       const [outer, inner, own] = [home.getBoundingClientRect(), element.getBoundingClientRect(), card.getBoundingClientRect()];
       const left = Math.min(Math.max(inner.left + inner.width / 2 - own.width / 2, outer.left + 4), Math.max(outer.right - own.width - 4, outer.left + 4));
@@ -109,7 +124,9 @@ const domPart = (() => {
       hide();
       if (!found) return;
       [on] = found;
-      timer = setTimeout(() => { if (found[0].isConnected) show(...found); }, pause);
+      const [element, lines] = found;
+      const arrived = (late) => { if (element.isConnected && on === element && late) show(element, late); };
+      timer = setTimeout(() => (typeof lines === "function" ? lines(arrived) : arrived(lines)), pause);
     }
     home.addEventListener("pointerover", (event) => { if (event.pointerType !== "touch") look(event.target, TIP_PAUSE); });
     home.addEventListener("pointerleave", hide);

@@ -1,6 +1,7 @@
 // The drawing of a recipe: its nodes, edges, regions and board, with zoom and scroll.
 const drawingPart = (() => {
   const { make, say } = domPart;
+  const { keep, kept } = panesPart;
 
   // Zoom and scroll: a sheet larger or smaller than its window, moved by drag, wheel, pinch, keys and buttons.
 
@@ -135,6 +136,7 @@ const drawingPart = (() => {
     let size = () => [1, 1];
     let now = 1;
     let own = false; // whether a person has chosen the zoom
+    let home = ""; // the name under which that is remembered
 
     function put(factor) {
       const [width, height] = size();
@@ -163,10 +165,15 @@ const drawingPart = (() => {
       own = false;
       put(Math.max(whole(), least));
     }
+    function fitAgain() {
+      fit();
+      if (home) keep("zoom", 0, home);
+    }
     function zoomBy(by, at) {
       if (!svg) return;
       own = true;
       scale(now * by, at);
+      if (home) keep("zoom", now, home);
     }
     const map = sheetMap(element);
     const moved = handsOn(element, zoomBy);
@@ -177,7 +184,7 @@ const drawingPart = (() => {
     }, { passive: false });
     element.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const does = { "+": () => zoomBy(ZOOM_NOTCH), "=": () => zoomBy(ZOOM_NOTCH), "-": () => zoomBy(1 / ZOOM_NOTCH), 0: () => fit() }[event.key];
+      const does = { "+": () => zoomBy(ZOOM_NOTCH), "=": () => zoomBy(ZOOM_NOTCH), "-": () => zoomBy(1 / ZOOM_NOTCH), 0: fitAgain }[event.key];
       if (!does) return;
       does();
       event.preventDefault();
@@ -192,11 +199,14 @@ const drawingPart = (() => {
 
     return {
       element,
-      tools: [zoomTools(label, { less: () => zoomBy(1 / ZOOM_NOTCH), more: () => zoomBy(ZOOM_NOTCH), fit: () => fit(), natural: () => zoomBy(1 / now) })],
-      /** Show a sheet with the zoom chosen by a person, or fitted. */
-      set(sheet, itsSize) {
+      tools: [zoomTools(label, { less: () => zoomBy(1 / ZOOM_NOTCH), more: () => zoomBy(ZOOM_NOTCH), fit: fitAgain, natural: () => zoomBy(1 / now) })],
+      /** Show a sheet with the zoom chosen by a person, now or earlier under this name, or fitted. */
+      set(sheet, itsSize, name = "") {
         [svg, size] = [sheet, itsSize];
         element.replaceChildren(sheet);
+        const before = name && name !== home ? Number(kept().zoom?.[name]) || 0 : 0;
+        home = name;
+        if (before) [own, now] = [true, before];
         if (own) put(now);
         else fit(READABLE_ZOOM);
         map.draw(sheet);
@@ -339,14 +349,29 @@ const drawingPart = (() => {
       if (menu.contains(document.activeElement)) from?.focus({ preventScroll: true });
       menu.hidden = true;
     }
+    /** Replace an item by a field; what is typed goes to the action. */
+    function asked(item, action) {
+      const input = make("input", { type: "text", class: "agentnb-input agentnb-code", "aria-label": "message", placeholder: "n is {{ n }}", spellcheck: "false" });
+      const form = make("form", { class: "agentnb-line" }, input, make("button", { type: "submit", class: "agentnb-button", text: "Log" }));
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        if (!input.value.trim()) return;
+        close();
+        action(input.value.trim());
+      });
+      item.before(form);
+      input.focus({ preventScroll: true }); // first: a menu without the focus closes
+      item.remove();
+    }
     element.addEventListener("contextmenu", (event) => {
       const group = event.target.closest?.("g.node[data-node]:not(.kind-region)");
       if (!group) return;
       event.preventDefault();
       event.stopPropagation(); // a notebook has a menu of its own
       from = group;
-      menu.replaceChildren(...items(group.dataset.node).map(([text, able, action]) => make("button", {
-        type: "button", role: "menuitem", text, "aria-disabled": String(!able), click: () => { if (able) { close(); action(); } },
+      menu.replaceChildren(...items(group.dataset.node).map(([text, able, action, typed]) => make("button", {
+        type: "button", role: "menuitem", text, "aria-disabled": String(!able),
+        click: ({ currentTarget }) => { if (able && typed) asked(currentTarget, typed); else if (able) { close(); action(); } },
       })));
       menu.hidden = false;
       menu.setAttribute("aria-label", `actions for ${group.dataset.node}`);
@@ -358,8 +383,9 @@ const drawingPart = (() => {
       menu.firstChild.focus({ preventScroll: true });
     });
     menu.addEventListener("keydown", (event) => {
-      const all = [...menu.children];
+      const all = [...menu.querySelectorAll("[role=menuitem]")];
       const at = all.indexOf(document.activeElement);
+      if (event.target.matches("input") && event.key !== "Escape") return;
       if (event.key === "Escape" || event.key === "Tab") close();
       else if (event.key === "ArrowDown" || event.key === "ArrowUp") all[(at + (event.key === "ArrowDown" ? 1 : -1) + all.length) % all.length].focus();
       else if (event.key !== "Enter" && event.key !== " ") return;

@@ -1,6 +1,7 @@
 // The panes with drawings: the recipe's graph, and the objects of a reactive run.
 const graphPart = (() => {
   const { make, say, tipCard } = domPart;
+  const { keep, kept } = panesPart;
   const { GOING, NO_FOLDS, graphTable, nodeMenu, pressable, sheetOf, standing, tableRows, zoomed } = drawingPart;
 
   // The pane with the drawing of the recipe. It is laid out once, and again when a region is collapsed or expanded.
@@ -73,6 +74,29 @@ const graphPart = (() => {
     };
   }
 
+  const LIGHTS = ["in-slice", "maybe-in-slice", "only-a", "only-b", "differs", "parted", "agentnb-second", "agentnb-reads", "agentnb-writes"];
+
+  /** Marks what is lit: a slice, the differences from a second run and where that stands, readers and writers of a key. */
+  function lights(now) {
+    return ({ slice, second, reads = [], writes = [] }) => {
+      if (!now.on) return;
+      const worn = new Map();
+      const wear = (id, ...marks) => {
+        const box = now.on.folds.nodes[id] ?? id;
+        worn.set(box, [...(worn.get(box) || []), ...marks]);
+      };
+      for (const [id, mark] of Object.entries(slice?.nodes || {})) wear(id, mark);
+      for (const [id, marks] of Object.entries(second?.nodes || {})) wear(id, ...marks);
+      if (second?.node) wear(second.node, "agentnb-second");
+      for (const id of reads) wear(id, "agentnb-reads");
+      for (const id of writes) wear(id, "agentnb-writes");
+      for (const [id, groups] of now.on.groups) {
+        const marks = worn.get(id) || [];
+        for (const group of groups) for (const mark of LIGHTS) group.classList.toggle(mark, marks.includes(mark));
+      }
+    };
+  }
+
   /** Collapses a region, or expands a box; focus moves to the replacement. */
   function regionFolder(now, view, pull) {
     return (group) => {
@@ -95,20 +119,27 @@ const graphPart = (() => {
     const note = make("p", { class: "agentnb-faint agentnb-graph-note", hidden: true });
     const table = graphTable((id) => choose(id));
     const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, table.element, view.map.element);
-    const now = { on: null, closed: [], last: null, current: null, board: null, follows: true };
+    const now = { on: null, closed: [], last: null, current: null, board: null, follows: true, name: "", folded: false };
     /** Whether the drawing includes the board: as chosen, otherwise where both fit side by side. */
     const boarded = () => now.board ?? now.on.size[0] <= view.room();
     const { pull, nudge } = puller(ask, "drawing", (found) => {
       now.closed = found.closed;
+      if (now.folded) keep("closed", now.closed, now.name);
       lay(found.svg, found.folds);
     });
     const pick = choiceMarks(now);
-    const fold = regionFolder(now, view, pull);
+    const light = lights(now);
+    const fold = regionFolder(now, view, (closed, then) => turn(closed, then));
 
     function choose(id) {
       const scope = now.on?.folds.regions[id];
       if (scope === undefined) choice.set("node", id);
-      else pull(now.closed.filter((one) => one !== scope));
+      else turn(now.closed.filter((one) => one !== scope));
+    }
+    /** Draw with these regions collapsed, as a person wishes; later cockpits of the recipe begin so. */
+    function turn(closed, then) {
+      now.folded = true;
+      pull(closed, then);
     }
     /** With or without the board: hidden parts take no space. */
     function crop() {
@@ -128,11 +159,12 @@ const graphPart = (() => {
       note.hidden = Boolean(found);
       view.element.hidden = !found;
       if (!found) return say(note, "There is no drawing.");
-      view.set(found.svg, () => (boarded() ? found.size : found.alone));
+      view.set(found.svg, () => (boarded() ? found.size : found.alone), now.name);
       crop();
       table.draw(tableRows(now.on));
       tools.laid(now.on);
       pick(choice.get());
+      light(choice.lit());
       if (now.last) show(now.last);
       if (held) view.element.focus({ preventScroll: true });
       return undefined;
@@ -153,8 +185,9 @@ const graphPart = (() => {
       follow(!opened && !GOING.includes(state.status));
     }
     let lit = null; // the chosen node, whose reads and writes are shown
+    choice.onLight(light);
     const tools = headTools(now, {
-      crop, follow, pull,
+      crop, follow, pull: turn,
       table(shown) {
         table.element.hidden = !shown;
         if (now.on && now.last) table.show(now.on.show(now.last));
@@ -177,6 +210,7 @@ const graphPart = (() => {
         ["Run to here", can("run_to"), () => ask("run_to", null, id)],
         ["Make it next", can("set_next"), () => ask("set_next", null, id)],
         [stops ? "Remove the breakpoint" : "Set a breakpoint", can("edit") || can("pause"), () => ask("stop_at", null, id)],
+        ["Log a message here …", can("edit") || can("pause"), null, (text) => ask("log_at", text, id)],
         ["Details, and why not?", true, () => choice.set("node", id)],
       ];
     });
@@ -187,13 +221,17 @@ const graphPart = (() => {
       body: element,
       tools: [...tools.elements, ...view.tools],
       /** Show a drawing; if its text is empty, request it from the kernel. */
-      draw(text) {
-        now.closed = [];
-        if (text.startsWith("<svg")) return lay(text, NO_FOLDS);
+      draw(text, name) {
+        const closed = kept().closed?.[name] ?? null; // as a person left it
+        Object.assign(now, { closed: [], name, folded: false });
+        if (text.startsWith("<svg")) {
+          lay(text, NO_FOLDS);
+          return closed?.length ? pull(closed) : undefined;
+        }
         now.on = null;
         note.hidden = false;
         say(note, "The graph is being laid out.");
-        return pull(null);
+        return pull(closed);
       },
       show,
     };

@@ -147,16 +147,32 @@ const listsPart = (() => {
 
   // Breakpoints and watches.
 
-  function adder(label, hint, add) {
+  /** A field for an expression. A mistake is shown at the field, and what was typed stays. */
+  function adder(label, hint, { use, ask, add }) {
+    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: hint, "aria-label": label, spellcheck: "false" });
     const form = make("form", { class: "agentnb-line" }, input, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": `add: ${label}` }));
+    function fault(text) {
+      say(wrong, text);
+      if (text) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
+    input.addEventListener("input", () => fault(""));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (!input.value.trim()) return;
-      add(input.value.trim());
-      input.value = "";
+      const text = input.value.trim();
+      if (!text) return;
+      ask("look", "condition", { text, use }, (found) => {
+        fault(found || "");
+        if (found) {
+          input.focus();
+          return;
+        }
+        add(text);
+        input.value = "";
+      });
     });
-    return form;
+    return make("div", {}, form, wrong);
   }
 
   const remover = (label, click) => make("button", { type: "button", class: "agentnb-small", text: "×", title: label, "aria-label": label, click });
@@ -165,7 +181,7 @@ const listsPart = (() => {
     const box = make("input", { type: "checkbox", change: () => ask("enable", box.checked, row.id) });
     box.checked = row.enabled;
     const hits = row.hits ? [make("span", { class: "agentnb-faint", text: ` met ${row.hits}×` })] : [];
-    const met = row.met ? [make("span", { class: "agentnb-chip", text: "stopped here" })] : [];
+    const met = row.met && !row.log ? [make("span", { class: "agentnb-chip", text: "stopped here" })] : [];
     const failed = row.failed ? [make("small", { class: "agentnb-note", text: `could not be evaluated: ${row.failed}` })] : [];
     return make("li", { "data-stop": String(row.id) },
       make("label", {}, box, make("span", { text: ` ${row.text}` }), ...hits), ...met,
@@ -199,17 +215,63 @@ const listsPart = (() => {
   function stops(ask) {
     const marks = list("breakpoints", "Click left of a node to set a breakpoint.", (row) => stopRow(row, ask));
     const watches = list("watches", "A condition or a key, evaluated after each step.", (row) => watchRow(row, ask));
+    const messages = list("messages of logpoints", "", (text) => make("li", { class: "agentnb-code", text }));
+    const logged = make("div", { class: "agentnb-messages", hidden: true }, make("h4", { text: "Messages" }), messages.parts[0]);
     const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
-      make("div", {}, make("h4", { text: "Breakpoints" }), ...marks.parts, adder("stop when this holds", "e.g. n > 3", (text) => ask("stop_when", text))),
-      make("div", {}, make("h4", { text: "Watches" }), ...watches.parts, adder("watch this", "e.g. items|length", (text) => ask("watch", text))));
+      make("div", {}, make("h4", { text: "Breakpoints" }), ...marks.parts,
+        adder("stop when this holds", "e.g. n > 3", { use: "break", ask, add: (text) => ask("stop_when", text) })),
+      make("div", {}, make("h4", { text: "Watches" }), ...watches.parts,
+        adder("watch this", "e.g. items|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
     return {
       name: "stops",
       title: "Breakpoints and watches",
       body,
       says: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
-      show({ breakpoints = [], watches: watched = [] }) {
+      show({ breakpoints = [], watches: watched = [], messages: said = [] }) {
         marks.show(breakpoints, body);
         watches.show(watched, body);
+        messages.show(said, body);
+        logged.hidden = !said.length;
+      },
+    };
+  }
+
+  // Usage by node, as bars.
+
+  const MEASURES = [["time", 2, (value) => (value >= 1 ? `${value.toFixed(2)} s` : `${(value * 1000).toPrecision(2).replace(/e.*/, "")} ms`)],
+    ["steps", 1, String], ["calls", 3, String], ["tokens", 4, String], ["cost", 5, (value) => `${value.toPrecision(3)} USD`]];
+
+  function usage(ask, choice) {
+    const pick = make("select", { class: "agentnb-speed", "aria-label": "what the bars show" }, ...MEASURES.map(([name]) => make("option", { value: name, text: name })));
+    const bars = make("ol", { class: "agentnb-bars", "aria-label": "usage by node, the most first" });
+    const none = make("p", { class: "agentnb-faint", text: "Nothing has run yet." });
+    const body = make("div", { class: "agentnb-usage", tabindex: "-1" }, bars, none);
+    let [known, asked] = [null, ""];
+    function paint() {
+      const [name, column, told] = MEASURES.find(([each]) => each === pick.value);
+      const rows = [...(known?.rows || [])].filter((row) => row[column] > 0).sort((one, other) => other[column] - one[column]);
+      none.hidden = rows.length > 0;
+      say(none, known?.rows.length ? `No ${name} used yet.` : "Nothing has run yet.");
+      bars.replaceChildren(...rows.map((row) => make("li", {},
+        make("button", { type: "button", class: "agentnb-link", text: row[0], title: `show node ${row[0]}`, click: () => choice.set("node", row[0]) }),
+        make("span", { class: "agentnb-bar-line", style: `--a-part: ${row[column] / rows[0][column]}` }), make("small", { text: told(row[column]) }))));
+    }
+    pick.addEventListener("change", paint);
+    return {
+      name: "usage",
+      title: "Usage by node",
+      open: false,
+      body,
+      tools: [pick],
+      show(state) {
+        const now = JSON.stringify([state.position, state.length, state.run, state.line]);
+        if (now === asked || ["running", "pausing"].includes(state.status)) return;
+        asked = now;
+        ask("look", "usage", null, (found) => {
+          if (!found) return;
+          known = found;
+          paint();
+        });
       },
     };
   }
@@ -232,19 +294,35 @@ const listsPart = (() => {
       : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "original" : row.name,
         title: `show this run here: ${row.name} (${row.id})`, click: () => ask("switch", null, row.id) });
     const sign = row.depth ? [make("span", { class: "agentnb-faint", "aria-hidden": "true", text: "⋔ " })] : [];
+    const beside = row.shown ? [] : [make("button", { type: "button", class: "agentnb-link", text: "compare", title: `show ${row.name} beside this run; one slider moves both`,
+      "aria-label": `compare with ${row.name}`, click: () => ask("beside", null, row.id) })];
+    const words = row.holds === true ? "holds" : row.holds === false ? "does not hold" : "not known yet";
+    const expected = row.expected ? [make("small", { class: "agentnb-note", "data-holds": String(row.holds), text: `expected ${row.expected}: ${words}` })] : [];
+    const note = row.note ? [make("small", { class: "agentnb-note", text: row.note })] : [];
     return make("li", { style: `padding-left:${Math.min(row.depth, 8) * 14}px` },
       make("span", {}, ...sign, name, make("span", { class: "agentnb-faint", text: `${begun(row)}: ${stood(row)}` })),
-      ...(row.shown ? [make("span", { class: "agentnb-chip", text: "shown" })] : []));
+      ...(row.shown ? [make("span", { class: "agentnb-chip", text: "shown" })] : []), ...beside, ...note, ...expected);
   }
 
   function forkForm(ask) {
     const name = make("input", { type: "text", class: "agentnb-input", placeholder: "fork name", "aria-label": "name of the fork", spellcheck: "false" });
+    const expect = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "expect, e.g. n < 3", "aria-label": "what the fork is expected to satisfy", spellcheck: "false" });
     const button = make("button", { type: "submit", class: "agentnb-button", text: "Fork here", title: "continue in a fork from here; this run is unchanged" });
-    const form = make("form", { class: "agentnb-fork-form" }, name, button);
+    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
+    const form = make("form", { class: "agentnb-fork-form" }, name, expect, button, wrong);
+    function fork() {
+      ask("fork", { name: name.value.trim() || null, expect: expect.value.trim() || null });
+      [name.value, expect.value] = ["", ""];
+    }
+    expect.addEventListener("input", () => say(wrong, ""));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      ask("fork", name.value.trim() || null);
-      name.value = "";
+      const text = expect.value.trim();
+      if (!text) return fork();
+      return ask("look", "condition", { text, use: "expect" }, (found) => {
+        say(wrong, found || "");
+        if (!found) fork();
+      });
     });
     return { form, button };
   }
@@ -252,8 +330,8 @@ const listsPart = (() => {
   function forks(ask) {
     const list = make("ul", { class: "agentnb-rows", "aria-label": "runs, each below the one that it began from" });
     const more = make("p", { class: "agentnb-faint" });
-    const body = make("div", { class: "agentnb-forks", tabindex: "-1" }, list, more);
     const { form, button } = forkForm(ask);
+    const body = make("div", { class: "agentnb-forks", tabindex: "-1" }, list, more);
     let known = null; // the tree as last received
     let last = null;
     let shown = "";
@@ -275,17 +353,19 @@ const listsPart = (() => {
     }
     return {
       name: "forks",
+      fits: true,
       title: "Forks",
+      tools: [form],
       says({ forks: own }) {
         const count = known ? known.rows.length - 1 + known.more : own;
         return count ? `Forks (${count})` : "Forks";
       },
-      tools: [form],
       body,
       show(state) {
         last = state;
         enable(button, state.can.includes("fork"));
-        const now = JSON.stringify([state.run, state.line, state.forks]);
+        const moving = known?.rows.some(({ expected }) => expected) ? [state.position, state.length] : []; // what is expected may hold later
+        const now = JSON.stringify([state.run, state.line, state.forks, ...moving]);
         if (now === asked) paint();
         if (now === asked || (known && ["running", "pausing"].includes(state.status))) return; // requested once it rests
         asked = now;
@@ -298,5 +378,5 @@ const listsPart = (() => {
     };
   }
 
-  return { stack, events, stops, forks };
+  return { stack, events, stops, usage, forks };
 })();

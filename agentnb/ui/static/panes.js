@@ -6,8 +6,10 @@ const panesPart = (() => {
   const NARROWEST = 20; // minimum percentage of a column
   const LOWEST = 48; // minimum height of an open pane in pixels
   const HIGHEST = 1200;
-  const TALL = { graph: 420, objects: 260, timeline: 84, board: 206, details: 196, stack: 46, stops: 104, forks: 38 }; // initial pixels
+  const TALL = { graph: 420, objects: 260, timeline: 84, board: 206, details: 178, second: 110, usage: 150, stack: 50, stops: 104, forks: 38 }; // initial pixels
   const OTHERWISE = 160;
+  const FIT_ROOM = 10; // pixels below the last line of a pane that is as high as its content
+  const FIT_MOST = 260;
   let held = {}; // the same, if the browser stores nothing
 
   function kept() {
@@ -87,7 +89,10 @@ const panesPart = (() => {
     return bar;
   }
 
-  /** One pane with its header. `part` is {name, title, body, tools, open, says(state), wanted(state), show(state)}; tools to wanted are optional. */
+  /**
+   * One pane with its header. `part` is {name, title, body, tools, open, fits, says(state), wanted(state), show(state)}; tools to
+   * wanted are optional. With `fits` it is as high as its content.
+   */
   function pane(part) {
     let open = kept().open?.[part.name] ?? part.open ?? true;
     let last = null;
@@ -113,6 +118,13 @@ const panesPart = (() => {
       set(!open);
       keep("open", open, part.name);
     });
+    /** As high as its content, up to a limit: a list is not cut below its last visible line. */
+    function fit() {
+      const { body } = part;
+      if (!open || !body.offsetParent) return;
+      const end = Math.max(0, ...[...body.children].map((each) => each.offsetTop + each.offsetHeight));
+      if (end) part.grow(Math.min(Math.max(end - body.offsetTop + FIT_ROOM, TALL[part.name] || OTHERWISE), FIT_MOST));
+    }
     set(open);
     return {
       element,
@@ -122,6 +134,7 @@ const panesPart = (() => {
         element.hidden = part.wanted ? !part.wanted(state) : false;
         part.retitle?.();
         if (open && !element.hidden) part.show(state);
+        if (part.fits && !element.hidden) requestAnimationFrame(fit);
       },
       open: () => { if (!open) set(true); },
     };

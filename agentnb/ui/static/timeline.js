@@ -174,13 +174,18 @@ const timelinePart = (() => {
     return new Map(sorted.map(([key], index) => [key, index]));
   }
 
-  function fillStep(cell, step, { number, marks, width, state, picked }) {
+  const CHANGE_WORDS = { differs: "differs from the second run", only_a: "is not in the second run" };
+
+  function fillStep(cell, step, { number, marks, width, state, picked, lit, longest }) {
     const sign = STATUS_SIGNS[step.status] || PHASE_SIGNS[step.phase];
-    const words = toldStep(number, step, marks);
+    const beside = [CHANGE_WORDS[lit.second?.steps?.[number]], lit.slice?.steps?.has(number) && `led to ${lit.slice.key}`, lit.hits?.has(number) && "found"].filter(Boolean);
+    const words = [toldStep(number, step, marks), ...beside].join("; ");
+    cell.style.setProperty("--a-lasted", longest ? String(Math.max(step.ms / longest, 0.02)) : "0");
     say(cell, width < NAMED ? sign : `${sign} ${step.node}`.trim());
     const told = {
       title: words, "aria-label": words, "aria-selected": String(number === picked), "aria-setsize": String(state.length), "aria-posinset": String(number),
-      "data-status": STATUS_NAMES[step.status] || "ok", "data-later": number > state.position ? "" : null, "aria-current": number === state.position ? "step" : null,
+      "data-status": STATUS_NAMES[step.status] || "ok", "data-later": number > state.position ? "" : null,
+      "data-change": lit.second?.steps?.[number] ?? null, "data-slice": lit.slice?.steps?.has(number) ? "" : null, "data-hit": lit.hits?.has(number) ? "" : null, "aria-current": number === state.position ? "step" : null,
     };
     for (const [key, value] of Object.entries(told)) {
       if (value === null) cell.removeAttribute(key);
@@ -201,13 +206,15 @@ const timelinePart = (() => {
     const idOf = (number) => `${name}-${number}`;
     const made = (key, tag, attributes) => cells.get(key) || make(tag, attributes);
 
-    function stepsOf(first, end, width, state, picked, lanes) {
+    function stepsOf(first, end, width, state, picked, lanes, lit, byTime) {
       const found = [];
+      let longest = 0; // of the visible steps, if their durations are shown
+      if (byTime) for (let number = first; number <= end; number += 1) longest = Math.max(longest, tape.steps.get(number)?.ms ?? 0);
       for (let number = first; number <= end; number += 1) {
         const step = tape.steps.get(number);
         if (!step) continue;
         const cell = made(String(number), "div", { class: "agentnb-step", role: "option", id: idOf(number), "data-step": String(number) });
-        fillStep(cell, step, { number, marks: tape.marks.get(number), width, state, picked });
+        fillStep(cell, step, { number, marks: tape.marks.get(number), width, state, picked, lit, longest });
         Object.assign(cell.style, { left: `${left + (number - 1) * width}px`, width: `${width - 3}px`, top: `${ABOVE + lanes.get(laneOf(step)) * LANE}px` });
         found.push([String(number), cell]);
       }
@@ -226,10 +233,10 @@ const timelinePart = (() => {
       return found;
     }
     return {
-      draw([first, end], width, state, picked) {
+      draw([first, end], width, state, picked, lit, byTime) {
         const lanes = lanesOf(tape.steps);
         inner.style.height = `${ABOVE + Math.max(lanes.size, 1) * LANE}px`;
-        const now = new Map([...stepsOf(first, end, width, state, picked, lanes), ...marksOf(first, end, width)]);
+        const now = new Map([...stepsOf(first, end, width, state, picked, lanes, lit, byTime), ...marksOf(first, end, width)]);
         for (const [key, one] of cells) if (!now.has(key)) one.remove();
         let before = inner.firstChild; // in order, for screen readers
         for (const one of now.values()) {
@@ -310,6 +317,7 @@ const timelinePart = (() => {
     const view = overviewOf(tape, (share) => { element.scrollLeft = share * element.scrollWidth - element.clientWidth / 2; });
     let last = { position: 0, length: 0 };
     let due = 0;
+    let byTime = false;
 
     const picked = () => (choice.get()?.kind === "step" ? Number(choice.get().id) : null);
     function draw() {
@@ -319,7 +327,7 @@ const timelinePart = (() => {
       const whole = sizes.whole();
       inner.style.width = `${whole}px`;
       head.style.left = `${sizes.at(last.position) - 2}px`;
-      cells.draw(range, sizes.wide(), last, picked());
+      cells.draw(range, sizes.wide(), last, picked(), choice.lit(), byTime);
       view.element.hidden = whole <= element.clientWidth + 1;
       view.show(element.scrollLeft / whole, Math.min((element.scrollLeft + element.clientWidth) / whole, 1), last.position / last.length);
       tape.look();
@@ -334,6 +342,7 @@ const timelinePart = (() => {
     element.addEventListener("scroll", soon);
     new ResizeObserver(soon).observe(element);
     choice.on(soon);
+    choice.onLight(soon);
     tape.on(soon);
     tape.want(sizes.seen);
     return {
@@ -344,6 +353,12 @@ const timelinePart = (() => {
       pick(number) {
         choice.set("step", number);
         reveal(number);
+      },
+      /** Whether each step has a bar for its duration. */
+      durations(on) {
+        byTime = on;
+        inner.classList.toggle("agentnb-by-time", on);
+        draw();
       },
       zoom(times) {
         sizes.zoom(times);
@@ -360,8 +375,73 @@ const timelinePart = (() => {
     };
   }
 
+  const FIND_PAUSE = 350; // milliseconds after the last key until the kernel searches
+
+  /** A search through the history: where a condition holds, with previous and next; `go(step)` is called with a step. */
+  function finder(ask, choice, go) {
+    const input = make("input", { type: "search", class: "agentnb-input agentnb-code agentnb-find", placeholder: "find, e.g. n > 3", "aria-label": "find steps where this holds", spellcheck: "false" });
+    const told = make("small", { role: "status" });
+    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
+    const tool = (text, label, which) => make("button", { type: "button", class: "agentnb-small", text, title: label, "aria-label": label, "aria-disabled": "true", click: () => move(which) });
+    const [before, after] = [tool("‹", "previous step found", "before"), tool("›", "next step found", "after")];
+    const form = make("form", { class: "agentnb-finder", role: "search" }, input, before, after, told);
+    let [found, asked, timer, last] = [null, "", 0, null];
+    function show(now) {
+      found = now;
+      say(wrong, now?.wrong || "");
+      if (now?.wrong) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+      say(told, !now || now.wrong ? "" : now.total ? `${now.hits.includes(last.position) ? now.rank : "–"} of ${now.total}` : "never");
+      for (const [button, step] of [[before, now?.before], [after, now?.after]]) button.setAttribute("aria-disabled", String(step === null || step === undefined));
+      choice.light({ hits: now?.hits.length ? new Set(now.hits) : null });
+    }
+    function pull(then = () => {}) {
+      const text = input.value.trim();
+      const key = JSON.stringify([text, last?.position, last?.length, last?.line]);
+      if (!text) {
+        asked = "";
+        show(null);
+        return;
+      }
+      if (key === asked) {
+        then();
+        return;
+      }
+      asked = key;
+      ask("look", "find", text, (now) => {
+        if (!now || asked !== key) return;
+        show(now);
+        then();
+      });
+    }
+    function move(which) {
+      if (found && found[which] !== null && !found.wrong) go(found[which]);
+    }
+    input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(pull, FIND_PAUSE); });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      clearTimeout(timer);
+      pull(() => move(found?.after === null ? "before" : "after"));
+    });
+    return {
+      form,
+      wrong,
+      show(state) {
+        last = state;
+        if (input.value.trim() && !["running", "pausing"].includes(state.status)) pull();
+      },
+    };
+  }
+
   function timeline(ask, choice, tape) {
     const strip = stripOf(choice, tape);
+    const find = finder(ask, choice, (step) => { strip.pick(step); ask("goto", step); });
+    const byTime = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text: "Duration", title: "a bar for how long each step took", "aria-label": "Duration", "aria-pressed": "false" });
+    byTime.addEventListener("click", () => {
+      const on = byTime.getAttribute("aria-pressed") !== "true";
+      byTime.setAttribute("aria-pressed", String(on));
+      strip.durations(on);
+    });
     const none = make("p", { class: "agentnb-faint", text: "No step yet: Step runs the first node." });
     const zooms = [["−", "smaller", 1 / 1.5], ["+", "larger", 1.5]].map(([text, word, times]) => make("button", {
       type: "button", class: "agentnb-small", text, title: `${word} steps`, "aria-label": `${word} steps`, click: () => strip.zoom(times),
@@ -387,13 +467,15 @@ const timelinePart = (() => {
     const part = {
       name: "timeline",
       title: "Timeline",
-      body: make("div", { class: "agentnb-timeline", tabindex: "-1" }, strip.overview, strip.element, none),
-      tools: [make("small", { text: "◆ by hand  ● breakpoint  ⋔ fork" }), ...zooms],
+      body: make("div", { class: "agentnb-timeline", tabindex: "-1" }, find.wrong, strip.overview, strip.element, none),
+      tools: [find.form, make("small", { class: "agentnb-legend", text: "◆ by hand  ● breakpoint  ⋔ fork" }), byTime, ...zooms],
       show(state) {
         last = state;
         none.hidden = state.length > 0;
         strip.element.hidden = !state.length;
         strip.overview.hidden ||= !state.length;
+        find.form.hidden = !state.length;
+        find.show(state);
         strip.show(state);
         grow();
       },

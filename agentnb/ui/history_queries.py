@@ -1,0 +1,166 @@
+"""What a page asks of the history: steps where a condition holds, the values of a key, what led to a value.
+
+A mistake in an expression is part of the answer, as `wrong`: the page shows it at the field and keeps what was typed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from agentnb.board.paths import OPS
+from agentnb.board.values import ABSENT
+from agentnb.draw.board_table import row_of
+from agentnb.draw.label_text import clean
+from agentnb.errors import AgentNbError, Problem
+from agentnb.expressions.board_queries import as_question
+from agentnb.expressions.paths import path_text
+from agentnb.session.state import state_of
+from agentnb.ui.board_view import text_of
+
+if TYPE_CHECKING:
+    from agentnb.session import Session
+
+_LATEST: Final = 8  # writes of a key shown
+_ROWS: Final = 200  # rows of a slice shown
+_HITS: Final = 2_000  # steps marked
+_WIDTH: Final = 60  # characters of a value
+_LONGEST: Final = 400
+_FOUND: Final[WeakKeyDictionary[Session, tuple[tuple[object, ...], list[int]]]] = WeakKeyDictionary()
+
+
+def fault_of(error: AgentNbError) -> str:
+    """Return the problems of an expression as text for its field: what is wrong and what to do."""
+    return " ".join(f"{_sentence(problem.what)} {_sentence(problem.do)}" for problem in error.problems)[:_LONGEST]
+
+
+def _sentence(text: str) -> str:
+    text = clean(text).strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
+
+
+def wrong_condition(session: Session, which: Any) -> str:
+    """Return what is wrong with a condition or a path typed into a field; empty if it is valid here.
+
+    `which` is {text, use}: `watch` for a watch, anything else for a condition.
+    """
+    asked = which if isinstance(which, dict) else {}
+    text = str(asked.get("text") or "").strip()
+    board = session.board if asked.get("use") == "watch" else None
+    try:
+        problems: list[Problem] = [*state_of(session).check_paths(as_question(text, board).reads, "the field")]
+        if problems:
+            raise AgentNbError(*problems)
+    except AgentNbError as error:
+        return fault_of(error)
+    return ""
+
+
+def look_find(session: Session, which: Any) -> dict[str, Any]:
+    """Return where a condition holds: `total` steps, the nearest `before` and `after` the position, `hits` around it.
+
+    `rank` is the number of hits up to the position. `which` is the condition.
+    """
+    text = str(which or "").strip()
+    try:
+        steps = _found(session, text)
+    except AgentNbError as error:
+        return {"wrong": fault_of(error), "total": 0, "before": None, "after": None, "rank": 0, "hits": []}
+    here = session.position
+    below, above = bisect_left(steps, here), bisect_right(steps, here)
+    near = max(min(below - _HITS // 2, len(steps) - _HITS), 0)
+    return {
+        "wrong": "",
+        "total": len(steps),
+        "before": steps[below - 1] if below else None,
+        "after": steps[above] if above < len(steps) else None,
+        "rank": above,
+        "hits": steps[near : near + _HITS],
+    }
+
+
+def _found(session: Session, text: str) -> list[int]:
+    """Return the steps where a condition holds; the latest search is kept as long as the run stays the same."""
+    reading = session.trace.reading()
+    key = (text, session.run_id, reading.tip, tuple(map(id, reading.chain)))
+    known = _FOUND.get(session)
+    if known is None or known[0] != key:
+        known = _FOUND[session] = (key, session.find(text))
+    return known[1]
+
+
+def look_history(session: Session, which: Any) -> dict[str, Any]:
+    """Return the latest values of a key up to the position, newest first, and the nodes that read and write it.
+
+    `rows` are [step, node, text, number or None]; step 0 stands for the inputs, a node None for a person.
+    """
+    key = str(which)
+    rows: list[list[Any]] = []
+    at = session.position
+    while len(rows) < _LATEST and at >= 0:
+        try:
+            step = session.who_wrote(path_text((key,)), at)
+        except AgentNbError:
+            break
+        if step is None:
+            break
+        rows.append(_written(session, key, step))
+        at = step - 1
+    literal = dict.fromkeys([*session.recipe.inputs, *session.recipe.outputs, *session.board])
+    nodes = session.recipe.nodes.values()
+    return {
+        "key": key,
+        "rows": rows,
+        "readers": [node.id for node in nodes if key in {row_of(path, literal) for path in node.reads}],
+        "writers": [node.id for node in nodes if key in {row_of(path, literal) for path in node.writes}],
+    }
+
+
+def _written(session: Session, key: str, step: int) -> list[Any]:
+    """Return one write of a key: the step, its node, the value as text, and as a number if it is one."""
+    reading = session.trace.reading()
+    node = session.trace.steps[step - 1].node_id if step else ""
+    text, number = "", None
+    for _, path, op, _, new, _ in reading.writes(step) if step else ():
+        if str(path[0]) != key:
+            continue
+        where = "" if len(path) == 1 else f"{path_text(path[1:])} = "
+        sign = "+ " if OPS[op] == "append" else ""
+        text = f"{sign}{where}{'deleted' if new is ABSENT else text_of(key, new, _WIDTH)}"
+        plain = isinstance(new, int | float) and not isinstance(new, bool) and len(path) == 1
+        number = float(new) if plain else None
+    if not step:
+        value = session.trace.state_at(0).get(key, ABSENT)
+        text = "" if value is ABSENT else text_of(key, value, _WIDTH)
+        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return [step, node, text, number]
+
+
+def look_slice(session: Session, which: Any) -> dict[str, Any]:
+    """Return what led to the value of a key: rows of [step, node, key, via, distance, inferred], nearest first.
+
+    `steps` and `nodes` are all those in it; `wrong` says why there is no slice.
+    """
+    key = str(which)
+    try:
+        found = session.slice(path_text((key,)))
+    except AgentNbError as error:
+        return {"key": key, "wrong": fault_of(error), "rows": [], "more": 0, "steps": [], "nodes": {}}
+    nodes: dict[str, bool] = {}
+    for row in found.rows:
+        if row.node is not None:
+            nodes[row.node] = nodes.get(row.node, False) or not row.inferred
+    rows = [[row.step, row.node, clean(row.key), row.via, row.distance, row.inferred] for row in found.rows[:_ROWS]]
+    return {
+        "key": key,
+        "at": found.at,
+        "wrong": "",
+        "rows": rows,
+        "more": max(len(found.rows) - _ROWS, 0),
+        "steps": found.steps[-10 * _ROWS :],
+        "nodes": {node: "in-slice" if sure else "maybe-in-slice" for node, sure in nodes.items()},
+    }
+
+
+__all__ = ["fault_of", "look_find", "look_history", "look_slice", "wrong_condition"]

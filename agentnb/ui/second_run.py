@@ -1,0 +1,199 @@
+"""A second run beside the shown one: aligned with it, read-only, at the corresponding step.
+
+The runs are aligned again when one of them has got longer and rests. A page receives the marks, the keys that differ
+and a sentence with each state; it requests the steps of the second run, which are many.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from agentnb.analysis.compare import Comparison, compare
+from agentnb.analysis.runs import recipe_of, session_of, trace_of
+from agentnb.board.values import ABSENT
+from agentnb.display import view
+from agentnb.draw.label_text import clean
+from agentnb.errors import AgentNbError, Problem
+from agentnb.session.state import state_of
+from agentnb.text import safe_str
+from agentnb.ui.board_view import text_of
+from agentnb.ui.fork_tree import named
+from agentnb.ui.status_line import step_text
+
+if TYPE_CHECKING:
+    from agentnb.analysis.step_differences import Difference
+    from agentnb.session import Session
+
+WINDOW: Final = 400  # steps of the second run sent at once
+KEYS: Final = 200  # differing keys sent
+STEPS: Final = 4_000  # changed steps of the first run sent
+_WIDTH: Final = 48  # characters of a value
+_COMPARED: Final = 4_000
+_SAID: Final = 300
+_CHANGES: Final = ("differs", "only_a", "only_b")
+
+
+@dataclass(slots=True)
+class SecondRun:
+    """The second run and its alignment with the first; `places[k]` is its step that corresponds to step k."""
+
+    run: Any
+    lengths: tuple[object, ...] = ()
+    comparison: Comparison | None = None
+    places: tuple[int, ...] = (0,)
+    revision: int = 0
+    recorded: Session | None = None
+
+    def follow(self, session: Session) -> Comparison:
+        """Return the comparison, made anew if a run has changed since and rests."""
+        trace = trace_of(self.run)
+        lengths = (session.run_id, len(session.trace), str(trace.run_id), len(trace))
+        if self.comparison is None or (lengths != self.lengths and not state_of(session).moves):
+            self.comparison, self.lengths = compare(session, self.run), lengths
+            self.places = _places(self.comparison)
+            self.revision += 1
+            self.recorded = None
+        return self.comparison
+
+    def board_at(self, place: int) -> Mapping[str, Any]:
+        """Return the board of the second run after a step, as its next node sees it; the run itself does not move."""
+        if self.recorded is None:
+            trace = trace_of(self.run)
+            self.recorded = view("recording")(json.loads(str(trace.to_json())), "the second run", recipe_of(self.run))
+        self.recorded.goto(place)
+        return self.recorded.board
+
+    def at(self, position: int) -> int:
+        """Return the step of the second run that corresponds to a position of the first."""
+        return self.places[min(position, len(self.places) - 1)]
+
+
+_SECOND: Final[WeakKeyDictionary[Session, SecondRun]] = WeakKeyDictionary()
+
+
+def _places(found: Comparison) -> tuple[int, ...]:
+    """Return for each step of the first run the last step of the second up to there; at its end, the other's end."""
+    places, last = [0], 0
+    for row in found.rows:
+        last = max(last, row.pair.step_b or 0)
+        if row.pair.step_a is not None:
+            places.append(last)
+    places[-1] = max(last, len(trace_of(found.b)) if len(places) > 1 else 0)
+    return tuple(places)
+
+
+def open_beside(session: Session, run: Any) -> None:
+    """Show a run beside a session: another session, a trace, a stored run; None removes it.
+
+    U593: a run cannot be shown beside itself.
+
+    Raises:
+        AgentNbError: U593, it is the session itself.
+        ExecutionError: A101, it is not a run.
+    """
+    if run is None:
+        _SECOND.pop(session, None)
+        return
+    trace_of(run, "Debugger.beside()")
+    if session_of(run) is session:
+        raise AgentNbError(
+            Problem("U593", "a run cannot be compared with itself", "the second run of the cockpit",
+                    f"both are {session.name!r}",
+                    "choose a fork, another session, or a stored run opened with nb.open()")
+        )  # fmt: skip
+    _SECOND[session] = SecondRun(run)
+
+
+def beside_command(session: Session, _: Any, run_id: Any) -> None:
+    """Show a run of the tree of forks beside the shown one; None removes the second run."""
+    open_beside(session, None if run_id is None else named(session, run_id))
+
+
+def beside(session: Session) -> dict[str, Any] | None:
+    """Return the second run as the page shows it at the current step; None without one.
+
+    `board` are the keys whose values differ here: their text in the second run, None where it has no such key. The page
+    asks for the rest with `look_second` when the `revision` changes.
+    """
+    second = _SECOND.get(session)
+    if second is None:
+        return None
+    found = second.follow(session)
+    place, trace = second.at(session.position), trace_of(second.run)
+    parted = found.first_divergence
+    return {
+        "revision": second.revision,
+        "name": clean(found.names[1]),
+        "length": len(trace),
+        "position": place,
+        "node": trace.steps[place - 1].node_id if place else None,
+        "said": _said(session_of(second.run), place),
+        "parted": None if parted is None else _parted(parted),
+        "board": _board(session.board, second.board_at(place)),
+    }
+
+
+def _parted(found: Difference) -> dict[str, Any]:
+    return {"text": clean(str(found))[:_SAID], "a": found.step_a, "b": found.step_b, "node": found.node}
+
+
+def _said(other: Session | None, place: int) -> str:
+    if not place:
+        return "At its start."
+    return "" if other is None else step_text(other, place)
+
+
+def _board(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for key in dict.fromkeys([*ours, *theirs]):
+        if len(found) < KEYS and not _alike(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)):
+            found[safe_str(key)] = text_of(key, theirs[key], _WIDTH) if key in theirs else None
+    return found
+
+
+def _alike(key: str, one: Any, other: Any) -> bool:
+    """Return True if two values are equal, or look the same: what has no codec is recorded as its text."""
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    try:
+        return bool(one == other) or text_of(key, one, _COMPARED) == text_of(key, other, _COMPARED)
+    except Exception:  # noqa: BLE001  (a value's own == may raise anything)
+        return False
+
+
+def look_second(session: Session, which: Any) -> dict[str, Any]:
+    """Return the steps of the second run around one, and what differs as a whole.
+
+    `rows` are [node, status, change, the corresponding step of the first run or None] from step `first` on; `steps` the
+    changed steps of the first run, by number; `nodes` the marks of the nodes; `counts` the numbers of changes;
+    `verdict` whether the runs satisfy what was expected. `which` is {around}: a step of the second run.
+    """
+    second = _SECOND.get(session)
+    if second is None:
+        return {"first": 1, "rows": [], "steps": {}, "nodes": {}, "counts": {}, "verdict": []}
+    found, trace = second.follow(session), trace_of(second.run)
+    around = which.get("around") if isinstance(which, dict) else None
+    middle = around if isinstance(around, int) and not isinstance(around, bool) else 1
+    first = max(min(middle - WINDOW // 2, len(trace) - WINDOW + 1), 1)
+    pairs = {row.pair.step_b: (row.change, row.pair.step_a) for row in found.rows if row.pair.step_b}
+    rows = []
+    for step in trace.steps[first - 1 : first - 1 + WINDOW]:
+        change, mine = pairs.get(step.step, ("only_b", None))
+        rows.append([clean(step.node_id), step.status, change, mine])
+    changed = [(row.pair.step_a, row.change) for row in found.rows if row.change != "same" and row.pair.step_a]
+    return {
+        "first": first,
+        "rows": rows,
+        "steps": {str(step): change for step, change in changed[:STEPS]},
+        "nodes": {node: list(marks[1:]) for node, marks in found.node_marks().items() if marks[1:]},
+        "counts": {change: sum(row.change == change for row in found.rows) for change in _CHANGES},
+        "verdict": [clean(f"{name} {'satisfies' if held else 'does not satisfy'} what was expected")
+                    for name, held in found.verdicts.items()],
+    }  # fmt: skip
+
+
+__all__ = ["beside", "beside_command", "look_second", "open_beside"]

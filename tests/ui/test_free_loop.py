@@ -1,0 +1,77 @@
+"""Into, answers and approvals leave the kernel's loop free for other cells, however long a node takes."""
+
+from __future__ import annotations
+
+from agentnb.recipe.model import Node, Recipe
+from agentnb.session import Session
+from agentnb.ui.command_queue import Request
+from agentnb.world.effect import Effect
+from tests.engine.shapes import Shape, leaf
+from tests.session.gates import Barrier, live, until
+from tests.session.making import graph, session
+from tests.session.shaped import session_of
+from tests.ui import runs
+from tests.ui.test_command_queue import made, settled
+
+
+def test_into_a_slow_node_leaves_the_loop_free():
+    async def main():
+        slow = Barrier()
+        run = session(graph("a", "gate", gate=slow))
+        run.step()
+        desk, _ = made(run)
+        desk.ask(Request("into"))
+        await until(slow.begun.is_set)  # with the loop held, nothing here would run before the node has ended
+        assert not slow.go.is_set()
+        slow.go.set()
+        await settled(desk)
+        assert run.status == "finished"
+
+    live(main)
+
+
+def test_after_an_answer_a_slow_node_leaves_the_loop_free():
+    async def main():
+        slow = Barrier()
+
+        def refund(board):
+            return {**slow(board), "reply": "refunded"}
+
+        recipe = runs.recipe()
+        nodes = {**recipe.nodes, "refund": Node("refund", "function", params={"function": refund})}
+        run = Session(
+            Recipe("triage", "test", nodes, recipe.edges, recipe.entry), {"ticket": "money back"}, validate_inputs=False
+        )
+        desk, _ = made(run)
+        desk.ask(Request("run"))
+        await until(lambda: run.status == "waiting")
+        desk.ask(Request("answer", "yes", "ask"))
+        await until(slow.begun.is_set)
+        assert run.status == "running"
+        slow.go.set()
+        await run.wait()
+        await settled(desk)
+        assert run.status == "finished"
+
+    live(main)
+
+
+def test_what_an_approval_lets_a_node_do_leaves_the_loop_free():
+    async def main():
+        slow = Barrier()
+
+        async def pay(work):
+            told = await work.call(Effect("approval", "pay", {"amount": 5}))
+            await work.call(Effect("tool", "pay", {}, target=lambda **_: slow({}), blocking=True))
+            return {"paid": told["approved"]}
+
+        run = session_of("pays", Shape([leaf("pay", pay)], [], ("pay",), [], {}))
+        run.step()
+        desk, _ = made(run)
+        desk.ask(Request("approve"))
+        await until(slow.begun.is_set)
+        slow.go.set()
+        await settled(desk)
+        assert run.board["paid"] is True
+
+    live(main)

@@ -1,0 +1,55 @@
+"""What a page asks of the history: search, the values of a key, slices, and whether an expression is valid."""
+
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from agentnb.ui.page_queries import look
+
+
+@pytest.fixture
+def session():
+    session = nb.Session(nb.samples("refine"), {"number": 2.0})
+    session.run()
+    return session
+
+
+def test_a_search_tells_the_steps_before_and_after_the_position(session):
+    session.goto(9)
+    found = look(session, "find", "error < 0.5")
+    assert found["hits"] == session.find("error < 0.5")
+    assert (found["before"], found["after"], found["rank"]) == (8, 11, 2)
+    session.step()  # another branch: what was found before no longer counts
+    assert look(session, "find", "error < 0.5")["total"] < found["total"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("error <", "The expression 'error <' cannot be read: it ends after '<'. Complete it."),
+        ("error = 1", "compare with =="),
+        ("'x", "the quote at character 1 is not closed"),
+        ("eror < 1", "Did you mean 'error'?"),
+    ],
+)
+def test_a_mistake_is_told_in_terms_of_the_expression(session, text, told):
+    assert told.casefold() in look(session, "find", text)["wrong"].casefold()
+    assert told.casefold() in look(session, "condition", {"text": text}).casefold()
+    assert look(session, "condition", {"text": "error < 1"}) == ""
+
+
+def test_a_keys_history_is_its_latest_values_with_readers_and_writers(session):
+    found = look(session, "history", "error")
+    writes = session.trace.frames.writes
+    steps = writes[(writes.key == "error") & (writes.scope == "root")].step.tolist()
+    assert [row[0] for row in found["rows"]] == steps[::-1][: len(found["rows"])]
+    assert found["rows"][0][3] == session.board["error"]
+    assert (found["writers"], "start" in found["readers"]) == (["start", "measure"], False)
+
+
+def test_the_slice_of_a_key_has_its_steps_and_the_marks_of_its_nodes(session):
+    found, own = look(session, "slice", "error"), session.slice("error")
+    assert (found["steps"], set(found["nodes"])) == (own.steps, set(own.nodes))
+    assert found["rows"][0][:4] == [25, "measure", "error", "write"]
+    assert "nothing writes" in look(session, "slice", "nix")["wrong"]
