@@ -200,10 +200,9 @@ async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
             node, plan = took_off.act.node.index, run.plan
             if is_quick:  # it may have been slow once because the processor was busy
                 plan.slow.discard(node)
+                plan.quick.add(node)
             elif first:
                 plan.slow.add(node)
-            if is_quick and first:
-                plan.quick.add(node)
     return GO if code == LANES else code
 
 
