@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import networkx as nx
 from limits import verdict
-from peers import AT_REST, version_of
+from peers import version_of
 
 import agentnb as nb
 from agentnb.recipe.model import Recipe
@@ -141,7 +141,7 @@ def main() -> int:
             found[name].append(measure())
     rates = {name: median(each) for name, each in found.items()}
     print(f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {cores} cores, "
-          f"langgraph {version_of('langgraph')}, mesa {version_of('mesa')}; {AT_REST}")  # fmt: skip
+          f"langgraph {version_of('langgraph')}, mesa {version_of('mesa')}")  # fmt: skip
     for name, rate in rates.items():
         print(f"{name:22} {rate:10,.0f} runs/s")
     share = rates[f"{cores} workers"] / cores / rates["one worker"]
