@@ -86,6 +86,11 @@ def langgraph(names):
     assert list(names["show"].trace.frames.calls.kind) == ["llm"]
 
 
+def burr(names):
+    assert names["session"].status == "finished"
+    assert [message["content"] for message in names["session"].board["messages"]][-1] == "AND NOW?"
+
+
 def symphony(names):
     assert names["session"].status == names["whole"].status == "finished"
     assert names["held"].name == "find_order"
@@ -130,6 +135,7 @@ AFTER = {
     "docs/how-to/store_runs.md": store_runs,
     "docs/recipes/activegraph.md": activegraph,
     "docs/recipes/activegraph_logs.md": activegraph_logs,
+    "docs/recipes/burr.md": burr,
     "docs/recipes/langgraph.md": langgraph,
     "docs/recipes/polaris.md": polaris,
     "docs/recipes/symphony.md": symphony,
@@ -216,7 +222,7 @@ def test_each_rule_names_tests_that_are_there():
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
     folders |= {"session": "session", "store": "store", "symphony": "dialects/symphony", "polaris": "dialects/polaris"}
     folders |= {"activegraph": "dialects/activegraph", "foreign": "dialects/activegraph/foreign"}
-    folders |= {"langgraph": "dialects/langgraph", "engine": "engine", "board": "board"}
+    folders |= {"burr": "dialects/burr", "langgraph": "dialects/langgraph", "engine": "engine", "board": "board"}
     for word, inside in folders.items():
         files = sorted((ROOT / "tests" / inside).glob("test_*.py"))
         known |= {f"{word}/{file.stem.removeprefix('test_')}": f"tests/{inside}/{file.name}" for file in files}

@@ -10,6 +10,7 @@ from typing import Final
 
 from agentnb.dialects.activegraph import loader as activegraph
 from agentnb.dialects.agentruntime import loader as agentruntime
+from agentnb.dialects.burr import loader as burr
 from agentnb.dialects.coreason import loader as coreason
 from agentnb.dialects.langgraph import loader as langgraph
 from agentnb.dialects.networkx import loader as networkx
@@ -106,6 +107,15 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             written=False,
             recognise=langgraph.recognise,
             load=langgraph.load,
+        ),
+        Dialect(
+            "burr",
+            "Burr's own applications: actions on a state, and transitions between them",
+            "a Burr Application",
+            "being an Application of Burr",
+            written=False,
+            recognise=burr.recognise,
+            load=burr.load,
         ),
     )
 })  # fmt: skip

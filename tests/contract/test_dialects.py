@@ -8,6 +8,7 @@ from typing import Annotated, TypedDict
 
 import networkx as nx
 import pytest
+from burr.core import ApplicationBuilder, action
 from langgraph.channels import Topic
 from langgraph.graph import START, StateGraph
 
@@ -86,6 +87,18 @@ def langgraph(channel=None):
     return graph.compile(name="made")
 
 
+def burr():
+    @action(reads=[], writes=["y"])
+    def a(state, x):
+        return state.update(y=x)
+
+    @action(reads=["y"], writes=[])
+    def b(state):
+        return state
+
+    return ApplicationBuilder().with_actions(a, b).with_transitions(("a", "b")).with_entrypoint("a").build()
+
+
 # dialect -> (makes a recipe 'made' of two nodes 'a' and 'b'; makes it with one mistake)
 EXAMPLES = {
     "coreason": (coreason, lambda: coreason("gone")),
@@ -94,12 +107,13 @@ EXAMPLES = {
     "polaris": (polaris, lambda: polaris(hollow=True)),
     "symphony": (symphony, lambda: symphony("gone")),
     "langgraph": (langgraph, lambda: langgraph(Topic(str))),
+    "burr": (burr, None),  # Burr itself checks an application when it is built
     "activegraph": (activegraph, None),  # what is wrong with behaviors is told where they are made
 }
 # Where its nodes or inputs are not those.
 NODES = {"symphony": ["system_prompt", "request", "llm", "result"]}
 INPUTS = {"polaris": ["builtins.int"], "symphony": ["task"], "activegraph": []}
-NAMES = {"activegraph": "behaviors"}
+NAMES = {"activegraph": "behaviors", "burr": "application"}
 ENTRIES = {"activegraph": ()}  # events set off what listens
 
 

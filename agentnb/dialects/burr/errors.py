@@ -1,0 +1,32 @@
+"""The problems of Burr applications."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agentnb.errors import Place, Problem, did_you_mean
+from agentnb.text import safe_repr
+
+
+def hooks_ignored(names: Iterable[str], place: Place) -> Problem:
+    """Return the warning about hooks, trackers and persisters.
+
+    L541: the hooks of a Burr application are not called.
+    """
+    return Problem("L541", f"the application's hooks are not called: {', '.join(names)}", str(place),
+                   "a session goes back and forth, and keeps its own history",
+                   "use the session's frames and a store, or listen to the session", "warning")  # fmt: skip
+
+
+def unknown_halt(name: object, known: Iterable[str], place: Place) -> Problem:
+    """Return the Problem of a halt at an action or a tag that does not exist.
+
+    L542: a Burr application has no action or tag of a name.
+    """
+    known = list(known)
+    return Problem("L542", f"there is no action or tag {safe_repr(name)}", str(place),
+                   f"the application has: {', '.join(known)}",
+                   did_you_mean(str(name), known, "use one of them"))  # fmt: skip
+
+
+__all__ = ["hooks_ignored", "unknown_halt"]

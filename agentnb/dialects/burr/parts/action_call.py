@@ -1,0 +1,192 @@
+"""An action's step: give it the state and its inputs, call it, and turn the state that it returns into writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agentnb.board.values import thaw
+from agentnb.dialects.burr.parts import package as burr
+from agentnb.dialects.burr.parts.state import BoardState, Values, writes_of
+from agentnb.engine.core.work import Outcome
+from agentnb.world.effect import Effect
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.work import Work
+
+_NO_HOOKS = burr.LifecycleAdapterSet()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The application that an action belongs to.
+
+    `number` is the sequence id of its next step; `prior` is the action that it has run last; `extra` is the number of
+    steps that a session makes before the first action.
+    """
+
+    application: Any
+    typing_system: Any
+    number: int
+    prior: str | None
+    extra: int
+
+    def sequence_id(self, work: Work) -> int:
+        """Return Burr's number of the step."""
+        return self.number + work.run.position - self.extra
+
+    def hidden(self, work: Work) -> dict[str, Any]:
+        """Return the keys that Burr itself keeps in the state."""
+        last = _last_node(work) if work.run.position > self.extra else self.prior
+        found: dict[str, Any] = {burr.SEQUENCE_ID: self.sequence_id(work)}
+        return found if last is None else {**found, burr.PRIOR_STEP: last}
+
+
+def _last_node(work: Work) -> str | None:
+    run = work.run
+    for history, end in reversed(run.parts()):
+        if end > history.base:
+            return run.node_of(history.s_act[end - history.base])
+    return None
+
+
+class ActionCall:
+    """The function of a node: it is called with the step's Work."""
+
+    def __init__(self, action: Any, origin: Origin) -> None:
+        self.action, self.origin = action, origin
+        self.required, self.optional = action.optional_and_required_inputs
+        self.is_async = action.is_async()
+
+    def __call__(self, work: Work) -> Any:
+        """Run the action: return its outcome, or an awaitable of one."""
+        missing = self._missing(work)
+        if missing or self.is_async:
+            return self._awaited(work, missing)
+        return self._outcome(work, self._inputs(work, {}))
+
+    def _missing(self, work: Work) -> list[str]:
+        return sorted(self.required - work.given.keys() - _INJECTED.keys()) if self.required else []
+
+    def _inputs(self, work: Work, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments besides the state: those that were given to the run, answers, and what Burr injects."""
+        if not self.required and not self.optional:
+            return {}
+        wanted, given = self.required | self.optional, work.given
+        found = {name: thaw(given[name]) for name in wanted if name in given}
+        for name, make in _INJECTED.items():
+            if name in wanted:
+                found[name] = make(self, work)
+        return {**found, **answers}
+
+    async def _awaited(self, work: Work, missing: list[str]) -> Outcome:
+        answers = {}
+        for name in missing:
+            question = {"prompt": f"{self.action.name} needs {name!r}", "input": name}
+            answers[name] = thaw(await work.call(Effect("human", work.node.id, question)))
+        inputs = self._inputs(work, answers)
+        if not self.is_async:
+            return self._outcome(work, inputs)
+        await work.loop()
+        with _context(self, work):
+            return await self._outcome_async(work, inputs)
+
+    def _outcome(self, work: Work, inputs: dict[str, Any]) -> Outcome:
+        with _context(self, work):
+            return self._run(work, inputs)
+
+    def _run(self, work: Work, inputs: dict[str, Any]) -> Outcome:
+        action, state = self.action, self._state(work)
+        if action.streaming:
+            watched: Any = action if action.single_step else Reducer(action, state)
+            run = burr.stream_single if action.single_step else burr.stream_multi
+            result = new = None
+            for result, new in run(watched, state, inputs, **self._identity(work)):
+                if new is None:
+                    work.emit("stream_item", result)
+            new = getattr(watched, "new", new)
+        elif action.single_step:
+            action.validate_inputs(inputs)
+            result, new = burr.adjust_output(action.run_and_update(state, **inputs), action.name, action.schema)
+            self._check(result, new)
+        else:
+            result = burr.run_function(action, state, inputs, action.name)
+            return self._reduced(state, result)
+        return _outcome_of(state, result, new)
+
+    async def _outcome_async(self, work: Work, inputs: dict[str, Any]) -> Outcome:
+        action, state = self.action, self._state(work)
+        if action.streaming:
+            watched: Any = action if action.single_step else Reducer(action, state)
+            run = burr.astream_single if action.single_step else burr.astream_multi
+            result = new = None
+            async for result, new in run(watched, state, inputs, **self._identity(work)):
+                if new is None:
+                    work.emit("stream_item", result)
+            new = getattr(watched, "new", new)
+        elif action.single_step:
+            action.validate_inputs(inputs)
+            output = await action.run_and_update(state, **inputs)
+            result, new = burr.adjust_output(output, action.name, action.schema)
+            self._check(result, new)
+        else:
+            result = await burr.arun_function(action, state, inputs, action.name)
+            return self._reduced(state, result)
+        return _outcome_of(state, result, new)
+
+    def _state(self, work: Work) -> BoardState:
+        return BoardState(Values(work, self.origin.hidden(work), {}, [True]), self.origin.typing_system)
+
+    def _identity(self, work: Work) -> dict[str, Any]:
+        application = self.origin.application
+        return {
+            "sequence_id": self.origin.sequence_id(work),
+            "app_id": application.uid,
+            "partition_key": application.partition_key,
+            "lifecycle_adapters": _NO_HOOKS,
+        }
+
+    def _check(self, result: Any, new: Any) -> None:
+        burr.check_result(result, self.action.name, self.action.schema)
+        burr.check_writes(self.action, new, self.action.name)
+
+    def _reduced(self, state: BoardState, result: Any) -> Outcome:
+        reducer: Any = Reducer(self.action, state)
+        burr.run_reducer(reducer, state, result, self.action.name)
+        return _outcome_of(state, result, reducer.new)
+
+
+class Reducer:
+    """An action whose update is watched: the state that it returns, before Burr merges it with the one before."""
+
+    def __init__(self, action: Any, state: BoardState) -> None:
+        self.action, self.state, self.new = action, state, None
+
+    def update(self, result: Any, state: Any) -> Any:
+        """Return what the action's own update returns."""
+        self.new = self.action.update(result, state)
+        self.state.values_given.end()
+        return self.new
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.action, name)
+
+
+def _outcome_of(state: BoardState, result: Any, new: Any) -> Outcome:
+    values = state.values_given
+    values.end()
+    return Outcome(writes_of(values, new), observation=result or None)
+
+
+def _context(call: ActionCall, work: Work) -> Any:
+    return call.origin.application._context_factory(call.action, call.origin.sequence_id(work))  # noqa: SLF001
+
+
+def _tracer(call: ActionCall, work: Work) -> Any:
+    application, number = call.origin.application, call.origin.sequence_id(work)
+    return burr.TracerFactory(call.action, number, lifecycle_adapters=_NO_HOOKS, app_id=application.uid,
+                              partition_key=application.partition_key)  # fmt: skip
+
+
+_INJECTED: Final[Mapping[str, Callable[[ActionCall, Work], Any]]] = {"__context": _context, "__tracer": _tracer}
