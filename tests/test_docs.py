@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
+import linecache
 import os
 import re
 import shlex
@@ -49,8 +50,10 @@ def run_python(page: Path) -> dict:
     """Run the Python blocks of a page one after the other, as the cells of a notebook; return their names."""
     names: dict = {"__name__": "__main__"}
     with asyncio.Runner() as runner:
-        for _, code in blocks(page, "python"):
-            compiled = compile(code, str(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        for number, (_, code) in enumerate(blocks(page, "python"), 1):
+            cell = f"<{short(page)}, block {number}>"  # libraries look for the source of a function, as in a notebook
+            linecache.cache[cell] = len(code), None, code.splitlines(keepends=True), cell
+            compiled = compile(code, cell, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
             if compiled.co_flags & inspect.CO_COROUTINE:
                 runner.run(eval(compiled, names))
             else:
