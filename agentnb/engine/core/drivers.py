@@ -38,6 +38,7 @@ from agentnb.engine.core.run import (
 from agentnb.engine.core.step import abandon, land, step
 from agentnb.engine.core.threads import in_thread
 from agentnb.engine.core.time_travel import amend, open_tip
+from agentnb.engine.core.work import Perform
 
 LOOP: Final = 100  # a return code of the plain driver: continue inside an event loop
 SLICE_NS: Final = 4_000_000  # how long a run may block other tasks of its event loop
@@ -380,7 +381,7 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
             spared = True
         elif _is_at_breakpoint(run, act, lanes):
             return _unsure(run, BREAK)
-        elif act.what or inspect.iscoroutinefunction(act.perform):
+        elif act.what or _is_coroutine_function(act.perform):
             code = step(run, act)
             if code == SUSPENDED:
                 lanes.start(run, run.flights[act.id])
@@ -395,6 +396,12 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
     if spared:
         _unsure(run, GO)
     return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO
+
+
+def _is_coroutine_function(perform: Perform) -> bool:
+    """Return whether a node's function is a coroutine function; `inspect` takes a µs to find out."""
+    code = getattr(perform, "__code__", None)
+    return bool(code and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(perform)
 
 
 def _unsure(run: Run, code: int) -> int:

@@ -177,7 +177,12 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     if run.plan.supersteps:
         return supersteps.advance(run, act, pushes, front)
     history = run.history
-    if len(history.p_act) - run.pos > SHORT and not run.plan.joins and not run.plan.listeners:
+    index = run.queue_index
+    if (
+        ((index is not None and index.is_current(run)) or len(history.p_act) - run.pos > SHORT)
+        and not run.plan.joins
+        and not run.plan.listeners
+    ):
         moved = queue_index.advance(run, act, pushes, front)
         if moved >= 0:
             return moved
