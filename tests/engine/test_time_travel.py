@@ -174,3 +174,23 @@ def test_in_the_past_repair_leaves_the_steps_that_come_later():
     repair(run)
     goto(run, 4)
     assert data(run) == seen[4]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["goto", "fork", "step", "write"]), st.integers(0, 120)), max_size=12))
+def test_a_state_that_was_restored_is_kept_for_the_next_time_and_changes_with_no_run(moves):
+    made, seen = long_run(120)
+    runs = [made]
+    for number, (verb, at) in enumerate(moves):
+        run = runs[at % len(runs)]
+        if verb == "goto":
+            goto(made, at)
+        elif verb == "fork":
+            runs.append(forked(made, made.plan, at))
+        elif verb == "write" and run is not made:
+            open_tip(run, amend=True)
+            run.write(run.root.scope, ("n",), f"of {number}")
+            repair(run)
+        elif run is not made:
+            one(run)
+        assert data(made) == seen[made.position]
+        assert data(forked(made, made.plan, at)) == seen[at]
