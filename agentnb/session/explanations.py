@@ -14,6 +14,8 @@ from agentnb.session.why import Why, why_of
 from agentnb.session.why_not import WhyNot, why_not_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agentnb.session.state import State
 
 
@@ -53,12 +55,15 @@ class Explanations:
             raise ExecutionError(*problems)
         return run_queries.who_wrote(state.run, path, state.run.position if at is None else at)
 
-    def writers(self) -> dict[str, Writer]:
-        """Return the last writer of each key: the step and its node; "" for the inputs, None for a person's edit."""
+    def writers(self, keys: Iterable[str] | None = None) -> dict[str, Writer]:
+        """Return the last writer of each of these keys of the board, or of all.
+
+        A writer is the step and its node; "" for the inputs, None for a person's edit.
+        """
         state = self._state
         if self._run is not state.run:  # it was reset
             self._writers, self._run = LastWriters(), state.run
-        return self._writers.of(state.run, state.board)
+        return self._writers.of(state.run, state.board if keys is None else keys)
 
     def chain(self, id_: str) -> Chain:
         """Return the causes and effects of an event, an object, a relation, a patch or an approval.

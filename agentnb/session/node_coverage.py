@@ -11,7 +11,7 @@ from agentnb.session.event_reactions import EventReactions
 from agentnb.session.history_fold import MANY, HistoryFold, ints, rows_of, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from agentnb.draw.run_view import Reactions
     from agentnb.engine.core.history import History
@@ -57,16 +57,20 @@ class _Keys:
         self.of: dict[str, frozenset[str]] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
 
-    def add(self, node: str, key: str, times: int) -> None:
-        """Count a key of a node once more (1), or once less (-1)."""
-        count = self._counts[node, key] = self._counts[node, key] + times
-        if count == 1 and times > 0:
-            self.of[node] = self.of.get(node, frozenset()) | {key}
-        elif not count:
-            del self._counts[node, key]
-            left = self.of[node] - {key}
-            if left:
-                self.of[node] = left
+    def add(self, changes: Iterable[tuple[str, str, int]]) -> None:
+        """Count keys of nodes once more (1), or once less (-1)."""
+        changed: dict[str, set[str]] = {}
+        for node, key, times in changes:
+            count = self._counts[node, key] = self._counts[node, key] + times
+            if not count:
+                del self._counts[node, key]
+            if not count or (count == 1 and times > 0):
+                changed.setdefault(node, set()).add(key)
+        for node, keys in changed.items():
+            left = {key for key in keys if (node, key) in self._counts}
+            now = (self.of.get(node, frozenset()) - keys) | left
+            if now:
+                self.of[node] = now
             else:
                 del self.of[node]
 
@@ -214,11 +218,7 @@ class NodeCoverage:
         for act, times in Counter(history.s_act[first + 1 : end + 1]).items():
             self._visit(run.node_of(act), sign * times)
         for keys, firsts in ((self._wrote, rows.wrote), (self._read, rows.reads)):
-            for (act, code), change in firsts.move(last):
-                scope, path = run.tables.codes[code]
-                # A node's writes for its inside belong to the inner board.
-                if scope == run.tables.frames[run.tables.acts[act].frame].scope:
-                    keys.add(run.node_of(act), str(path[0]), change)
+            keys.add(_of_own_board(run, firsts.move(last)))
         for (source, target, failed), change in rows.went.move(last):
             if run.tables.acts[target].node >= 0:
                 self._ways.add((run.node_of(source), run.node_of(target), failed), change)
@@ -230,8 +230,16 @@ class NodeCoverage:
         else:
             del self._visited[node]
         if not before or not before + times:
-            for key in self._static.get(node, ()):
-                self._read.add(node, key, -1 if before else 1)
+            self._read.add((node, key, -1 if before else 1) for key in self._static.get(node, ()))
+
+
+def _of_own_board(run: Run, changes: Iterable[tuple[Any, int]]) -> Iterator[tuple[str, str, int]]:
+    """Yield (node, key, change); a node's writes for its inside belong to the inner board, and are left out."""
+    tables = run.tables
+    for (act, code), change in changes:
+        scope, path = tables.codes[code]
+        if scope == tables.frames[tables.acts[act].frame].scope:
+            yield run.node_of(act), str(path[0]), change
 
 
 def first_keys(node: Node) -> list[str]:

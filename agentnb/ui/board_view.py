@@ -18,6 +18,7 @@ from agentnb.draw.label_text import clean
 from agentnb.secrets import how_many, is_secret
 from agentnb.session.parts import parts_of
 from agentnb.text import safe_repr
+from agentnb.ui.view_changes import without_secrets
 
 if TYPE_CHECKING:
     from agentnb.draw.run_view import RunView
@@ -35,21 +36,33 @@ Row = list[Any]
 class _Shown:
     """The texts of one session's values, cached per value; rebuilt when more values become masked."""
 
-    __slots__ = ("masks", "texts")
+    __slots__ = ("masks", "rows", "texts")
 
     def __init__(self) -> None:
         self.masks = -1
         self.texts: dict[str, tuple[Any, str, str]] = {}
+        self.rows: dict[str, tuple[Row, Row]] = {}
 
-    def of(self, key: str, value: Any) -> tuple[str, str]:
-        """Return the text and type of a key's value."""
+    def refresh(self) -> None:
+        """Forget everything if more values are masked than before."""
         if self.masks != how_many():
             self.masks = how_many()
             self.texts.clear()
+            self.rows.clear()
+
+    def of(self, key: str, value: Any) -> tuple[str, str]:
+        """Return the text and type of a key's value."""
         known = self.texts.get(key)
         if known is None or known[0] is not value:
             known = self.texts[key] = (value, text_of(key, value, VALUE_WIDTH), type_of(value, key))
         return known[1], known[2]
+
+    def row(self, key: str, row: Row) -> Row:
+        """Return a row without secrets: the same list as before, if it is the same row."""
+        known = self.rows.get(key)
+        if known is None or known[0] != row:
+            known = self.rows[key] = (row, without_secrets(row))
+        return known[1]
 
 
 _SHOWN: Final[WeakKeyDictionary[Session, _Shown]] = WeakKeyDictionary()
@@ -72,8 +85,10 @@ def search_rows(session: Session, which: Any) -> dict[str, Any]:
 
 
 def _rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
-    board, writers = view.board, parts_of(session).explanations.writers()
+    board = view.board
+    writers = parts_of(session).explanations.writers([key for key in keys if key in board])
     shown = _SHOWN.setdefault(session, _Shown())
+    shown.refresh()
     literal = _literal(session.recipe, view)
     marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
     replaced = _replaced(session)
@@ -83,8 +98,8 @@ def _rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
         marks = [word for word, found in zip(("written", "read"), marked, strict=True) if key in found]
         by = list(writers[key]) if key in writers and text is not None else None
         before = [text_of(key, replaced[key], _BEFORE_WIDTH)] if key in replaced else []
-        rows.append([masked(key), text, marks, kind, by, *before])  # masked text is what the search matches
-    return rows
+        rows.append(shown.row(key, [masked(key), text, marks, kind, by, *before]))
+    return rows  # masked text is what the search matches
 
 
 def _replaced(session: Session) -> dict[str, Any]:

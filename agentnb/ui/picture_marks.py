@@ -184,8 +184,9 @@ class _BoardMarks:
             for id in (*ids, *(known.keys() - seen.keys())):
                 if id in area.nodes:
                     yield (way, id), self._rows(area, (way, id))
-                    _count(area.touched, known.get(id, ()), -1)
-                    _count(area.touched, seen.get(id, ()), 1)
+                    before, now = known.get(id, frozenset()), seen.get(id, frozenset())
+                    _count(area.touched, before - now, -1)
+                    _count(area.touched, now - before, 1)
             area.seen[way] = seen
 
     def _rows(self, area: _Area, flow: tuple[Way, str]) -> tuple[int, ...]:

@@ -65,7 +65,7 @@ def looked(session: Session, which: Any) -> dict[str, Any]:
     if value is not ABSENT:
         with suppress(AgentNbError):  # no path addresses this key
             step = session.who_wrote(path[0] if text is None else text)
-    known = parts_of(session).explanations.writers().get(path[0])
+    known = parts_of(session).explanations.writers([path[0]]).get(path[0])
     return {
         "path": path,
         "type": type_of(value, path[-1]),

@@ -49,18 +49,18 @@ def without_secrets(content: Any) -> Any:
 
 
 def screen_without_secrets(screen: Screen) -> Screen:
-    """Return a state of the page as `without_secrets` does, without a walk over the marks of the picture.
+    """Return a state of the page as `without_secrets` does, without a walk over what may have thousands of parts.
 
-    The marks of nodes and edges are classes and counts; there may be thousands.
+    The marks of nodes and edges are classes and counts; the rows of the board are masked already (see `board_view`).
     """
     picture = screen.get("picture")
-    if type(picture) is not dict:
+    if type(picture) is not dict or "board" not in screen:
         return dict(without_secrets(screen))
     marks = {part: picture[part] for part in ("nodes", "edges") if part in picture}
     rest = {part: item for part, item in picture.items() if part not in marks}
-    masked: Screen = without_secrets({**screen, "picture": rest})
+    masked: Screen = without_secrets({**screen, "picture": rest, "board": ()})
     masked["picture"].update(marks)
-    return masked
+    return {**masked, "board": screen["board"]}
 
 
 def _rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any]:

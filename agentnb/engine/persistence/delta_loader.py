@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from agentnb.board.codec import TAG, decode
-from agentnb.board.values import ATOMS, frozen_list, frozen_pairs, thaw
+from agentnb.board.values import ATOMS, FrozenDict, FrozenList, frozen_list, frozen_pairs, thaw
 from agentnb.bounds import DEPTH_LIMIT
 from agentnb.clock import from_microseconds
 from agentnb.engine.core.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
@@ -248,12 +248,14 @@ class DeltaLoader:
         if cls in ATOMS:
             return document
         if cls is dict and type(document.get(TAG)) is int:
-            found: Any = frozen_pairs(self.tables.shapes[document[TAG]], document["v"], self._unshaped)
+            found: FrozenDict | FrozenList = frozen_pairs(
+                self.tables.shapes[document[TAG]], document["v"], self._unshaped
+            )
         elif cls is list:
             found = frozen_list([self._unshaped(item) for item in document])
         else:
             return unfrozen(document)
-        if found.levels > DEPTH_LIMIT:
+        if found.extent[0] > DEPTH_LIMIT:
             raise ValueError(f"a payload is nested more than {DEPTH_LIMIT} levels deep")
         return found
 

@@ -6,23 +6,37 @@ Each decision is recorded as events, whether a Runtime, a Session or the cockpit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.parts.graph_mutations import Outside, check_own
 from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
 from agentnb.dialects.activegraph.parts.run_config import Party
+from agentnb.engine.core.history import Event, History
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Leave
 from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.history import Event
     from agentnb.engine.core.run import Run
     from agentnb.session import Session
 
 NOBODY = "user"
+_PROPOSALS: Final = frozenset({"approval.proposed", "patch.proposed"})
+_looked: Final[WeakKeyDictionary[History, tuple[int, bool]]] = WeakKeyDictionary()
+
+
+def _has_proposals(run: Run) -> bool:
+    """Return True if anything was ever proposed in the histories of a run; each event is looked at once."""
+    found = False
+    for history in run.chain:
+        count, known = _looked.get(history, (0, False))
+        known = known or any(event.type in _PROPOSALS for event in history.events[count:])
+        _looked[history] = (len(history.events), known)
+        found = found or known
+    return found
 
 
 class Approvals:
@@ -38,6 +52,8 @@ class Approvals:
 
         A request of a step in flight is pending when the step is over.
         """
+        if not run.flights and not _has_proposals(run):  # nearly always; the ledger may have to be made anew
+            return ()
         ledger = ledger_of(run).sync()
         kept = run.root.scope.data
         wanted = {id_ for id_ in (*ledger.approvals, *ledger.proposed) if id_ in kept}
