@@ -48,6 +48,8 @@ class Persistence:
     def record_in(self, journal: Journal | None) -> None:
         """Save each step from now on."""
         state = self._state
+        if journal is None and state.journal is None:
+            return
         state.journal = state.run.recorder = journal
         if journal is not None:
             journal.hand_over = weakref.WeakMethod(self.hand_over)

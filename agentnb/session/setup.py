@@ -164,8 +164,9 @@ def available_tools(recipe: Recipe) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def _environment(recipe: Recipe) -> Environment:
-    return Environment(allowed_variables(recipe.meta.get("allow", ())))
+def _environment(recipe: Recipe) -> Environment | None:
+    allow = recipe.meta.get("allow", ())
+    return Environment(allowed_variables(allow)) if allow else None
 
 
 def _is_unchanged(spec: ToolSpec, before: ToolSpec | None) -> bool:

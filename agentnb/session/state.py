@@ -106,6 +106,8 @@ class State:
 
     def replace_run(self, run: Run) -> None:
         """Continue with another run of the same recipe, which has its own id and trace."""
+        if self._trace is not None:
+            self._trace.run_id = self.run_id  # it may not have been asked for yet
         self._begun += 1
         self._run_id = None if self.given_id is None else f"{self.given_id}-{self._begun}"
         self.run = run
@@ -198,7 +200,7 @@ class State:
             run, limits, recipe, world = self.run, self.limits, self.recipe, self.run.world
             self._trace = SimulationTrace.of(
                 run,
-                run_id=self.run_id,
+                run_id=lambda: self.run_id,
                 outcome=lambda: outcome_of(run, limits),
                 score=lambda: score_of(run),
                 metadata=lambda: {

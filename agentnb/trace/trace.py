@@ -40,8 +40,7 @@ class SimulationTrace:
 
     Args:
         chain: returns the histories of the run, oldest first.
-        nodes: id, kind and type of each node, in the plan's order; or a function that returns them, as for `edges` and
-            `metadata`, called when they are first needed.
+        nodes: id, kind and type of each node, in the plan's order.
         outcome: returns the status or outcome of the run, None before it began.
         score: returns the score of the run, None if no node has given one.
         metadata: further data about the run.
@@ -51,58 +50,70 @@ class SimulationTrace:
     def __init__(
         self,
         chain: Callable[[], Sequence[History]],
-        nodes: Sequence[NodeRow] | Callable[[], Sequence[NodeRow]],
-        edges: Sequence[EdgeRow] | Callable[[], Sequence[EdgeRow]] = (),
+        nodes: Sequence[NodeRow],
+        edges: Sequence[EdgeRow] = (),
         *,
         agent_id: str = "",
         run_id: str = "",
         outcome: Callable[[], Outcome] = lambda: None,
         agent_version: str = "v2",
         score: Callable[[], float | None] = lambda: None,
-        metadata: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
         origin: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        self.origin = origin
-        self._chain, self._given_nodes, self._given_edges, self._given_metadata = chain, nodes, edges, metadata
-        self._outcome, self.run_id = outcome, run_id
-        self.agent_id, self.agent_version = agent_id, agent_version
-        self._score = score
-        self._read: Reading | None = None
-        self._frames: tuple[Any, Frames] | None = None
+        self._chain, self._outcome, self._score, self.origin = chain, outcome, score, origin
+        self.agent_id, self.agent_version, self.run_id = agent_id, agent_version, run_id
+        self._nodes, self._edges, self._metadata = tuple(nodes), tuple(edges), freeze(dict(metadata or {}))
+
+    # Most traces of short runs are never looked at, so `of` leaves to these what is first asked for later.
+    agent_version = "v2"
+    _read: Reading | None = None
+    _frames: tuple[Any, Frames] | None = None
 
     @classmethod
     def of(cls, run: Run | Callable[[], Run], **words: Any) -> SimulationTrace:
         """Return the live trace of a run; given a function, of the run that it returns at the time of access.
 
-        `words` are the named arguments of SimulationTrace.
+        `words` are named arguments of SimulationTrace; `run_id` and `metadata` may be functions, which are called when
+        they are first needed.
         """
-        current = run if callable(run) else lambda: run
-        plan = current().plan
+        trace = cls.__new__(cls)
+        trace._follow(run if callable(run) else lambda: run, **words)  # noqa: SLF001  (its own)
+        return trace
 
-        def nodes() -> Sequence[NodeRow]:
-            return [
-                NodeRow(node.id, node.node.kind, node.kind.step_type, tuple((node.node.inputs or {}).items()))
-                for node in plan.nodes
-            ]
+    def _follow(
+        self,
+        current: Callable[[], Run],
+        *,
+        agent_id: str | None = None,
+        run_id: str | Callable[[], str] = "",
+        outcome: Callable[[], Outcome] = lambda: None,
+        score: Callable[[], float | None] = lambda: None,
+        metadata: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._plan = plan = current().plan
+        self.agent_id = plan.recipe.name if agent_id is None else agent_id
+        self._chain, self.origin = lambda: current().chain, lambda: origin_of(current())
+        self._outcome, self._score, self._given_id, self._given_metadata = outcome, score, run_id, metadata
 
-        def edges() -> Sequence[EdgeRow]:
-            return [
-                EdgeRow(edge.source, edge.target, edge.kind, edge.condition, edge.when is not None)
-                for edge in plan.recipe.ways
-            ]
-
-        known = {"agent_id": plan.recipe.name, "origin": lambda: origin_of(current())}
-        return cls(lambda: current().chain, nodes, edges, **{**known, **words})
-
-    # Most traces of short runs are never looked at: what they need is made when it is first asked for.
+    @cached_property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self._given_id() if callable(self._given_id) else self._given_id
 
     @cached_property
     def _nodes(self) -> tuple[NodeRow, ...]:
-        return tuple(self._given_nodes() if callable(self._given_nodes) else self._given_nodes)
+        return tuple(
+            NodeRow(node.id, node.node.kind, node.kind.step_type, tuple((node.node.inputs or {}).items()))
+            for node in self._plan.nodes
+        )
 
     @cached_property
     def _edges(self) -> tuple[EdgeRow, ...]:
-        return tuple(self._given_edges() if callable(self._given_edges) else self._given_edges)
+        return tuple(
+            EdgeRow(edge.source, edge.target, edge.kind, edge.condition, edge.when is not None)
+            for edge in self._plan.recipe.ways
+        )
 
     @cached_property
     def _metadata(self) -> Any:

@@ -154,7 +154,7 @@ def test_a_slow_plain_node_does_not_hold_up_what_is_awaited():
     async def main():
         barrier = Barrier()
         run = session(graph("gate", "b", gate=barrier))
-        run._parts.run.plan.slow.add(run._parts.run.plan.number("gate"))
+        run._parts.run.plan.slow = frozenset({run._parts.run.plan.number("gate")})
         task = asyncio.create_task(run.astep())
         await until(barrier.begun.is_set)
         assert run.status == "running"

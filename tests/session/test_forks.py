@@ -191,3 +191,10 @@ def test_two_runs_part_where_their_steps_are_no_longer_the_same():
     (left,) = [one for one in run.forks if one is not fork]
     assert (parting(run, left), parting(run, fork), parting(fork, left)) == (1, 1, 2)
     assert parting(run, session(counting(), {"n": 0})) is None
+
+
+def test_the_trace_of_a_run_keeps_its_id_when_the_session_is_reset():
+    run = Session(load(counting()), {"n": 1})
+    trace = run.run()  # nobody has asked for its id yet
+    run.reset()
+    assert trace.run_id != run.run_id

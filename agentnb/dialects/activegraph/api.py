@@ -136,7 +136,7 @@ class Runtime(Watching, Decisions, Packed, Stored):
         self._since = since_of(run) if since is None else since
         if since is not None:
             run.seed = seed
-            run.__dict__.pop("random", None)
+            run.chance = None
         if frame is not None and frame.id is None:
             kept_id = None if since is not None else graph.ledger.last_frame()
             self.party.frame = replace(frame, id=kept_id or graph.ids.frame())

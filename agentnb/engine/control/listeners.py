@@ -61,7 +61,7 @@ class Hooks:
     """
 
     def __init__(self, armed: Callable[[], None]) -> None:
-        self.rows: dict[str, list[Listener]] = {moment: [] for moment in MOMENTS}
+        self.rows: dict[str, tuple[Listener, ...]] = dict.fromkeys(MOMENTS, ())
         self._armed = armed
         self.schedules: Any = None  # the registry of hooks that are called before and after nodes, if there is one
 
@@ -77,12 +77,12 @@ class Hooks:
                         f"the hooks are: {', '.join(MOMENTS)}", did_you_mean(moment, MOMENTS, "use one of them"))
             )  # fmt: skip
         check_listener(listener, f"a listener of {moment!r}")
-        self.rows[moment].append(listener)
+        self.rows[moment] += (listener,)
         self._armed()
 
         def remove() -> None:
             if listener in self.rows[moment]:
-                self.rows[moment].remove(listener)
+                self._remove(moment, listener)
                 self._armed()
 
         return remove
@@ -107,14 +107,19 @@ class Hooks:
             for listener in given if isinstance(given, list | tuple) else [given]:
                 self.add(moment, listener)
 
+    def _remove(self, moment: str, listener: Listener) -> None:
+        rows = self.rows[moment]
+        at = rows.index(listener)
+        self.rows[moment] = rows[:at] + rows[at + 1 :]
+
     def tell(self, moment: str, what: Any) -> None:
         """Call the listeners of a moment; remove one that raises."""
-        for listener in list(self.rows[moment]):
+        for listener in self.rows[moment]:
             try:
                 check_ran(listener(what))
             except Exception as error:  # noqa: BLE001  (a listener must not stop the run)
                 if listener in self.rows[moment]:  # another thread may have removed it
-                    self.rows[moment].remove(listener)
+                    self._remove(moment, listener)
                 self._armed()
                 warnings.warn(
                     f"a listener of {moment!r} was dropped, it raised {type(error).__name__}: {error}", stacklevel=2

@@ -191,7 +191,7 @@ async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
             run.plain = before
         history = run.history
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
-            run.plan.slow.add(run.tables.acts[history.s_act[-1]].node)
+            run.plan.slow |= {run.tables.acts[history.s_act[-1]].node}
     if code == SUSPENDED:
         took_off, known = flight or next_flight(run), len(run.history.s_act)
         code = await fly(run, took_off)
@@ -200,10 +200,10 @@ async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
             is_quick = history.s_t1[-1] - history.s_t0[-1] < SLOW_NS
             node, plan = took_off.act.node.index, run.plan
             if is_quick:  # it may have been slow once because the processor was busy
-                plan.slow.discard(node)
-                plan.quick.add(node)
+                plan.slow -= {node}
+                plan.quick |= {node}
             elif first:
-                plan.slow.add(node)
+                plan.slow |= {node}
     return GO if code == LANES else code
 
 

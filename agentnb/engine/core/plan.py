@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.engine.core.reducers import reducing
 from agentnb.engine.core.supersteps import Joins, isolated
@@ -16,6 +16,7 @@ from agentnb.recipe.model import Edge, Node, Recipe
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Kind, Perform, Work
 
+_NONE: Final = frozenset[int]()
 Way = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
 
 
@@ -159,8 +160,7 @@ class Plan(Compiled):
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
         vars(self).update(vars(_compiled(recipe, kinds, strict=getattr(world, "strict", True), like=like)))
         self.world = world
-        self.slow: set[int] = set()
-        self.quick: set[int] = set()
+        self.slow = self.quick = _NONE
         if self.unbound:
             self.performs = [*self.performs]
             self._bind()

@@ -58,7 +58,7 @@ class Chance(random.Random):
 
 def drawn(run: Run) -> dict[str, Any]:
     """Return what a run has drawn so far, as JSON: the states of its generator, its ids and its clock."""
-    chance, counters, clock = run.__dict__.get("random"), run.ids.counters, run.clock.kept()
+    chance, counters, clock = run.chance, run.ids.counters, run.clock.kept()
     if chance is None and clock is None and not counters:
         return NOTHING  # the usual case, before each step of most runs
     return {"random": None if chance is None else chance.kept(), "ids": dict(counters), "clock": clock}
@@ -75,7 +75,7 @@ def take_back(run: Run) -> None:
     history, position, kept = run.stood
     if run.flights or history is not run.history or position != run.position:
         return
-    run.__dict__.pop("random", None)
+    run.chance = None
     if kept["random"] is not None:
         run.random.forward(kept["random"])
     run.ids.counters = dict(kept["ids"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from heapq import merge
 from itertools import groupby
 from threading import RLock
@@ -43,6 +42,12 @@ NEVER: Final = 1 << 60
 MAX_FRAMES: Final = 64
 PLAIN: Final = ATOMS - {type(ABSENT)}
 NOTHING: Final = freeze({})
+NO_NUMBERS: Final = frozenset[int]()  # an empty set takes 216 bytes
+_new_row: Final = tuple.__new__  # the constructor of a named tuple costs twice as much
+
+
+def _go_on(_act: Activation, code: int) -> int:
+    return code
 
 
 class Halt:
@@ -84,6 +89,15 @@ class Run:
     activation of a branch and returns whether the run stops.
     """
 
+    # Without slots, the dictionary of so many attributes would be a tenth of the memory of a short run.
+    __slots__ = (
+        "__weakref__", "after", "armed", "at", "at_emit", "at_retry", "before", "begins", "beside", "chain", "chance", "chaos",
+        "check_at", "clock", "dirty", "dispatcher", "flights", "frames", "given", "halt", "history", "hold", "ids",
+        "lanes", "left", "limit", "limiter", "live", "mark", "masks", "max_frames", "max_subgraph_depth", "ns",
+        "numbering", "past", "plain", "plan", "pos", "position", "queue_index", "recorded", "recorder", "root",
+        "run_id", "seed", "stood", "stop_at", "tables", "tell", "threaded", "unseen", "used", "world",
+    )  # fmt: skip
+
     def __init__(
         self,
         plan: Plan,
@@ -107,15 +121,16 @@ class Run:
         self.armed = self.dirty = self.threaded = self.beside = self.past = False
         self.plain = False  # driven without an event loop now, though one may be running around it (a kernel's)
         self.lanes, self.halt = NONE, Halt()
-        self.after: Callable[[Activation, int], int] = lambda _act, code: code
+        self.after: Callable[[Activation, int], int] = _go_on
         self.before: Callable[[Activation], bool] | None = None  # called before an activation of a concurrent branch
         self.left: list[tuple[tuple[History, ...], int]] = []
         self.stood: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
         self.live: dict[int, Activation] = {}
         self.flights: dict[int, PendingStep] = {}
-        self.unseen: set[int] = set()
+        self.unseen: frozenset[int] = NO_NUMBERS
         self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
         self.given = NOTHING
+        self.chance: Chance | None = None  # see `random`
         self.max_subgraph_depth: int | None = None
         self.hold: Callable[[Work, Any, str], bool] | None = None
         self.at_emit: Callable[[Work, Event], None] | None = None
@@ -132,10 +147,12 @@ class Run:
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
 
-    @cached_property
+    @property
     def random(self) -> Chance:
         """The run's random number generator, created from its seed."""
-        return Chance(self.seed)
+        if self.chance is None:
+            self.chance = Chance(self.seed)
+        return self.chance
 
     def begin(self, inputs: Mapping[str, Any]) -> None:
         """Write row 0: the recipe's initial values and the inputs, and the entry nodes as the frontier."""
@@ -152,7 +169,7 @@ class Run:
 
     def turn(self, node: int, frame: Frame, what: int = 0, event: int = -1, about: int = -1) -> Activation:
         """Return the activation of a node in a frame, the same object each time."""
-        row = ActRow(node, frame.id, what, event, about)
+        row = _new_row(ActRow, (node, frame.id, what, event, about))
         act = frame.acts.get(row)
         if act is None:
             act = Activation(self.tables.act(row), row, self.plan.nodes[node], frame, self)

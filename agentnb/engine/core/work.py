@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from agentnb.board.copies import lend
 from agentnb.board.key_checks import UnknownKey
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 StepType = Literal["TOOL_EXECUTION", "INTERACTION", "REASONING", "SYSTEM_EVENT"]
 Phase = Literal["start", "resume"]
 Keep = Literal["now", "next", "step"]
+
+
+_RARE: Final[dict[str, Callable[[], Any]]] = {
+    "kept": list, "emitted": list, "calls": list, "times": list, "out": dict, "asked": list,
+}  # fmt: skip
+_MAKING: Final = RLock()
 
 
 class Append:
@@ -155,24 +162,38 @@ class Work:
         "times",
     )
 
+    # The node's own writes: in `own` until they are on the board, in `kept` after that.
+    kept: list[tuple[Path, Any]]
+    emitted: list[Event]
+    calls: list[Call]
+    times: list[datetime]  # the times this step has read from a real clock
+    out: dict[int, tuple[int, Effect, Any, int]]  # calls in flight
+    asked: list[str]  # the kinds of the calls to a model or a person that this step has started
+
     def __init__(self, run: Run, act: Activation) -> None:
         self.run, self.act, self.node, self.scope = run, act, act.node.node, act.scope
         self.board = NodeBoard(self)
         self.reads: dict[str, None] = {}
         self.copies: dict[str, tuple[Any, Any]] = {}
-        # The node's own writes: in `own` until they are on the board, in `kept` after that.
         self.own: list[tuple[Path, Any]] = []
-        self.kept: list[tuple[Path, Any]] = []
         self.result: Any = None
-        self.emitted: list[Event] = []
-        self.calls: list[Call] = []
-        self.times: list[datetime] = []  # the times this step has read from a real clock
-        self.out: dict[int, tuple[int, Effect, Any, int]] = {}  # calls in flight
         self.chance: Random | None = None
         self.called = 0  # how many calls this step has started; a retried call has several rows
-        self.asked: list[str] = []  # the kinds of the calls to a model or a person that this step has started
         # `busy`: there is more to record than the writes that a node returns. `dead`: the step has ended.
         self.busy = self.dead = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Make a collection that few steps use, when it is first used: a run of many nodes has a Work for each."""
+        make = _RARE.get(name)
+        if make is None:
+            raise AttributeError(f"Work has no attribute {name!r}", name=name, obj=self)
+        with _MAKING:  # threads of one step may ask at once
+            try:
+                return object.__getattribute__(self, name)
+            except AttributeError:
+                found = make()
+                setattr(self, name, found)
+                return found
 
     @property
     def phase(self) -> Phase:
@@ -326,12 +347,8 @@ class Work:
         self.reads.clear()
         self.copies.clear()
         self.own.clear()
-        self.kept.clear()
-        self.emitted.clear()
-        self.calls.clear()
-        self.times.clear()
-        self.out.clear()
-        self.asked.clear()
+        for name in _RARE:
+            getattr(self, name).clear()
         self.chance = None
         self.called = 0
         self.busy = False

@@ -41,7 +41,7 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
 
 def state_of(run: Run, encoder: DeltaEncoder) -> Json:
     """Return the state of a run besides its histories, as JSON: chain, branches, random generator, ids, limit."""
-    chance = run.__dict__.get("random")
+    chance = run.chance
     return {
         "chain": [encoder.know(history) for history in run.chain],
         "left": [[[encoder.know(history) for history in chain], tip] for chain, tip in run.left],

@@ -164,7 +164,7 @@ class Replay:
             self._later.setdefault(end, []).append((held, partial(self._show_event, seq)))
 
     def _show_event(self, seq: int) -> None:
-        self.run.unseen.discard(self.sides.events.get(seq, seq))
+        self.run.unseen -= {self.sides.events.get(seq, seq)}
 
     def _changes(self, recorded: Done) -> list[Any]:
         """Return the arguments that people substituted in calls of a step."""
@@ -191,7 +191,7 @@ class Replay:
         later = self._later.pop(recorded.step, ())
         recording.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
         run.at_emit = (lambda work, _: recording.come(work)) if later else None
-        run.unseen = {self.sides.events.get(seq, seq) for seq in self._unseen.pop(recorded.step, ())}
+        run.unseen = frozenset(self.sides.events.get(seq, seq) for seq in self._unseen.pop(recorded.step, ()))
         self._ran[recorded.act] = recorded.step
         self.clock.stand(recorded.began)
         if recorded.skipped:
@@ -206,7 +206,7 @@ class Replay:
         rows += compared(recorded, replayed, self.sides, self.level, recording.own_reads)
         for _, _, do in recording.during:  # the step did not reach these points
             do()
-        run.unseen = set()
+        run.unseen = frozenset()
         return self._note(rows, recorded, replayed, recording.unknown)
 
     def _find_activation(self, recorded: Done) -> Activation | None:

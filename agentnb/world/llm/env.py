@@ -74,7 +74,7 @@ class Environment(Mapping[str, str]):
         allowed: names that the user allows although they are owned by something else.
     """
 
-    def __init__(self, allowed: Collection[str] = ()) -> None:
+    def __init__(self, allowed: Collection[str] = frozenset()) -> None:
         self.allowed = frozenset(allowed)
 
     def __getitem__(self, name: str) -> str:

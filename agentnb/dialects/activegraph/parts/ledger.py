@@ -94,17 +94,17 @@ class Ledger:
     def _chance(self) -> Any:
         """Return the position of the run's random generator; if it was moved from outside, move there."""
         run = self.run
-        kept, chance = run.root.scope.data.get(CHANCE), run.__dict__.get("random")
+        kept, chance = run.root.scope.data.get(CHANCE), run.chance
         if kept is not None and (chance is None or chance.kept() != list(kept)):
-            run.__dict__.pop("random", None)
+            run.chance = None
             run.random.forward(list(kept))
         elif kept is None and chance is not None and chance.words:
-            run.__dict__.pop("random", None)
+            run.chance = None
         return kept
 
     def end(self, work: Work) -> None:
         """Store the position of the random generator if this step has drawn; the next step continues from it."""
-        chance = self.run.__dict__.get("random")
+        chance = self.run.chance
         now = None if chance is None or not chance.words else chance.kept()
         if now is not None and (self._drawn is None or list(self._drawn) != now):
             work.write((CHANCE,), now)
