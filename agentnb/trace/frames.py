@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Self, overload
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,9 @@ def table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = N
     return pd.DataFrame(columns).astype(types)
 
 
+_EMPTY: Final[dict[str, pd.DataFrame]] = {}  # tables without rows, which most short runs have, alike for all of them
+
+
 class CachedTable:
     """A table created once; each access returns an independent frame, so that changes do not affect the original."""
 
@@ -60,9 +64,10 @@ class CachedTable:
         if self.name not in frames.made:
             frames.made[self.name] = frames.build(self.name, self.make)
         made = frames.made[self.name].copy(deep=_WHOLE_COPIES)
-        for at, dtype in enumerate(made.dtypes):
-            if isinstance(dtype, ValueDtype):  # a shallow copy would share the values once they are materialized
-                made.isetitem(at, made.iloc[:, at].array.copy())
+        if len(made):
+            for at, dtype in enumerate(made.dtypes):
+                if isinstance(dtype, ValueDtype):  # a shallow copy would share the values once they are materialized
+                    made.isetitem(at, made.iloc[:, at].array.copy())
         return made
 
 
@@ -82,7 +87,10 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     def build(self, name: str, make: Callable[[Self], pd.DataFrame]) -> pd.DataFrame:
         """Return a new table: what the property of this name makes."""
-        return make(self)
+        made = make(self)
+        if name in ("calls", "interventions", "events") and not len(made):
+            _EMPTY[name] = made
+        return made
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in NAMES:
@@ -213,6 +221,8 @@ class Frames(Mapping[str, pd.DataFrame]):
         loose = self._columns.parts[-1][0].loose
         inside = np.array([call.call != OUTSIDE for call in rows] + [False] * len(loose), dtype=bool)
         rows += loose
+        if not rows and "calls" in _EMPTY:
+            return _EMPTY["calls"]
         acts = self._columns.tables.acts
         kinds = sorted({row.kind for row in rows})
         return _frame(
@@ -240,6 +250,8 @@ class Frames(Mapping[str, pd.DataFrame]):
     def interventions(self) -> pd.DataFrame:
         """One row per intervention of a person: step, action, target, old, new, actor, time."""
         rows = self._reading.acts()
+        if not rows and "interventions" in _EMPTY:
+            return _EMPTY["interventions"]
         return _frame(
             step=_ints(row.step for row in rows),
             action=_texts(row.act for row in rows),
@@ -254,6 +266,8 @@ class Frames(Mapping[str, pd.DataFrame]):
     def events(self) -> pd.DataFrame:
         """One row per event: seq, step (NA if a person emitted it), id, type, actor, cause, time, payload."""
         rows = self._reading.events()
+        if not rows and "events" in _EMPTY:
+            return _EMPTY["events"]
         return _frame(
             seq=_ints(row.seq for row in rows),
             step=pd.array([row.step for row in rows], dtype="Int64"),
@@ -363,8 +377,13 @@ def _frame(**columns: Any) -> pd.DataFrame:
 
 def _category(codes: NDArray[Any], names: Sequence[str]) -> pd.Categorical:
     small = codes.astype(least(len(names)), copy=False)
-    categories = pd.Index(list(map(well_formed, names)), dtype="str")
-    return pd.Categorical.from_codes(small, categories=categories, validate=False)
+    return pd.Categorical.from_codes(small, dtype=_categories(tuple(names)), validate=False)
+
+
+@lru_cache(maxsize=64)
+def _categories(names: tuple[str, ...]) -> pd.CategoricalDtype:
+    """Return the dtype of a column of these names, which costs more than the column: all runs of a recipe share it."""
+    return pd.CategoricalDtype(pd.Index(list(map(well_formed, names)), dtype="str"))
 
 
 def _spread(values: NDArray[Any], place: NDArray[Any] | None, size: int) -> NDArray[Any]:

@@ -247,7 +247,7 @@ def test_the_log_may_be_turned_on_and_off_between_steps():
         run.step()
         assert run._parts.run.armed
     run.step()
-    assert (run._parts.run.armed, run._parts.state.hooks.rows["step"]) == (False, [])
+    assert (run._parts.run.armed, run._parts.state.hooks.rows["step"]) == (False, ())
     with logging_to("DEBUG") as more:
         run.step()
     begun = "run of 'made' goes on after step"

@@ -142,7 +142,7 @@ def test_warnings_are_written_once_and_in_order_without_listening_to_steps():
     with logging_to("WARNING") as lines:
         run = session(made, tools=tools)
         while run.step() is not None:
-            assert run._parts.state.hooks.rows["step"] == []
+            assert run._parts.state.hooks.rows["step"] == ()
         run.back(2)
         run.run()
     assert [text.partition(" failed: ")[2] for text in lines.told("WARNING")][:2] == [

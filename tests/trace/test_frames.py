@@ -265,3 +265,13 @@ def test_what_a_hidden_value_stood_in_before_a_write_is_hidden_too(none_hidden):
     writes = run.trace.frames.writes
     assert writes[writes["key"] == "note"]["old"].tolist()[1:] == ["it is ********"]
     assert "s3cr3t-4711" not in writes.to_string()
+
+
+@pytest.mark.parametrize("name", ["calls", "interventions", "events"])
+def test_tables_without_rows_are_independent_and_have_the_dtypes_of_those_with_rows(name):
+    one, other = (SimulationTrace.of(go(started(), 3)).frames[name] for _ in range(2))
+    one["extra"] = "x"
+    del one["step"]
+    again = SimulationTrace.of(go(started(), 3)).frames[name]
+    assert (len(other), len(again), list(again)) == (0, 0, list(other))
+    assert list(again.dtypes) == list(other.dtypes)

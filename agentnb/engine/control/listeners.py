@@ -81,9 +81,7 @@ class Hooks:
         self._armed()
 
         def remove() -> None:
-            if listener in self.rows[moment]:
-                self._remove(moment, listener)
-                self._armed()
+            self._remove(moment, listener)
 
         return remove
 
@@ -108,9 +106,11 @@ class Hooks:
                 self.add(moment, listener)
 
     def _remove(self, moment: str, listener: Listener) -> None:
-        rows = self.rows[moment]
-        at = rows.index(listener)
-        self.rows[moment] = rows[:at] + rows[at + 1 :]
+        rows = [*self.rows[moment]]
+        if listener in rows:
+            rows.remove(listener)
+            self.rows[moment] = tuple(rows)
+            self._armed()
 
     def tell(self, moment: str, what: Any) -> None:
         """Call the listeners of a moment; remove one that raises."""
@@ -118,9 +118,7 @@ class Hooks:
             try:
                 check_ran(listener(what))
             except Exception as error:  # noqa: BLE001  (a listener must not stop the run)
-                if listener in self.rows[moment]:  # another thread may have removed it
-                    self._remove(moment, listener)
-                self._armed()
+                self._remove(moment, listener)  # unless another thread has
                 warnings.warn(
                     f"a listener of {moment!r} was dropped, it raised {type(error).__name__}: {error}", stacklevel=2
                 )
