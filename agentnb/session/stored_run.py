@@ -14,6 +14,7 @@ from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
 from agentnb.engine.persistence.event_log import EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, text_of
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
+from agentnb.secrets import how_many
 from agentnb.store import open_log
 from agentnb.text import safe_repr, safe_str
 from agentnb.trace.recipe_snapshot import to_snapshot
@@ -21,6 +22,7 @@ from agentnb.world.fault_injection import Chaos
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
+    from agentnb.recipe.model import Recipe
     from agentnb.session.state import State
 
 WORDS: Final = ("step", "batch")
@@ -119,13 +121,22 @@ def row_of(state: State, run: Run, **lineage: Any) -> RunRow:
 def _head(state: State, run: Run) -> dict[str, Any]:
     return {
         "version": VERSION,
-        "recipe": to_snapshot(state.recipe),
+        "recipe": _snapshot_of(state.recipe),
         "nodes": [node.id for node in run.plan.nodes],
         "given": encode(run.given, lenient=True),
         "seed": encode(run.seed),
         "chaos": None if run.chaos is None else asdict(run.chaos),
         "strict": run.world.strict,
     }
+
+
+def _snapshot_of(recipe: Recipe) -> Mapping[str, Any]:
+    """Return the masked snapshot of a recipe; it is made once, unless there are more secrets by now."""
+    known, secrets = recipe.derived, how_many()
+    if "snapshot" not in known or known["snapshot"][0] != secrets:
+        known["snapshot"] = secrets, to_snapshot(recipe)
+    found: Mapping[str, Any] = known["snapshot"][1]
+    return found
 
 
 def options_of(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget, Chaos | None]:
@@ -135,7 +146,8 @@ def options_of(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget,
 
 def aux_of(state: State) -> dict[str, Any]:
     """Return what is saved of a session besides its run: its budget, and breakpoints and watches that can be saved."""
-    budget = {name: encode(value) for name, value in asdict(state.limits.budget).items() if value is not None}
+    limits = ((field.name, getattr(state.limits.budget, field.name)) for field in fields(Budget))
+    budget = {name: encode(value) for name, value in limits if value is not None}
     found = {"breakpoints": state.breakpoints.to_rows(), "watches": state.watches.sources(), "budget": budget}
     return {name: rows for name, rows in found.items() if rows}
 

@@ -9,6 +9,7 @@ import socket
 import sys
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,7 +43,7 @@ class Writer:
 def me(token: str) -> Writer:
     """Return the identity of this process as a writer from now on."""
     since = datetime.now(UTC).isoformat(sep=" ")
-    return Writer(token, _user(), socket.gethostname(), os.getpid(), _began(os.getpid()), since, _program())
+    return Writer(token, _user(), socket.gethostname(), os.getpid(), _own_start(os.getpid()), since, _program())
 
 
 def read(text: str | None) -> Writer | None:
@@ -107,6 +108,12 @@ def _program() -> str:
     spec = getattr(main, "__spec__", None)
     name = spec.name.removesuffix(".__main__") if spec else Path(sys.argv[0] if sys.argv else "").name
     return safe_str(notebook or name or Path(sys.executable).name or "python")
+
+
+@cache
+def _own_start(pid: int) -> float:
+    """Return the start time of this process, which is `pid`."""
+    return _began(pid)
 
 
 def _began(pid: int) -> float:

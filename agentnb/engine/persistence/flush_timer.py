@@ -1,11 +1,21 @@
-"""Flush timer: how much of a run may be lost in a crash, and the thread that flushes while no step runs."""
+"""Flush timer: how much of a run may be lost in a crash, and the threads that flush while no step runs.
+
+One thread per process waits for all runs. Only a run that is behind when its time has come gets a thread of its own, so
+that a store which is stuck holds up no other; most short runs have ended by then.
+"""
 
 from __future__ import annotations
 
+import heapq
+import os
 import threading
+import time
 import weakref
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import count
+from typing import Final, Protocol
+
+_IDLE: Final = 10.0  # seconds that the common thread waits for another run before it ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +33,81 @@ class Behind(Protocol):
         """Save what is pending; return True if more may come."""
         ...
 
+    def needs_thread(self) -> bool:
+        """Return True if something is pending; else `flush_later` is called again when something is."""
+        ...
 
-def begin_catching_up(behind: Behind, batch: Batch, name: str) -> threading.Thread:
-    """Start a daemon thread that flushes the batch when it is due; it stops with its owner."""
+
+class _Timer:
+    """The thread that waits until the first of many flushes is due."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._due: list[tuple[float, int, weakref.ref[Behind], float, str]] = []  # a heap: time, order, ...
+        self._order = count()
+        self._runs = False
+
+    def add(self, behind: Behind, seconds: float, name: str) -> None:
+        entry = (time.monotonic() + seconds, next(self._order), weakref.ref(behind), seconds, name)
+        with self._changed:
+            heapq.heappush(self._due, entry)
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._wait, name="agentnb-keep", daemon=True).start()
+            elif self._due[0] is entry:
+                self._changed.notify()
+
+    def _wait(self) -> None:
+        while True:
+            with self._changed:
+                if not self._due and not self._changed.wait(_IDLE) and not self._due:
+                    self._runs = False
+                    return
+                left = self._due[0][0] - time.monotonic() if self._due else 0
+                if left > 0:
+                    self._changed.wait(left)
+                    continue
+                if not self._due:
+                    continue
+                _, _, ref, seconds, name = heapq.heappop(self._due)
+            behind = ref()
+            if behind is not None and behind.needs_thread():
+                _start_thread(behind, seconds, name)
+            del behind
+
+
+_TIMER = _Timer()
+
+
+def flush_later(behind: Behind, batch: Batch, name: str) -> None:
+    """Flush the batch when it is due, if it is not saved by then."""
+    _TIMER.add(behind, batch.ms / 1000, name)
+
+
+def _start_thread(behind: Behind, seconds: float, name: str) -> None:
+    """Start a daemon thread that flushes now and whenever it is due; it stops with its owner."""
     gone = threading.Event()
     weakref.finalize(behind, gone.set).atexit = False
-    words = (weakref.ref(behind), batch.ms / 1000, gone)
-    thread = threading.Thread(target=_flush_periodically, args=words, name=f"agentnb-keep-{name}", daemon=True)
-    thread.start()
-    return thread
+    words = (weakref.ref(behind), seconds, gone)
+    threading.Thread(target=_flush_periodically, args=words, name=f"agentnb-keep-{name}", daemon=True).start()
 
 
 def _flush_periodically(behind: weakref.ref[Behind], seconds: float, gone: threading.Event) -> None:
-    while not gone.wait(seconds):
+    while True:
         here = behind()
         if here is None or not here.catch_up():
             return
         del here
+        if gone.wait(seconds):
+            return
 
 
-__all__ = ["Batch", "begin_catching_up"]
+def _forked() -> None:
+    global _TIMER  # noqa: PLW0603  (the thread stays in the parent, and so do the runs that it waits for)
+    _TIMER = _Timer()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+__all__ = ["Batch", "flush_later"]

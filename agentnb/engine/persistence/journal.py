@@ -32,7 +32,7 @@ from agentnb.engine.effects.recorded_calls import is_told
 from agentnb.engine.persistence.checksums import with_checksum
 from agentnb.engine.persistence.deltas import DeltaEncoder, Json, Key, whole_call
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, sealed
-from agentnb.engine.persistence.flush_timer import Batch, begin_catching_up
+from agentnb.engine.persistence.flush_timer import Batch, flush_later
 from agentnb.engine.persistence.open_journals import LIVE, check_alone
 from agentnb.errors import StoreError
 from agentnb.threadless import has_threads
@@ -82,7 +82,7 @@ class Journal:
         self._stood: tuple[History, int, Json] = (run.history, run.position, {})
         self._ends = (run.history, run.position)  # the step up to which records of steps in flight are obsolete
         self._lock = threading.RLock()
-        self._flusher: threading.Thread | None = None
+        self._flushes = False  # whether a thread will look for what is pending
         LIVE.add(self)
 
     # -- start ---------------------------------------------------------------------------------------------------
@@ -125,8 +125,9 @@ class Journal:
         self._note_position()
         self._made += 1
         if self.batch is not None and self._made - self._safe < self.batch.steps:
-            if self._flusher is None and has_threads():  # without threads, only the number of steps limits a batch
-                self._flusher = begin_catching_up(self, self.batch, self.run_id)
+            if not self._flushes and has_threads():  # without threads, only the number of steps limits a batch
+                self._flushes = True
+                flush_later(self, self.batch, self.run_id)
             return self.trouble is None or self._try_flush()
         return self._try_flush()
 
@@ -171,8 +172,8 @@ class Journal:
             return False
         return True
 
-    def flush(self) -> None:
-        """Save everything that is not saved yet.
+    def flush(self, status: str = "running") -> None:
+        """Save everything that is not saved yet, and with it the status.
 
         Raises:
             StoreError: it cannot be saved; nothing is lost, it may be retried.
@@ -182,13 +183,13 @@ class Journal:
                 self._append(self._limbo, again=True)
             entry = self._entry()
             if entry is not None:
-                self._append(entry)
+                self._append(entry, status=status)
             self.trouble = None
 
-    def _append(self, entry: Entry, *, again: bool = False) -> None:
+    def _append(self, entry: Entry, *, again: bool = False, status: str = "running") -> None:
         if not self.holds:
             check_alone(self)
-        standing = {"status": "running", "steps": entry.step}
+        standing = {"status": status, "steps": entry.step}
         told: dict[str, Any] = {name: value for name, value in standing.items() if self._standing.get(name) != value}
         try:
             self.log.append(self.run_id, [entry], **told)
@@ -409,11 +410,11 @@ class Journal:
         if run.recorder is not self:
             self.take_over()
         try:
-            self.flush()
             past = run.past or run.at is not run.history
+            self.flush("running" if past else status)
             at = with_checksum(text_of({"position": run.position, "seq": self.seq}), self.run_id) if past else ""
             standing: dict[str, Any] = {"status": status, "steps": run.position, "at": at}
-            if standing != self._standing:
+            if standing != {"at": "", **self._standing}:
                 self.log.tell(self.run_id, **standing)
                 self._standing = standing
         except StoreError as error:
@@ -440,6 +441,12 @@ class Journal:
         LIVE.discard(self)
         self.holds = False
         self.log.release(self.run_id)
+
+    def needs_thread(self) -> bool:
+        """Return True if something is pending; else `flush_later` is called again when something is."""
+        self._flushes = False  # before looking: what comes later asks again
+        self._flushes = self in LIVE and (self._made > self._safe or bool(self._told))
+        return self._flushes
 
     def catch_up(self) -> bool:
         """Save what is pending; return True if more may come."""
