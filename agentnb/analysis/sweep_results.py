@@ -139,8 +139,7 @@ class Stored(Results):
         self._note(result.row)
         if result.kept is not None:
             kept, entries = result.kept
-            self.log.create(replace(kept, writer=None), entries)
-            self.log.tell(kept.run_id, status=result.row["status"], steps=result.row["steps"])
+            self.log.create(replace(kept, writer=None, status=result.row["status"], steps=result.row["steps"]), entries)
             self.log.release(kept.run_id)
 
     def flush(self) -> None:

@@ -91,7 +91,8 @@ class Run:
 
     # Without slots, the dictionary of so many attributes would be a tenth of the memory of a short run.
     __slots__ = (
-        "__weakref__", "after", "armed", "at", "at_emit", "at_retry", "before", "begins", "beside", "chain", "chance", "chaos",
+        "__weakref__", "after", "armed", "at", "at_emit", "at_retry", "before", "begins", "beside",
+        "chain", "chance", "chaos",
         "check_at", "clock", "dirty", "dispatcher", "flights", "frames", "given", "halt", "history", "hold", "ids",
         "lanes", "left", "limit", "limiter", "live", "mark", "masks", "max_frames", "max_subgraph_depth", "ns",
         "numbering", "past", "plain", "plan", "pos", "position", "queue_index", "recorded", "recorder", "root",
