@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import sys
+from collections import Counter
+
 import pytest
 
 from agentnb.clock import FrozenClock
-from agentnb.errors import RecipeError
+from agentnb.errors import ExecutionError, RecipeError
 from agentnb.load import dialects
 from agentnb.samples import samples
 from agentnb.scenarios import run_scenarios
 from agentnb.session import Session
+from tests.samples.installed import NAMES
 
 
 def test_the_list_names_each_sample_with_its_dialect():
@@ -17,7 +21,7 @@ def test_the_list_names_each_sample_with_its_dialect():
         assert sample.dialect in {row.name for row in dialects()}
 
 
-@pytest.mark.parametrize("name", [sample.name for sample in samples()])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_sample_has_no_problems_and_draws(name):
     recipe = samples(name)
     assert recipe.name.lower() == name
@@ -26,10 +30,23 @@ def test_a_sample_has_no_problems_and_draws(name):
     assert recipe.fingerprint == samples(name).fingerprint
 
 
-@pytest.mark.parametrize("name", [sample.name for sample in samples()])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_sample_begins_without_inputs(name):
     recipe = samples(name)
-    assert set(recipe.inputs) <= set(recipe.init)
+    assert recipe.dialect == "langgraph" or set(recipe.inputs) <= set(recipe.init)  # its channels may be empty
+
+
+def test_each_dialect_has_two_samples():
+    count = Counter(sample.dialect for sample in samples())
+    assert {row.name for row in dialects() if count[row.name] < 2} == set()
+
+
+def test_a_sample_of_a_package_that_is_missing_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "langgraph.graph", None)
+    monkeypatch.delitem(sys.modules, "agentnb.samples.state_graphs", raising=False)
+    with pytest.raises(ExecutionError, match="langgraph") as caught:
+        samples("trip")
+    assert (caught.value.problems[0].code, "pip install" in caught.value.problems[0].do) == ("L590", True)
 
 
 def test_the_triage_has_what_a_first_look_needs():
@@ -45,14 +62,14 @@ def test_a_misspelt_name_is_asked_for():
     assert (problem.code, problem.do) == ("R132", "did you mean 'triage'?")
 
 
-ANSWERS = {"triage": ["shorter, please", "approve"], "approval": ["yes", "yes"]}
+ANSWERS = {"triage": ["shorter, please", "approve"], "approval": ["yes", "yes"], "trip": ["Rome"]}
 EVENTS = {
     "team": [("goal.created", {"goal": "Write about swifts"})],
     "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
 }
 
 
-@pytest.mark.parametrize("name", [sample.name for sample in samples()])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_sample_runs_offline_to_its_end(name):
     session = Session(samples(name), answers=ANSWERS.get(name))
     for type_, payload in EVENTS.get(name, ()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, overload
@@ -9,6 +10,7 @@ from typing import Final, NamedTuple, overload
 from agentnb.arguments import plain_arguments
 from agentnb.dialects.table import DIALECTS, recipe_of
 from agentnb.errors import Problem, RecipeError, did_you_mean
+from agentnb.export.needs import needed
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source, read_file
@@ -53,16 +55,28 @@ _ALL: Final = (
     Sample(
         "moderation", "symphony", "a moderator with three tools: rules to look up, comments to hide, people to call"
     ),
+    Sample("support", "symphony", "a clerk with two tools: it looks an order up before it pays money back"),
     Sample("refine", "networkx", "a loop around a subgraph: a square root, nearer with each round"),
     Sample("fanout", "networkx", "three parallel branches, a join, and a choice by a condition"),
     Sample("search", "polaris", "systems in a loop, two at the same time, one that fails, its handler, and a decision"),
     Sample(
+        "checkout", "polaris", "an order is paid by card or by invoice, packed, and sent; a refused card has a handler"
+    ),
+    Sample(
         "team", "activegraph", "a research team on a graph of tasks: emit goal.created, and it works until it is idle"
     ),
     Sample("incident", "activegraph", "an incident board: emit alert.raised; what is changed, a person has approved"),
+    Sample("trip", "langgraph", "fares asked for side by side, and a person who chooses one of the offers"),
+    Sample("forecast", "langgraph", "an agent that asks a tool about the weather until it can answer"),
 )
 # Dialects whose samples are built in Python, and the modules that build them.
-_BUILT: Final = {"networkx": "graphs", "symphony": "agents", "polaris": "flows", "activegraph": "reactive"}
+_BUILT: Final = {
+    "networkx": "graphs",
+    "symphony": "agents",
+    "polaris": "flows",
+    "activegraph": "reactive",
+    "langgraph": "state_graphs",
+}
 
 
 @overload
@@ -75,6 +89,7 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
 
     Raises:
         RecipeError: R132, the sample does not exist.
+        ExecutionError: L590, it is a program of LangGraph, which is not installed.
 
     Example:
         >>> samples("pipeline")
@@ -88,11 +103,14 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
             Problem("R132", f"there is no sample {name!r}", "nb.samples()", f"the samples are: {', '.join(known)}",
                     did_you_mean(name, known, "use one of them"))
         )  # fmt: skip
-    return recipe_of(_source(known[name]), DIALECTS[known[name].dialect])
+    recipe = recipe_of(_source(known[name]), DIALECTS[known[name].dialect])
+    return replace(recipe, name=name) if recipe.dialect == "langgraph" else recipe  # its graphs have no names
 
 
 def _source(sample: Sample) -> Source:
     if sample.dialect in _BUILT:
-        built = import_module(f"agentnb.samples.{_BUILT[sample.dialect]}")  # late: listing the samples needs no import
+        # Late: listing the samples needs no import.
+        with needed(sample.dialect, sample.dialect, f"nb.samples({sample.name!r})"):
+            built = import_module(f"agentnb.samples.{_BUILT[sample.dialect]}")
         return Source(getattr(built, sample.name)(), f"<{sample.name}>")
     return read_file(_FOLDER / f"{sample.name}.yaml")

@@ -64,3 +64,54 @@ def moderation() -> AgentExecutor:
     executor = AgentExecutor(config, tools=registry)
     executor.recipe = replace(executor.recipe, init=MappingProxyType({"task": "Comment 7 by Kim: You are a fool."}))
     return executor
+
+
+_ORDERS: Final = {
+    1001: {"item": "a lamp", "price": 40, "paid": True},
+    1002: {"item": "a desk", "price": 260, "paid": False},
+}
+
+
+@tool
+def find_order(number: int) -> dict[str, Any]:
+    """Look up an order.
+
+    Args:
+        number: the number on the invoice.
+    """
+    if number not in _ORDERS:
+        raise LookupError(f"there is no order {number}")
+    return dict(_ORDERS[number])
+
+
+@tool
+def refund(number: int, amount: float) -> dict[str, Any]:
+    """Pay money back for an order.
+
+    Args:
+        number: the number on the invoice.
+        amount: in euros, at most the price.
+    """
+    order = find_order(number)
+    if not order["paid"] or amount > order["price"]:
+        raise ValueError(f"order {number} cannot be refunded with {amount} euros")
+    return {"refunded": amount, "order": number}
+
+
+def support() -> AgentExecutor:
+    """Return a clerk of a shop: it looks up an order, and pays money back by its other tool."""
+    registry = ToolRegistry()
+    for each in (find_order, refund):
+        registry.register_tool(each.__name__, each)
+    config = AgentConfig(
+        name="Support",
+        description="a patient clerk of a small shop",
+        task="Help customers with their orders",
+        tools=["find_order", "refund"],
+        directives="Look an order up before you pay money back.",
+        max_calls=3,
+    )
+    executor = AgentExecutor(config, tools=registry)
+    task = "My lamp (order 1001) arrived broken. I want my 40 euros back."
+    executor.recipe = replace(executor.recipe, init=MappingProxyType({"task": task}))
+    return executor

@@ -98,3 +98,95 @@ def praise(search: Out[Search], heard: Out[Heard]) -> Report:
 def sigh(search: Out[Search]) -> Report:
     """Report a long search."""
     return Report(f"found in {search.found}, at last")
+
+
+CARD_LIMIT = 500  # euros
+
+
+@dataclass
+class Order:
+    """What a customer ordered, and how it will be paid."""
+
+    item: str
+    price: int  # euros
+    method: str
+
+
+@dataclass
+class Payment:
+    """How an order was paid."""
+
+    text: str
+
+
+@dataclass
+class Parcel:
+    """A packed parcel."""
+
+    label: str
+
+
+@dataclass
+class Receipt:
+    """What the customer gets by e-mail."""
+
+    text: str
+
+
+def checkout() -> Graph:
+    """Return the checkout of a shop: a switch, a payment that is refused and its handler, and two concurrent steps."""
+
+    def by_card(graph: Graph) -> None:
+        payment = graph.add_system_node(charge_card)
+        graph.set_retry(payment, attempts=2)
+        graph.add_error_handler(payment, ask_for_transfer)
+
+    graph = Graph("checkout").add_system(read_order)
+    graph.add_switch("payment", Order, lambda order: order.method, {"card": by_card, "invoice": write_invoice})
+    graph.add_parallel("dispatch", [pack, write_receipt])
+    graph.add_system(send)
+    return graph
+
+
+@system
+def read_order() -> Order:
+    """Read what is in the basket."""
+    return Order("a desk", 640, "card")
+
+
+@system
+def charge_card(order: Out[Order]) -> Payment:
+    """Charge the card; above its limit the bank refuses."""
+    if order.price > CARD_LIMIT:
+        raise ConnectionError(f"the bank refused {order.price} euros")
+    return Payment(f"{order.price} euros by card")
+
+
+@system
+def ask_for_transfer(order: Out[Order]) -> Payment:
+    """Ask for a bank transfer in place of the card."""
+    return Payment(f"{order.price} euros by bank transfer, asked for by e-mail")
+
+
+@system
+def write_invoice(order: Out[Order]) -> Payment:
+    """Write an invoice."""
+    return Payment(f"{order.price} euros by invoice")
+
+
+@system
+def pack(order: Out[Order]) -> Parcel:
+    """Pack the order."""
+    return Parcel(f"parcel with {order.item}")
+
+
+@system
+def write_receipt(payment: Out[Payment]) -> Receipt:
+    """Write the receipt."""
+    return Receipt(f"paid: {payment.text}")
+
+
+@system
+def send(parcel: Out[Parcel], receipt: Out[Receipt]) -> Report:
+    """Send the parcel with its receipt."""
+    return Report(f"sent: {parcel.label}; {receipt.text}")

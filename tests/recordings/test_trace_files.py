@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError, StoreError
 from agentnb.trace.export import trace_of
+from tests.samples.installed import NAMES
 
 
 def counter(limit=3):
@@ -88,7 +89,7 @@ def test_a_trace_without_its_recipe_is_drawn_from_its_rows(made):
     assert "add" in again.draw().svg
 
 
-@pytest.mark.parametrize("name", [row.name for row in nb.samples()])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_sample_travels(name, tmp_path):
     session = nb.Session(nb.samples(name), {}, validate_inputs=False)
     with warnings.catch_warnings():

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agentnb.samples.agents import find_rule, moderation
+from agentnb.samples.agents import find_rule, moderation, support
 
 
 def test_the_tools_of_the_moderator_are_plain_functions_too() -> None:
@@ -12,3 +12,10 @@ def test_a_rule_that_is_not_there_is_a_failed_result() -> None:
     done = moderation().tools.execute_tool("find_rule", {"topic": "weather"})
     assert not done.success
     assert "insult" in str(done.error)
+
+
+def test_the_clerk_pays_back_what_was_paid_and_no_more() -> None:
+    tools = support().tools
+    assert tools.execute_tool("refund", {"number": 1001, "amount": 40}).result == {"refunded": 40, "order": 1001}
+    for number, amount in ((1001, 41), (1002, 10), (7, 1)):
+        assert not tools.execute_tool("refund", {"number": number, "amount": amount}).success

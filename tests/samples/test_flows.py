@@ -21,3 +21,21 @@ def test_the_search_looks_round_by_round_and_makes_do_where_nobody_answers():
 def test_it_has_nothing_wrong_and_is_drawn_with_its_handler():
     assert str(flows.search().validate()) == "ok"
     assert "error of ask" in nb.samples("search").draw().dot
+
+
+def test_the_checkout_asks_for_a_transfer_where_the_bank_refuses_the_card():
+    session = nb.Session(nb.samples("checkout"))
+    session.run()
+    assert session.board[f"{flows.__name__}.Report"].text == (
+        "sent: parcel with a desk; paid: 640 euros by bank transfer, asked for by e-mail"
+    )
+    assert [step.node_id for step in session.trace.steps if step.error] == ["charge_card"]
+
+
+def test_a_cheaper_order_is_paid_by_card():
+    session = nb.Session(nb.samples("checkout"))
+    session.step()
+    key = f"{flows.__name__}.Order"
+    fork = session.fork(edit={key: flows.Order("a lamp", 40, "card")})
+    fork.run()
+    assert fork.board[f"{flows.__name__}.Report"].text == "sent: parcel with a lamp; paid: 40 euros by card"

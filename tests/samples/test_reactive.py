@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
+import agentnb as nb
 from agentnb.dialects.activegraph import get_registry
 from agentnb.samples import reactive
 
@@ -88,3 +91,11 @@ def test_a_run_of_it_replays_and_forks_alike(make):
         fork = runtime.fork(event.id)
         fork.run_until_idle()
         assert [each.id for each in fork.graph.all_objects()] == ids, event.id
+
+
+def test_the_trace_of_a_team_that_asked_a_model_opens_again(tmp_path):
+    runtime = reactive.team()
+    runtime.run_goal("Write about swifts")
+    runtime.session.trace.to_json(tmp_path / "team.json")
+    calls = nb.open(tmp_path / "team.json").trace.frames.calls
+    assert {type(cost) for cost in calls["cost_usd_exact"].dropna()} == {Decimal}

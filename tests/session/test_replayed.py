@@ -12,14 +12,14 @@ from agentnb.errors import ExecutionError
 from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
+from tests.samples.installed import NAMES
 from tests.session.making import asking, broken, calling, counting, fan, graph, looping, session
 
-ANSWERS = {"triage": ["shorter, please", "approve"], "approval": ["yes", "yes"]}
+ANSWERS = {"triage": ["shorter, please", "approve"], "approval": ["yes", "yes"], "trip": ["Rome"]}
 EVENTS = {
     "team": [("goal.created", {"goal": "Write about swifts"})],
     "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
 }
-SAMPLES = [sample.name for sample in samples()]
 
 
 def begun(name, **options):
@@ -67,7 +67,7 @@ def finds_nothing(run, guard=None):
 # --------------------------------------------------------------------------------------------------- every kind of run
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_sample_is_what_its_record_says(name):
     end = "idle" if name in EVENTS else "finished"
     for move in (Session.run, lambda run: [run.step() for _ in range(40) if run.status != end]):
@@ -295,7 +295,7 @@ def test_the_evaluator_goes_round_as_it_went():
 # ----------------------------------------------------------------------------------------------- back from a store
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_sample_that_was_kept_and_opened_again(name, tmp_path):
     run = begun(name, store=tmp_path / "runs.db")
     run.run()

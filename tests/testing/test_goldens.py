@@ -17,6 +17,7 @@ import agentnb as nb
 from agentnb.cli.python_objects import load_recipe
 from agentnb.errors import AgentNbError, ExecutionError, RecipeError, StoreError
 from agentnb.testing import record_golden, replay_golden, replay_goldens
+from tests.samples.installed import NAMES
 
 ROOT = Path(__file__).parent.parent.parent
 calls = []
@@ -100,7 +101,7 @@ def test_secrets_are_not_in_it(tmp_path):
     assert "hunter2" not in record_golden(made, tmp_path / "secret.jsonl").read_text()
 
 
-@pytest.mark.parametrize("name", [row.name for row in nb.samples()])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_sample_can_be_a_golden(name, tmp_path):
     made = nb.Session(nb.samples(name), {}, validate_inputs=False)
     with warnings.catch_warnings():

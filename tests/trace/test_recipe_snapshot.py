@@ -9,11 +9,10 @@ import agentnb as nb
 from agentnb.engine.core.plan import Plan
 from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of, to_snapshot
 from agentnb.world.world import World
+from tests.samples.installed import NAMES
 
-SAMPLES = [row.name for row in nb.samples()]
 
-
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_sample_is_kept_as_json_and_looks_the_same(name):
     recipe = nb.samples(name)
     kept = json.loads(json.dumps(to_snapshot(recipe)))

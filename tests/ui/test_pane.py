@@ -9,6 +9,7 @@ from agentnb.secrets import MASK
 from agentnb.ui.details.cells import Cells
 from agentnb.ui.details.pane import last_of, of_node, of_step, whole
 from agentnb.ui.page_queries import look
+from tests.samples.installed import NAMES
 from tests.ui import runs
 
 MOST = 60_000  # characters of JSON that one look may send
@@ -30,7 +31,7 @@ def whole_run(name):
     return session
 
 
-@pytest.mark.parametrize("name", [sample.name for sample in nb.samples()])
+@pytest.mark.parametrize("name", NAMES)
 def test_each_node_and_each_step_of_each_sample_can_be_told(name):
     session = whole_run(name)
     told = [of_node(session, node) for node in session.recipe.nodes]

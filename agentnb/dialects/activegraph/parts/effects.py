@@ -215,7 +215,7 @@ def _seconds(clock: Callable[[], int], began: int) -> float:
 
 def _with_usage(found: dict[str, Any]) -> base.LLMResponse:
     """Return a response with its usage."""
-    usage = base.Usage(found["input_tokens"], found["output_tokens"], found["cost_usd"])
+    usage = base.Usage(found["input_tokens"], found["output_tokens"], Decimal(found["cost_usd"]))
     return base.LLMResponse(found, found["model"], usage)
 
 

@@ -1,0 +1,144 @@
+"""Samples of LangGraph: programs as their users write them, which need the extra `langgraph`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import Send, interrupt
+
+FARES = {"Lisbon": 180, "Oslo": 240, "Rome": 120}
+RAIN = {"Lisbon": 10, "Oslo": 70, "Rome": 30}
+
+
+class Trip(TypedDict):
+    """A trip that is planned: cities to compare, their offers, and the one that a person chose."""
+
+    cities: list[str]
+    offers: Annotated[list[dict[str, Any]], operator.add]
+    choice: str
+    booking: str
+
+
+class Quote(TypedDict):
+    """One city to ask the fare of."""
+
+    city: str
+
+
+def plan(trip: Trip) -> dict[str, Any]:
+    """Take the cities that were named, else all that there is a fare for."""
+    return {"cities": trip.get("cities") or list(FARES)}
+
+
+def ask_fares(trip: Trip) -> list[Send]:
+    """Ask for all cities at the same time."""
+    return [Send("quote", {"city": city}) for city in trip["cities"]]
+
+
+def quote(asked: Quote) -> dict[str, Any]:
+    """Look up the fare to a city."""
+    return {"offers": [{"city": asked["city"], "price": FARES[asked["city"]]}]}
+
+
+def choose(trip: Trip) -> dict[str, Any]:
+    """Let a person choose one of the offers."""
+    return {"choice": interrupt({"Where to?": trip["offers"]})}
+
+
+def book(trip: Trip) -> dict[str, Any]:
+    """Book the chosen offer; the cheapest one for any other answer."""
+    chosen = [offer for offer in trip["offers"] if offer["city"] == trip["choice"]]
+    offer = min(chosen or trip["offers"], key=lambda offer: offer["price"])
+    return {"booking": f"{offer['city']} for {offer['price']} euros"}
+
+
+def trip() -> StateGraph[Trip]:
+    """Return a travel planner: fares are asked for side by side, a person chooses, and the trip is booked."""
+    graph = StateGraph(Trip)
+    graph.add_node("plan", plan)
+    graph.add_node("quote", quote)
+    graph.add_node("choose", choose)
+    graph.add_node("book", book)
+    graph.add_edge(START, "plan")
+    graph.add_conditional_edges("plan", ask_fares, ["quote"])
+    graph.add_edge("quote", "choose")
+    graph.add_edge("choose", "book")
+    graph.add_edge("book", END)
+    return graph
+
+
+class Messages(TypedDict):
+    """A conversation."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+@tool
+def rain(city: str) -> str:
+    """Return the chance of rain in a city today."""
+    return f"{RAIN[city]} % in {city}"
+
+
+class ScriptedForecaster(BaseChatModel):
+    """A chat model without a network: it asks for the rain in each city that was named, then answers."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **words: Any) -> Any:
+        """Return itself: it knows its tool."""
+        del tools, words
+        return self
+
+    def _generate(self, messages: list[Any], stop: Any = None, run_manager: Any = None, **words: Any) -> ChatResult:
+        del stop, run_manager, words
+        known = [str(message.content) for message in messages if isinstance(message, ToolMessage)]
+        cities = [city for city in re.findall(r"\w+", str(messages[0].content)) if city in RAIN]
+        if known:
+            answer = AIMessage(f"The chance of rain: {'; '.join(known)}.")
+        else:
+            calls = [{"name": "rain", "args": {"city": city}, "id": f"call_{city}"} for city in cities]
+            answer = AIMessage("", tool_calls=calls)
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+def forecast(model: BaseChatModel | None = None) -> StateGraph[Messages]:
+    """Return an agent that asks a tool about the weather until it can answer.
+
+    Args:
+        model: a chat model of LangChain that can call tools; without one, a scripted model answers offline.
+    """
+    bound = (model or ScriptedForecaster()).bind_tools([rain])
+
+    def ask(state: Messages) -> dict[str, Any]:
+        """Ask a question of its own if nobody has asked one."""
+        return {} if state.get("messages") else {"messages": [("user", "Will it rain in Oslo or in Rome?")]}
+
+    def think(state: Messages) -> dict[str, Any]:
+        return {"messages": [bound.invoke(state["messages"])]}
+
+    def act(state: Messages) -> dict[str, Any]:
+        calls = getattr(state["messages"][-1], "tool_calls", [])
+        return {"messages": [rain.invoke({**call, "type": "tool_call"}) for call in calls]}
+
+    def following(state: Messages) -> str:
+        return "act" if getattr(state["messages"][-1], "tool_calls", []) else END
+
+    graph = StateGraph(Messages)
+    graph.add_node("ask", ask)
+    graph.add_node("think", think)
+    graph.add_node("act", act)
+    graph.add_edge(START, "ask")
+    graph.add_edge("ask", "think")
+    graph.add_conditional_edges("think", following, ["act", END])
+    graph.add_edge("act", "think")
+    return graph
