@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import importlib.util
 import inspect
 import linecache
 import os
 import re
 import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
+import agentnb as nb
 from agentnb.cli import main
+from agentnb.cli.arguments import parser_of_all
 from agentnb.dialects.activegraph import clear_registry, clear_tool_registry
 from agentnb.dialects.activegraph.foreign.reading import read_runs
+from agentnb.samples import samples
 from tests.dialects.activegraph.foreign import programs
 
 ROOT = Path(__file__).parent.parent
@@ -33,27 +39,36 @@ def short(page: Path) -> str:
 
 # A block that cannot run has a comment above it, which says why: <!-- not run: REASON -->
 BLOCK = re.compile(
-    r"(?:<!-- not run: (?P<reason>[^>]+?) -->\s*\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL
+    r"(?:<!-- not run: (?P<reason>[^>]+?) -->\s*\n)?^(?P<indent> *)```(?P<language>\w+)\n(?P<code>.*?)^(?P=indent)```",
+    re.MULTILINE | re.DOTALL,
 )
 SHOWN = {"diff", "text", "yaml", "json", "mermaid", "js"}  # languages that are read, not run
 # Commands of a shell block that are not ours.
 FOREIGN = ("pip ", "uv ", "git ", "mkdocs ", "pytest", "ruff ", "mypy", ".ci/run", "python ", "agentnb lab")
 
 
-def blocks(page: Path, *languages: str) -> list[tuple[str, str]]:
-    """Return (language, code) of the blocks of a page that run."""
-    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
-    return [(each["language"], each["code"]) for each in found if each["language"] in languages and not each["reason"]]
+def blocks(page: Path, language: str) -> list[tuple[int, str]]:
+    """Return (line, code) of the blocks of a page that run."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        (text.count("\n", 0, each.start("code")), textwrap.dedent(each["code"]))
+        for each in BLOCK.finditer(text)
+        if each["language"] == language and not each["reason"]
+    ]
 
 
 def run_python(page: Path) -> dict:
     """Run the Python blocks of a page one after the other, as the cells of a notebook; return their names."""
     names: dict = {"__name__": "__main__"}
     with asyncio.Runner() as runner:
-        for number, (_, code) in enumerate(blocks(page, "python"), 1):
-            cell = f"<{short(page)}, block {number}>"  # libraries look for the source of a function, as in a notebook
-            linecache.cache[cell] = len(code), None, code.splitlines(keepends=True), cell
-            compiled = compile(code, cell, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        for line, code in blocks(page, "python"):
+            if code.startswith("%"):  # a cell with magics
+                assert InteractiveShell.instance().run_cell(code).success
+                continue
+            cell = f"<{short(page)}, line {line}>"  # libraries look for the source of a function, as in a notebook
+            source = "\n" * line + code
+            linecache.cache[cell] = len(source), None, source.splitlines(keepends=True), cell
+            compiled = compile(source, cell, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
             if compiled.co_flags & inspect.CO_COROUTINE:
                 runner.run(eval(compiled, names))
             else:
@@ -66,6 +81,7 @@ def folder(tmp_path, monkeypatch):
     """An empty folder to run a page in; behaviors that the page registers are gone afterwards."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path
+    InteractiveShell.clear_instance()
     clear_registry()
     clear_tool_registry()
 
@@ -184,11 +200,13 @@ def test_each_block_names_its_language(page):
 
 # ---------------------------------------------------------------------------------------------------------------- links
 
+# The build of the site writes these; its strict mode checks the links to them.
+GENERATED = {DOCS / "gallery" / f"{name}.md" for name in ("index", *(sample.name for sample in samples()))}
 LINK = re.compile(r"(?:\]\(|srcset=\"|src=\")([^)\"\s]+)")
 
 
 def without_code(text: str) -> str:
-    return re.sub(r"`[^`\n]+`", "``", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    return re.sub(r"`[^`\n]+`", "``", re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL))
 
 
 def anchors(page: Path) -> set[str]:
@@ -200,7 +218,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def without_code_fences(text: str) -> str:
-    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", [*PAGES, *READMES], ids=short)
@@ -211,6 +229,8 @@ def test_the_links_of_a_page_lead_somewhere(page):
             continue
         target, _, anchor = link.partition("#")
         file = Path(os.path.normpath(page.parent / target)) if target else page
+        if file in GENERATED:
+            continue
         if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
             wrong.append(link)
     assert not wrong
@@ -234,3 +254,97 @@ def test_each_rule_names_tests_that_are_there():
     texts = {file: (ROOT / known.get(file, file)).read_text(encoding="utf-8") for file, _ in named}
     missing = [f"{file}::{test}" for file, test in named if not re.search(rf"def {test}\(", texts[file])]
     assert not missing
+
+
+# -------------------------------------------------------------------------------------------------------- the reference
+
+REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "reference").glob("*.md")))
+# What is described in prose alone: an example would change the event loop of the tests.
+WITHOUT_EXAMPLE = {"enable_nesting"}
+# Public for other modules, not for users.
+INTERNAL = {nb.SimulationTrace: {"of", "reading"}}
+
+
+def example_names() -> set[str]:
+    """Return the attributes that the examples of all pages use: `step` of `session.step()`, `load` of `nb.load`."""
+    found = set()
+    for page in WITH_PYTHON:
+        for _, code in blocks(page, "python"):
+            lines = [line for line in code.splitlines() if not line.lstrip().startswith("%")]
+            tree = ast.parse("\n".join(lines))
+            found |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return found
+
+
+def members(cls: type) -> set[str]:
+    return {name for name in dir(cls) if not name.startswith("_")} - INTERNAL.get(cls, set())
+
+
+def test_every_public_name_is_in_the_reference_with_an_example():
+    described = set(re.findall(r"^::: agentnb\.(?:[\w.]+\.)?(\w+)$", REFERENCE, re.MULTILINE))
+    assert {*nb.__all__, "open"} - described == {"__version__"}
+    assert {*nb.__all__, "open"} - example_names() == WITHOUT_EXAMPLE
+
+
+@pytest.mark.parametrize("cls", [nb.Session, nb.SimulationTrace, nb.SimulationStep])
+def test_every_public_member_is_in_the_reference_with_an_example(cls):
+    described = set(re.findall(rf"^::: agentnb\.{cls.__name__}\.(\w+)$", REFERENCE, re.MULTILINE))
+    for each in re.findall(rf"^::: agentnb\.{cls.__name__}\n(?: .*\n)*? +members: \[(.*)\]$", REFERENCE, re.MULTILINE):
+        described |= set(each.split(", "))
+    if cls is nb.SimulationStep:  # described by a table
+        described |= set(re.findall(r"`(\w+)`", REFERENCE))
+    assert members(cls) - described == set()
+    assert members(cls) - example_names() == set()
+
+
+def test_every_command_is_in_the_reference_with_an_example():
+    page = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+    (choices,) = (each.choices for each in parser_of_all()._actions if each.choices)
+    for command in choices:
+        assert f"\n## {command}\n" in page
+        assert f"\nagentnb {command}" in page
+        assert f"<!-- options: {command} -->" in page
+
+
+# ------------------------------------------------------------------------------------------------------------- the site
+
+
+@pytest.fixture(scope="module")
+def privacy():
+    """The module that the build of the site checks its pages with."""
+    spec = importlib.util.spec_from_file_location("privacy", DOCS / "tools" / "privacy.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("html", "loads"),
+    [
+        ('<script src="https://cdn.example/x.js"></script>', True),
+        ('<link rel="stylesheet" href="//fonts.example/css">', True),
+        ('<img src="a.png" srcset="http://pictures.example/a.png 2x">', True),
+        ('<iframe src="https://example.org"></iframe>', True),
+        ("<style>@import 'https://fonts.example/css';</style>", True),
+        ('<p style="background: url(https://example.org/a.png)">', True),
+        ('<pre class="mermaid">flowchart</pre>', True),
+        ('<a href="https://example.org">to follow</a>', False),
+        ('<script src="assets/x.js"></script><img src="../a.svg">', False),
+    ],
+)
+def test_what_a_page_loads_from_other_servers_is_found(privacy, html, loads):
+    assert bool(privacy.loads_from_elsewhere(html)) is loads
+
+
+@pytest.mark.parametrize("quiz", [(), (1,)])
+def test_a_page_of_the_gallery_loads_nothing(privacy, quiz):
+    session = nb.Session(nb.samples("pipeline"))
+    session.run()
+    assert privacy.loads_from_elsewhere(session.to_html(quiz=quiz)) == []
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r"[\w-]+(?:/[\w-]+)*\.md", text.partition("\nnav:\n")[2]))
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert {page for page in pages if not page.startswith("decisions/0")} - listed == set()
