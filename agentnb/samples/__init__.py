@@ -9,8 +9,7 @@ from typing import Final, NamedTuple, overload
 
 from agentnb.arguments import plain_arguments
 from agentnb.dialects.table import DIALECTS, recipe_of
-from agentnb.errors import Problem, RecipeError, did_you_mean
-from agentnb.export.needs import needed
+from agentnb.errors import Problem, RecipeError, did_you_mean, needed
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source, read_file
