@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from agentnb.dialects.polaris import Graph, Out, system
 
@@ -142,7 +144,8 @@ def checkout() -> Graph:
         graph.add_error_handler(payment, ask_for_transfer)
 
     graph = Graph("checkout").add_system(read_order)
-    graph.add_switch("payment", Order, lambda order: order.method, {"card": by_card, "invoice": write_invoice})
+    cases: dict[str, Callable[..., Any]] = {"card": by_card, "invoice": write_invoice}
+    graph.add_switch("payment", Order, lambda order: order.method, cases)
     graph.add_parallel("dispatch", [pack, write_receipt])
     graph.add_system(send)
     return graph
