@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from agentnb.cli.check_and_draw import check_command, draw_command
 from agentnb.cli.diff import diff_command
@@ -17,6 +17,7 @@ from agentnb.cli.replay import replay_command
 from agentnb.cli.run import run_command
 from agentnb.cli.stored_runs import answer_command, fork_command, resume_command
 from agentnb.cli.stores import TABLES, runs_command, trace_command
+from agentnb.cli.versions import print_versions
 from agentnb.errors import AgentNbError, Problem
 
 EXIT_CODES = """\
@@ -53,6 +54,15 @@ class _Parser(argparse.ArgumentParser):
         raise WrongWords(self, message)
 
 
+class _Versions(argparse.Action):
+    """Print the versions, and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print and exit."""
+        print_versions()
+        parser.exit()
+
+
 def parser_of_all() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     form = argparse.RawDescriptionHelpFormatter  # preserves the lines of the exit codes
@@ -60,6 +70,9 @@ def parser_of_all() -> argparse.ArgumentParser:
         "agentnb", description="Step through agent graphs.", allow_abbrev=False, epilog=EXIT_CODES, formatter_class=form
     )
     parser.add_argument("--version", action="version", version=f"agentnb {version('agentnb')}")
+    parser.add_argument(
+        "--versions", action=_Versions, nargs=0, help="print what a report of a bug needs: versions and platform"
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, act: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:

@@ -26,7 +26,7 @@ def lab_command(args: argparse.Namespace) -> int:
             what="'agentnb lab' needs JupyterLab, which is not installed",
             where=sys.prefix,
             why="Jupyter is an extra: agentnb runs without it",
-            do='run: pip install "agentnb[lab]"',
+            do='run: pip install "agentnb[lab]"; or, without installing: uvx --from "agentnb[lab]" agentnb lab',
         )
         raise AgentNbError(problem)
     folder = _notebooks(args.folder, reset=args.reset)

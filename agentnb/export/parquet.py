@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agentnb.errors import needed
 from agentnb.text import safe_str
@@ -14,6 +14,8 @@ from agentnb.trace.trace import SimulationTrace
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+PARQUET_VERSION: Final = 1  # of the tables and their columns
 
 
 def to_arrow(trace: SimulationTrace) -> dict[str, pa.Table]:
@@ -25,7 +27,12 @@ def to_arrow(trace: SimulationTrace) -> dict[str, pa.Table]:
     with needed("pyarrow", "parquet", "trace.to_arrow()"):
         import pyarrow as pa
 
-    about = {"run_id": trace.run_id, "recipe": safe_str(trace.agent_id), "fingerprint": trace.fingerprint or ""}
+    about = {
+        "version": PARQUET_VERSION,
+        "run_id": trace.run_id,
+        "recipe": safe_str(trace.agent_id),
+        "fingerprint": trace.fingerprint or "",
+    }
     found = {}
     for name in NAMES:
         table = pa.Table.from_pandas(trace.frames[name], preserve_index=False)

@@ -31,6 +31,7 @@ from agentnb.engine.core.history import (
     FrameRow,
     History,
 )
+from agentnb.engine.persistence.delta_loader import check_version
 from agentnb.engine.persistence.deltas import VERSION, whole_event
 from agentnb.errors import Problem, StoreError
 from agentnb.recipe.model import Recipe
@@ -41,6 +42,7 @@ from agentnb.text import safe_str, well_formed
 from agentnb.trace.trace import SimulationTrace
 
 FORMAT: Final = "agentnb.golden"
+GOLDEN_VERSION: Final = 1
 REDACTED: Final = "<redacted>"
 _CALL: Final = ("result", "error", "tokens_in", "tokens_out", "cost_usd", "provider", "model", "finish_reason")
 
@@ -89,7 +91,7 @@ class _Writer:
             origin["recipe"] = {**origin["recipe"], "text": None}
         yield {
             "format": FORMAT,
-            "version": 1,
+            "version": GOLDEN_VERSION,
             "name": safe_str(trace.agent_id),
             **({"redact": [".".join(path) for path in self.redact]} if self.redact else {}),
             "outcome": encode(trace.outcome, lenient=True),
@@ -264,7 +266,7 @@ def _lines(where: str) -> list[dict[str, Any]]:
     """Return the lines of a golden.
 
     Raises:
-        StoreError: L580; R340, it is missing.
+        StoreError: L580; L403, a newer agentnb wrote it; R340, it is missing.
     """
     try:
         lines = [json.loads(line) for line in read_text(where).decode("utf-8").splitlines() if line.strip()]
@@ -272,6 +274,7 @@ def _lines(where: str) -> list[dict[str, Any]]:
         raise _damaged(where, str(error)) from None
     if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("format") != FORMAT:
         raise _damaged(where, f"its first line does not say that its format is {FORMAT!r}")
+    check_version(lines[0].get("version"), GOLDEN_VERSION)
     return lines
 
 
@@ -398,4 +401,4 @@ def _flag(line: Mapping[str, Any]) -> int:
     return flag | (0 if line.get("uncounted") else COUNTED) | (UNCAUGHT if line.get("uncaught") else 0)
 
 
-__all__ = ["FORMAT", "REDACTED", "document_of", "matches", "open_golden", "redacted_paths", "text_of"]
+__all__ = ["FORMAT", "GOLDEN_VERSION", "REDACTED", "document_of", "matches", "open_golden", "redacted_paths", "text_of"]

@@ -400,17 +400,17 @@ def joined(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) 
     return tables, histories
 
 
-def check_version(version: Any) -> None:
-    """Raise an error for a document written by a newer agentnb.
+def check_version(version: Any, known: int = VERSION) -> None:
+    """Raise an error for a document written by a newer agentnb; `known` is the newest version that this one reads.
 
     Raises:
         StoreError: L403, a newer agentnb wrote it.
     """
-    if isinstance(version, int) and version > VERSION:
+    if isinstance(version, int) and version > known:
         raise StoreError(
             Problem("L403", "this was written by a newer agentnb", "the document",
                     f"it has version {safe_str(version)}, this one reads "
-                    f"up to {VERSION}", "install a newer agentnb: pip install --upgrade agentnb")
+                    f"up to {known}", "install a newer agentnb: pip install --upgrade agentnb")
         )  # fmt: skip
 
 

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import platform
+import re
+
+import pytest
+
+from agentnb.cli import main
+
+
+def test_versions_has_what_a_report_needs(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--versions"])
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    assert f"python: {platform.python_version()}" in told
+    assert re.search(r"^  pandas: \d", told, re.MULTILINE)
+    assert re.search(r"^  mcp \(mcp\): ", told, re.MULTILINE)
+    assert re.search(r"^  dot: ", told, re.MULTILINE)
+    assert re.search(r"^  tables of a store: \d+$", told, re.MULTILINE)
+
+
+def test_versions_says_what_is_not_there(capsys, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SystemExit):
+        main(["--versions"])
+    assert "dot: not found" in capsys.readouterr().out
