@@ -7,6 +7,7 @@ from importlib.resources import files
 import pytest
 
 import agentnb as nb
+from agentnb.ui.second_run import open_beside
 from tests.ui import runs
 
 pytestmark = pytest.mark.needs_chromium
@@ -66,6 +67,12 @@ def _reacting():
     return _run(session)
 
 
+def _beside():
+    session = _forked()
+    open_beside(session, session.parent)
+    return session
+
+
 # Where a run may stand: each shows other parts of the cockpit.
 STANDS = {
     "at the start": runs.session,
@@ -75,7 +82,7 @@ STANDS = {
     "in a loop": _in_a_loop,
     "with breakpoints": _watched,
     "a call held": _held,
-    "forked": _forked,
+    "beside a second run": _beside,
     "reactive, with an approval": _reacting,
 }
 

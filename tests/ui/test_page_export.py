@@ -79,6 +79,14 @@ def test_a_page_shows_every_step_without_a_kernel(opened):
 
 
 @pytest.mark.needs_chromium
+def test_no_list_is_cut_in_its_last_line(opened):
+    page = opened("run")
+    cut = """[...document.querySelectorAll('.agentnb-stack, .agentnb-forks')].filter(one => one.offsetParent)
+        .filter(one => one.scrollHeight > one.clientHeight + 1).map(one => one.className)"""
+    assert page.evaluate(cut) == []
+
+
+@pytest.mark.needs_chromium
 def test_an_exercise_hides_what_follows_until_it_is_answered(opened):
     page = opened("quiz")
     assert state(page) == "step 0 of 1"

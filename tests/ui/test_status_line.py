@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import networkx as nx
+
 import agentnb as nb
 from agentnb.ui.status_line import said
 from tests.ui import runs
@@ -92,3 +94,15 @@ def test_one_that_nobody_deals_with_leaves_that_to_its_card():
     session = runs.session(answers=["explode"])
     session.run()
     assert said(session) == "Step 4: 'tell' failed. Step tries it again."
+
+
+def test_a_change_in_place_is_said():
+    def sort(board):
+        board["items"].sort()
+        return {"done": True}
+
+    graph = nx.DiGraph(name="sorts")
+    graph.add_node("sort", function=sort)
+    session = nb.Session(nb.load(graph), {"items": [3, 1, 2]})
+    session.step()
+    assert said(session) == "Step 1: 'sort' changed items in place and wrote done = True. The run has finished."

@@ -306,7 +306,7 @@ const listsPart = (() => {
 
   function forkForm(ask) {
     const name = make("input", { type: "text", class: "agentnb-input", placeholder: "fork name", "aria-label": "name of the fork", spellcheck: "false" });
-    const expect = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "expect, e.g. n < 3", "aria-label": "what the fork is expected to satisfy", spellcheck: "false" });
+    const expect = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "expect n < 3", "aria-label": "what the fork is expected to satisfy", spellcheck: "false" });
     const button = make("button", { type: "submit", class: "agentnb-button", text: "Fork here", title: "continue in a fork from here; this run is unchanged" });
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const form = make("form", { class: "agentnb-fork-form" }, name, expect, button, wrong);

@@ -16,7 +16,16 @@ const secondPart = (() => {
     const parted = make("p", {});
     const counts = make("p", { class: "agentnb-faint" });
     const said = make("p", {});
-    const strip = make("div", { class: "agentnb-second-strip", role: "group", "aria-label": "steps of the second run" });
+    const strip = make("div", { class: "agentnb-second-strip", role: "toolbar", "aria-label": "steps of the second run" });
+    strip.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: "nextSibling", ArrowLeft: "previousSibling", Home: "firstChild", End: "lastChild" }[event.key];
+      const next = by && (by.endsWith("Child") ? strip : document.activeElement)[by];
+      if (!next || event.ctrlKey || event.metaKey || event.altKey) return;
+      for (const each of strip.children) each.tabIndex = each === next ? 0 : -1;
+      next.focus();
+      event.preventDefault();
+      event.stopPropagation();
+    });
     const body = make("div", { class: "agentnb-second-run", tabindex: "-1" }, parted, counts, strip, said);
     const tool = (text, title, click) => make("button", { type: "button", class: "agentnb-tool", text, title, "aria-label": title, click });
     const tools = [
@@ -38,6 +47,7 @@ const secondPart = (() => {
       const held = strip.contains(document.activeElement);
       strip.replaceChildren(...found.rows.map((row, index) => cell(row, found.first + index, now.position, go)));
       const current = strip.querySelector("[aria-current]");
+      if (!current && strip.firstChild) strip.firstChild.tabIndex = 0;
       if (current) {
         const [outer, inner] = [strip.getBoundingClientRect(), current.getBoundingClientRect()];
         if (inner.left < outer.left || inner.right > outer.right) strip.scrollLeft += inner.left - outer.left - outer.width / 2;

@@ -1,0 +1,48 @@
+"""The page needs of a front end only what anywidget promises: get, set, on, off and send of the model, and an element.
+
+VS Code and others that show anywidgets offer no more than this.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from agentnb.ui.commands import command_rows
+from agentnb.ui.debugger import page_module
+from agentnb.ui.graph_view import at_once, drawing_of
+from agentnb.ui.view_model import screen
+from tests.ui import runs
+
+pytestmark = pytest.mark.needs_chromium
+
+# A model that refuses everything else, and an element in a shadow root, as some front ends have.
+MOUNT = """async ([source, state]) => {
+  const {default: widget} = await import(URL.createObjectURL(new Blob([source], {type: 'text/javascript'})));
+  const used = new Set(), sent = [];
+  const allowed = {
+    get: name => state[name], set: () => {}, on: () => {}, off: () => {}, send: message => { sent.push(message); },
+  };
+  const model = new Proxy(allowed, {get: (target, name) => { used.add(name); return target[name]; }});
+  const host = document.body.appendChild(document.createElement('div'));
+  const el = host.attachShadow({mode: 'open'}).appendChild(document.createElement('div'));
+  const end = await widget.render({model, el, experimental: {invoke: () => Promise.reject()}});
+  el.querySelector('[data-do=step]').click();
+  end();
+  const verbs = sent.map(one => one.do);
+  return {used: [...used].sort(), exports: Object.keys(widget), sent: verbs, left: el.childElementCount};
+}"""
+
+
+def test_the_page_uses_only_what_anywidget_promises(browser):
+    page = browser.new_page()
+    page.goto("about:blank")
+    session = runs.session()
+    state = {
+        "svg": at_once(session), "state": screen(session, drawing_of(session)), "commands": command_rows(),
+    }  # fmt: skip
+    found = page.evaluate(MOUNT, [page_module(), state])
+    assert set(found["used"]) <= {"get", "set", "on", "off", "send"}
+    assert found["exports"] == ["render"]
+    assert "step" in found["sent"]
+    assert found["left"] == 0  # it leaves nothing behind
+    page.close()
