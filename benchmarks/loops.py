@@ -6,12 +6,15 @@ import gc
 import random
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from statistics import median
 from typing import Any
 
 from clocks import bytes_of, seconds_of
 from peers import first, second
 
 from agentnb.engine.core.work import Append
+from agentnb.expressions.conditions import as_condition
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.session.state import state_of
@@ -58,6 +61,19 @@ def two_nodes(a: Function, b: Function, kind: str = "function", inputs: Mapping[
     return Recipe(
         "bench", "graph", nodes, (Edge("a", "b"), Edge("b", "a")), ("a",), regions={"root": Region("root", ("a",))}
     )
+
+
+def with_conditions(when: Any) -> Recipe:
+    """Return the loop a -> b -> a with a condition on each edge, or with none."""
+    condition = None if when is None else as_condition(when)
+    recipe = two_nodes(one, two)
+    return replace(recipe, edges=tuple(replace(edge, when=condition) for edge in recipe.edges))
+
+
+def condition(when: Any, pairs: int = 7, steps: int = 5_000) -> float:
+    """Return how many seconds longer a step takes with a condition on its edge: the median of pairs of runs."""
+    guarded, bare = with_conditions(when), with_conditions(None)
+    return median(run_step(guarded, board_of(2), steps) - run_step(bare, board_of(2), steps) for _ in range(pairs))
 
 
 def with_a_body() -> Recipe:
@@ -157,10 +173,26 @@ class Travels:
         seconds_of(go_about)
         return slowest
 
-    def fork(self, forks: int = 20) -> float:
-        """Return the seconds of one `fork()` where the session stands."""
-        session = self._at_the_end()
-        return seconds_of(lambda: [session.fork() for _ in range(forks)]) / forks
+    def fork(self, forks: int = 200) -> float:
+        """Return the seconds of one `fork()` where the session stands: the median of many."""
+        return self._median_fork(forks, None)
+
+    def fork_earlier(self, forks: int = 200) -> float:
+        """Return the seconds of one `fork(at=...)` at an earlier step: the median of many at the same step."""
+        return self._median_fork(forks, self.steps // 2 + 100)
+
+    def _median_fork(self, forks: int, at: int | None) -> float:
+        session, found = self._at_the_end(), []
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(forks):
+                begun = time.perf_counter()
+                session.fork(at=at)
+                found.append(time.perf_counter() - begun)
+        finally:
+            gc.enable()
+        return median(found)
 
     def _at_the_end(self) -> Session:
         if self.session.position < self.steps:

@@ -31,6 +31,7 @@ from loops import (
     Travels,
     append,
     board_of,
+    condition,
     count,
     frame_bytes,
     growth,
@@ -88,6 +89,9 @@ def steps_figures() -> Iterator[Figure]:
         for form, recipe in forms.items():
             measure = partial(run_step, recipe, board_of(keys))
             yield Figure(f"a step, {keys:,} keys, {form}", measure, limit, times_plain=TIMES_PLAIN)
+    conditions = {"text": "n < 9", "JsonLogic": {"<": [{"var": "n"}, 9]}, "a function": lambda board: board["n"] < 9}
+    for form, when in conditions.items():
+        yield Figure(f"a condition on an edge, {form}: a step more", partial(condition, when), 0.8)
     armed = partial(run_step, forms["reads the board"], board_of(MANY), armed=True)
     yield Figure(f"a step, {MANY:,} keys, reads, a condition breakpoint and a watch", armed, 5.0)
     yield Figure(
@@ -105,7 +109,8 @@ def travel_figures(steps: int) -> Iterator[Figure]:
     yield Figure(f"back, {MANY:,} keys", travels.back, 5.0)
     yield Figure(f"goto, the first call, {MANY:,} keys", travels.first_goto, 1_000.0, runs=5)
     yield Figure(f"goto, the slowest of 100 places in {steps:,} steps", travels.slowest_goto, 1_000.0, runs=3)
-    yield Figure(f"fork where it stands, {MANY:,} keys", travels.fork, 50.0)
+    yield Figure(f"fork where it stands, {MANY:,} keys", travels.fork, 15.0)
+    yield Figure(f"fork at an earlier step, {MANY:,} keys", travels.fork_earlier, 40.0)
 
 
 def size_figures(steps: int) -> Iterator[Figure]:
