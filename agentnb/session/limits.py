@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from itertools import takewhile
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import freeze, thaw
@@ -34,6 +35,8 @@ CHANGES: Final = frozenset({"edit", "set_next", "skip", "emit"})  # after these 
 ITSELF: Final = "runtime"  # events of the run itself, such as of its limit, change nothing
 OF_CALLS: Final = ("max_llm_calls", "max_tool_calls", "max_seconds", "max_tokens", "max_cost_usd")
 OF_EVENTS: Final = ("max_events", "max_behavior_calls", "max_patches", "max_depth")
+_calls: Final = attrgetter(*OF_CALLS)
+_events: Final = attrgetter(*OF_EVENTS)
 
 
 @dataclass(slots=True)
@@ -76,8 +79,8 @@ class Limits:
         self._looked: tuple[History | None, int, Act | None] = (None, 0, None)  # interventions seen, cached result
 
     def _set(self) -> None:
-        self._of_calls = any(getattr(self.budget, name) is not None for name in OF_CALLS)
-        self._of_events = any(getattr(self.budget, name) is not None for name in OF_EVENTS)
+        self._of_calls = _calls(self.budget).count(None) < len(OF_CALLS)
+        self._of_events = _events(self.budget).count(None) < len(OF_EVENTS)
         self.asked = self._of_calls or self._of_events
 
     def apply(self, run: Run) -> None:

@@ -15,7 +15,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -235,8 +234,8 @@ class Tables:
 
 
 NOW: Final = 1 << 60  # later than any step
-_ints: Final = partial(array, "I")
-_times: Final = partial(array, "q")
+_ints: Final = array("I").__copy__
+_times: Final = array("q").__copy__
 
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
@@ -250,7 +249,7 @@ class History:
     s_act: array[int] = field(default_factory=_ints)
     s_t0: array[int] = field(default_factory=_times)
     s_t1: array[int] = field(default_factory=_times)
-    s_flag: array[int] = field(default_factory=partial(array, "B"))
+    s_flag: array[int] = field(default_factory=array("B").__copy__)
     s_pos: array[int] = field(default_factory=_ints)
     s_wend: array[int] = field(default_factory=_ints)
     s_pend: array[int] = field(default_factory=_ints)
@@ -433,8 +432,11 @@ class History:
 
     def checkpoint_before(self, step: int) -> Checkpoint | None:
         """Return the last checkpoint at or before a step; None when this history has none."""
-        at = bisect_right(self.checkpoints, step, key=_step_of)
-        return self.checkpoints[at - 1] if at else None
+        known = self.checkpoints
+        if known and known[-1].step <= step:
+            return known[-1]
+        at = bisect_right(known, step, key=_step_of)
+        return known[at - 1] if at else None
 
     def _cut_writes(self, writes: int) -> None:
         """Drop every write row from number `writes` on."""

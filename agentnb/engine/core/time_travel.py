@@ -118,7 +118,8 @@ def _changed_frames(at: History, step: int) -> bool:
 
 def home(run: Run, step: int) -> History:
     """Return the history of the chain that contains a step number."""
-    return next(history for history in reversed(run.chain) if history.base <= step)
+    last = run.chain[-1]
+    return last if last.base <= step else next(history for history in reversed(run.chain) if history.base <= step)
 
 
 def goto(run: Run, step: int) -> None:
@@ -353,9 +354,6 @@ def _copy_state(new: Run, run: Run) -> None:
             if frame.row.policy != "shared":
                 opened.scope.share_data(frame.scope)
     new.position, new.pos, new.used = run.position, run.pos, run.used
-    for number in run.frontier():
-        if run.tables.acts[number].node >= 0:
-            new.activation(number)
 
 
 def amend(run: Run, queue: list[int]) -> None:
