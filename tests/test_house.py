@@ -19,8 +19,8 @@ import agentnb
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "agentnb"
-FOLDERS = ("agentnb", "tests", "benchmarks", "notebooks", "docs", "binder", ".ci")
-NOT_TEXT = {".png", ".pyc", ".db", ".gz"}
+FOLDERS = (".github", "agentnb", "tests", "benchmarks", "notebooks", "docs", "binder", ".ci")
+NOT_TEXT = {".png", ".webp", ".pyc", ".db", ".gz"}
 HEAVY = {
     *("IPython", "anywidget", "datalogic_py", "graphviz", "greenlet", "ipywidgets", "jinja2", "nest_asyncio"),
     *("networkx", "numpy", "pandas", "pydantic", "pygraphviz", "sqlalchemy", "yaml"),
