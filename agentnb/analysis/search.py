@@ -19,12 +19,12 @@ import numpy as np
 from agentnb.board.paths import changed
 from agentnb.board.scopes import Board, Scope
 from agentnb.board.values import ABSENT, ATOMS, thaw
-from agentnb.engine.core.frames import given_at
-from agentnb.engine.persistence.state_projection import Replica
+from agentnb.engine.core.frames import frame_inputs
+from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError
 from agentnb.expressions.board_queries import Question, as_question
 from agentnb.expressions.conditions import Condition, NoAnswer, as_condition
-from agentnb.kinds.context import NOBODY, Context
+from agentnb.kinds.context import NO_NODE, Context
 from agentnb.session.state import state_of
 from agentnb.trace.columns import Columns, ints
 
@@ -315,7 +315,7 @@ def _holds_for(answer_of: Callable[[Any], Any], value: Any) -> bool:
 
 def _search_everywhere(session: Session, reading: Reading, asked: Condition, scopes: NDArray[np.int64]) -> list[int]:
     """Search a run whose conditions see another scope at times, or names besides the board's."""
-    replica, codes = Replica(reading.tables), reading.tables.codes
+    replica, codes = StateProjection(reading.tables), reading.tables.codes
     found: list[int] = []
     seen = _Tracked(Scope(-1, "find"))
     answer, scope_before = False, -1
@@ -340,7 +340,7 @@ def _search_everywhere(session: Session, reading: Reading, asked: Condition, sco
                 names: Mapping[str, Any] = seen
                 if frames is not None:
                     seen.whole, frame = True, int(frames[step - 1]) if step else 0
-                    names = Context(seen, partial(given_at, state_of(session).run, frame), None, NOBODY)
+                    names = Context(seen, partial(frame_inputs, state_of(session).run, frame), None, NO_NODE)
                 answer = _holds(asked, names)
             if row and answer:
                 found.append(step)

@@ -22,7 +22,7 @@ from agentnb.world.effect import Effect
 from agentnb.world.llm.base import SIMULATED
 from agentnb.world.llm.simulated import SimulatedClient, mocked
 from agentnb.world.llm.text import in_words
-from agentnb.world.world import asked_before
+from agentnb.world.world import count_earlier_calls
 
 # Kinds answered by a bound callable, otherwise by a model, otherwise by simulated data.
 ASKING: Final = frozenset({"agent", "evaluator", "generative", "llm"})
@@ -129,7 +129,7 @@ def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, o
         return lambda _work, given: Effect("agent", ref, given, **options) if given else same
 
     def effect(work: Work, given: dict[str, Any]) -> Effect:
-        turn = min(asked_before(work, "agent", work.node.id), len(script) - 1)
+        turn = min(count_earlier_calls(work, "agent", work.node.id), len(script) - 1)
         return Effect("agent", ref, given, target=lambda **_: dict(script[turn]), made_up=True, **options)
 
     return effect

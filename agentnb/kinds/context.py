@@ -13,7 +13,7 @@ from agentnb.world.llm.env import Environment
 
 # These take precedence over keys of the board of the same name, which are read as `state.NAME`.
 AROUND = ("state", "inputs", "result", "output", "node", "env")
-NOBODY = Node("", "")
+NO_NODE = Node("", "")
 ODD = "odd: "  # prefix of a thought that is a warning
 
 
@@ -106,7 +106,7 @@ class InContext:
         """Return the context in which the condition is evaluated for this board."""
         if isinstance(board, NodeBoard):
             return context_of(board.work, board.work.result)
-        return Context(board, dict, None, NOBODY)
+        return Context(board, dict, None, NO_NODE)
 
     def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return (text, value) of what it reads in a context and, last, of the whole."""

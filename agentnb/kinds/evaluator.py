@@ -26,7 +26,7 @@ from agentnb.world.call_arguments import asked_of, function_name, options_of, se
 from agentnb.world.effect import Effect
 from agentnb.world.llm.text import in_words
 from agentnb.world.llm.verdict import verdict_in
-from agentnb.world.world import asked_before
+from agentnb.world.world import count_earlier_calls
 
 _WANTED: Final = (
     'Answer with JSON alone: {"score": a number from 0 (worst) to 1 (best), "critique": what to do better, as a text}'
@@ -240,7 +240,7 @@ def _simulate(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Ef
     script = node.params.get("simulated")
 
     def effect(work: Work, value: Any) -> Effect:
-        number = asked_before(work, "agent", node.id)
+        number = count_earlier_calls(work, "agent", node.id)
         if script:
             answer = dict(script[min(number, len(script) - 1)])
         else:

@@ -25,7 +25,7 @@ from agentnb.world.effect import Effect
 from agentnb.world.llm.structured import json_in
 from agentnb.world.llm.text import in_words, json_text
 from agentnb.world.sample_data import fault_text, filled
-from agentnb.world.world import asked_before
+from agentnb.world.world import count_earlier_calls
 
 TRIES: Final = 3  # attempts in all to obtain an answer that matches
 MOST_BOARD: Final = 20_000  # characters of the blackboard sent to a model
@@ -220,7 +220,7 @@ def _simulated(task: _Task) -> EffectOf:
     node, script = task.node, task.node.params.get("simulated") or ()
 
     def effect(work: Work) -> Effect:
-        number = asked_before(work, "agent", node.id)
+        number = count_earlier_calls(work, "agent", node.id)
         seed = f"{work.run.seed}:{node.id}:{number}"
 
         def made() -> Any:

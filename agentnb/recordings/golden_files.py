@@ -21,7 +21,7 @@ from agentnb.clock import EPOCH, to_microseconds
 from agentnb.engine.core.history import (
     CARRIED,
     COUNTED,
-    NOBODY,
+    NO_ACTIVATION,
     PHASES,
     STATUSES,
     UNCAUGHT,
@@ -322,7 +322,7 @@ class _Reader:
     def _add(self, line: Mapping[str, Any], columns: Sequence[list[int]]) -> None:
         """Add the rows of one line."""
         step, base, start = line["step"], len(self.written), len(self.pushes)
-        own = self._act(line) if step else NOBODY
+        own = self._act(line) if step else NO_ACTIVATION
         self._add_frames(line, step)
         for path, op, value in line.get("writes", ()):
             self.written.append(self._code(path) * 4 + OPS.index(op))

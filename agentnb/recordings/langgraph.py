@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from agentnb.session.session import Session
 
 MOST: Final = 200_000  # checkpoints of one thread
-NOBODY: Final = "00000000-0000-0000-0000-000000000000"  # the task of writes that belong to no node
+NO_NODE_ID: Final = "00000000-0000-0000-0000-000000000000"  # the task of writes that belong to no node
 _TRIGGERS: Final = ("branch:", "join:", "start:")  # channels that LangGraph adds for its edges
 _NEEDED: Final = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"}
 _COLUMNS: Final = {"run_id": "object", "thread": "object", "checkpoints": "int64", "updated": "datetime64[ns, UTC]",
@@ -551,7 +551,7 @@ def _add_writes(look: Look, thread: str, spaces: Namespaces) -> None:
         if not all(isinstance(text, str) for text in (task, where, channel)):
             raise TypeError("a write names no task or channel")
         found = decode_typed(type, data)
-        if task == NOBODY:
+        if task == NO_NODE_ID:
             checkpoint.outside.append((channel, found))
             continue
         if not checkpoint.tasks or checkpoint.tasks[-1].id != task:

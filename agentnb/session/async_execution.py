@@ -61,10 +61,10 @@ class AsyncExecution:
         start = state.run.position
         with self._in_threads(), execution.stepping_into():
             if execution.prepare_step() and (act := execution.next_activation()) is not None:
-                flight = execution.enter(act)
-                if flight is not None:
-                    step_into.move_to_own_thread(flight)
-                await self._rollback.arun_safely(self._run_one(flight))
+                pending_step = execution.enter(act)
+                if pending_step is not None:
+                    step_into.move_to_own_thread(pending_step)
+                await self._rollback.arun_safely(self._run_one(pending_step))
         self._notifications.changed()
         return execution.last_step_since(start)
 
@@ -82,10 +82,10 @@ class AsyncExecution:
         self._notifications.changed()
         return self._state.trace
 
-    async def resume(self, flight: PendingStep) -> int:
+    async def resume(self, pending_step: PendingStep) -> int:
         """Run the rest of a pending step, which has been answered; return why it ended."""
         with self._in_threads():
-            return await self._rollback.arun_safely(self._run_one(flight))
+            return await self._rollback.arun_safely(self._run_one(pending_step))
 
     @contextmanager
     def _in_threads(self) -> Iterator[None]:
@@ -100,19 +100,19 @@ class AsyncExecution:
 
     async def _run_one_or_rest(self) -> int:
         """Run one step; a node that was stepped into runs to its end."""
-        flight = step_into.entered(self._state.run)
-        return await (step_in_loop(self._state.run) if flight is None else self._run_one(flight))
+        pending_step = step_into.entered(self._state.run)
+        return await (step_in_loop(self._state.run) if pending_step is None else self._run_one(pending_step))
 
-    async def _run_one(self, flight: PendingStep | None = None) -> int:
+    async def _run_one(self, pending_step: PendingStep | None = None) -> int:
         run = self._state.run
-        code = run_plain(run, once=True, flight=flight)
-        return await step_into.drive_beside(run, lambda: step_in_loop(run, flight)) if code == LOOP else code
+        code = run_plain(run, once=True, pending_step=pending_step)
+        return await step_into.drive_beside(run, lambda: step_in_loop(run, pending_step)) if code == LOOP else code
 
     async def run_on(self) -> int:
         """Step until a stop condition is met; finish first a node that was stepped into."""
         run = self._state.run
-        flight, halt = step_into.entered(run), run.halt
-        code = GO if flight is None else await self._run_one(flight)
+        pending_step, halt = step_into.entered(run), run.halt
+        code = GO if pending_step is None else await self._run_one(pending_step)
         if halt.on:
             return PAUSED
         return await run_in_loop(run, self._notifications.tick) if code in (GO, SUSPENDED) else code

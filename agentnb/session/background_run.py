@@ -212,8 +212,12 @@ class BackgroundRun:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        flights = state.run.flights.values()
-        left = [flight.hold.left for flight in flights if flight.held and flight.hold is not None]
+        pending_steps = state.run.pending_steps.values()
+        left = [
+            pending_step.hold.left
+            for pending_step in pending_steps
+            if pending_step.held and pending_step.hold is not None
+        ]
         times = [seconds for seconds in left if seconds is not None]
         loop = running_loop() or state.loop
         if times and not state.moves and loop is not None and loop.is_running():
@@ -228,7 +232,11 @@ class BackgroundRun:
         """End the step of a question that was not answered in time."""
         self._alarm = None
         state = self._state
-        late = [flight for flight in run.flights.values() if flight.hold is not None and flight.hold.late]
+        late = [
+            pending_step
+            for pending_step in run.pending_steps.values()
+            if pending_step.hold is not None and pending_step.hold.late
+        ]
         if state.run is not run or state.moves:
             return
         if late and state.resumes:

@@ -106,7 +106,11 @@ def chain_in(run: Run, wanted: str) -> Chain:
                     "a chain is that of an event, or of an object, a relation, a patch or an approval that events name",
                     did_you_mean(str(wanted), names, "look at session.events, or run until it is created"))
         )  # fmt: skip
-    nodes = {event.seq: flight.act.node.id for flight in run.flights.values() for event in flight.act.work.emitted}
+    nodes = {
+        event.seq: pending_step.act.node.id
+        for pending_step in run.pending_steps.values()
+        for event in pending_step.act.work.emitted
+    }
     for link in links:
         step = link.event.step
         if step is not None:

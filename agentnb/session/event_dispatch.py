@@ -82,7 +82,7 @@ class Telling:
     def before(self, act: Activation) -> None:
         """Report the start of a node, and before the first one the start of the run."""
         run = self.run
-        if run.position == 0 and all(flight.act is act for flight in run.flights.values()):
+        if run.position == 0 and all(pending_step.act is act for pending_step in run.pending_steps.values()):
             nodes = run.plan.recipe.nodes.values()
             names = tuple((node.id, node.label or node.id) for node in nodes)
             self._tell(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))

@@ -75,9 +75,11 @@ class EventReactions:
         counts: Counter[Any] = Counter()
         for _, _, rows in self._fold.parts(run):
             counts.update(rows.counts)
-        for flight in run.flights.values():
+        for pending_step in run.pending_steps.values():
             counts.update(
-                _list_contributions((), [(flight.act.node.id, event.type) for event in flight.act.work.emitted])
+                _list_contributions(
+                    (), [(pending_step.act.node.id, event.type) for event in pending_step.act.work.emitted]
+                )
             )
         came: dict[str, int] = {}
         heard: dict[tuple[str, str], int] = {}

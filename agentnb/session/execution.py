@@ -134,22 +134,26 @@ class Execution:
 
     def paused_calls(self) -> list[Hold]:
         """Return where steps in flight are paused for inspection, without those that wait for a person's answer."""
-        flights = self._state.run.flights
-        if not flights:
+        pending_steps = self._state.run.pending_steps
+        if not pending_steps:
             return []
-        holds = [flight.hold for flight in flights.values() if flight.held and flight.hold is not None]
+        holds = [
+            pending_step.hold
+            for pending_step in pending_steps.values()
+            if pending_step.held and pending_step.hold is not None
+        ]
         return [hold for hold in holds if hold.kind not in ASKS]
 
     def release(self, *, all_: bool) -> None:
         """Release paused calls: that of the next pending step, or all."""
-        if all_ or all(flight.held for flight in self._state.run.flights.values()):
+        if all_ or all(pending_step.held for pending_step in self._state.run.pending_steps.values()):
             for hold in self.paused_calls()[: None if all_ else 1]:
                 hold.go = True
 
     def next_activation(self) -> Activation | None:
         """Return the activation that the next step continues or begins."""
         run = self._state.run
-        return (beside(run) or next_flight(run).act) if run.flights else interventions.current(run)
+        return (beside(run) or next_flight(run).act) if run.pending_steps else interventions.current(run)
 
     def can_step(self) -> bool:
         """Return True if a next step can begin here."""
@@ -158,25 +162,25 @@ class Execution:
         if status == "failed" and (unmet_requirements(run) or limits.reached(run) is not None):
             return False
         if status == "waiting" and not masked_values.unknown(run):
-            if not run.flights:
+            if not run.pending_steps:
                 return True  # another process has asked
             if beside(run) is not None:  # a branch beside the one that asks
                 return limits.reached(run) in (None, "max_steps")  # max_steps is checked when the step is chosen
         return status in ("ready", "paused", "failed", "in_flight") or not all(
-            flight.held for flight in run.flights.values()
+            pending_step.held for pending_step in run.pending_steps.values()
         )
 
-    def run_one(self, flight: PendingStep | None = None) -> int:
+    def run_one(self, pending_step: PendingStep | None = None) -> int:
         """Run one step, or the rest of a pending one; return why it ended."""
         run = self._state.run
         run.halt.on = False
-        code = run_plain(run, once=True, flight=flight)
-        return step_into.drive(run, lambda: step_in_loop(run, flight)) if code == LOOP else code
+        code = run_plain(run, once=True, pending_step=pending_step)
+        return step_into.drive(run, lambda: step_in_loop(run, pending_step)) if code == LOOP else code
 
     def begin_again(self, act: Activation) -> None:
         """Begin a step of another process again and run it up to where it waits."""
         if step(self._state.run, act) == SUSPENDED:
-            self.run_one(self._state.run.flights[act.id])
+            self.run_one(self._state.run.pending_steps[act.id])
 
     # -- over, out and into -----------------------------------------------------------------------------------------
 
@@ -234,8 +238,8 @@ class Execution:
 
     def enter(self, act: Activation) -> PendingStep | None:
         """Return the pending step of an activation that is stepped into; None if it only propagates a failure."""
-        flight = self._state.run.flights.get(act.id)
-        return step_into.enter(self._state.run, act) if flight is None and act.what != FAIL else flight
+        pending_step = self._state.run.pending_steps.get(act.id)
+        return step_into.enter(self._state.run, act) if pending_step is None and act.what != FAIL else pending_step
 
     # -- run ----------------------------------------------------------------------------------------------------
 
@@ -262,8 +266,8 @@ class Execution:
 
         The rest of the node is bound to a thread and blocks this one: no other loop can take it over.
         """
-        flight = step_into.entered(self._state.run)
-        return flight is None or self.run_one(flight) in (GO, SUSPENDED)
+        pending_step = step_into.entered(self._state.run)
+        return pending_step is None or self.run_one(pending_step) in (GO, SUSPENDED)
 
     def _run_on(self, end: int) -> None:
         """Step until a stop condition is met, at the latest after step `end`."""

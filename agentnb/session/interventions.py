@@ -184,29 +184,29 @@ class Interventions:
         not_running(state, f"{act}()")
         self._resume_pending("approval", wanted)
         approved, approvals = act == "approve", state.recipe.approvals
-        flight, leave = flight_of(state.run, "approval", wanted), leave_of(state.run, wanted)
-        if flight is None and leave is not None and approvals is not None:
+        pending_step, leave = flight_of(state.run, "approval", wanted), leave_of(state.run, wanted)
+        if pending_step is None and leave is not None and approvals is not None:
             approvals.decide(state.session, leave, verdict(approved=approved, by=by, reason=reason))
             self._background.continue_after_answer()
             self._notifications.changed()
             return None
-        changed = None if flight is None or not approved else changed_in(flight)
+        changed = None if pending_step is None or not approved else changed_in(pending_step)
         return verdict(approved=approved, by=by, reason=reason, arguments=changed)
 
     def _supply_answer(
         self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
     ) -> SimulationStep | None:
         """Supply the awaited value and finish the pending step, to which the intervention is recorded."""
-        flight, start = self._take_answer(kind, wanted, act, value), self._state.run.position
-        code = self._rollback.run_safely(partial(self._execution.run_one, flight))
-        return self._note_answer(flight, code, start, act, value, by)
+        pending_step, start = self._take_answer(kind, wanted, act, value), self._state.run.position
+        code = self._rollback.run_safely(partial(self._execution.run_one, pending_step))
+        return self._note_answer(pending_step, code, start, act, value, by)
 
     async def _asupply_answer(
         self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
     ) -> SimulationStep | None:
-        flight, start = self._take_answer(kind, wanted, act, value), self._state.run.position
-        code = await self._async_execution.resume(flight)
-        return self._note_answer(flight, code, start, act, value, by)
+        pending_step, start = self._take_answer(kind, wanted, act, value), self._state.run.position
+        code = await self._async_execution.resume(pending_step)
+        return self._note_answer(pending_step, code, start, act, value, by)
 
     def _take_answer(self, kind: Kind, wanted: str | None, act: str, value: Any) -> PendingStep:
         """Set the awaited value of a pending step, which is then ready to go on."""
@@ -214,19 +214,19 @@ class Interventions:
         not_running(state, f"{act}()")
         self._persistence.check_ready()
         self._resume_pending(kind, wanted)
-        flight = held(state.run, kind, wanted)
-        hold = flight.hold
+        pending_step = held(state.run, kind, wanted)
+        hold = pending_step.hold
         assert hold is not None
         check_answer(hold, value)
         hold.answer, hold.answered, hold.go, state.stopped_by = value, True, True, None
-        return flight
+        return pending_step
 
     def _note_answer(
-        self, flight: PendingStep, code: int, start: int, act: str, value: Any, by: str | None
+        self, pending_step: PendingStep, code: int, start: int, act: str, value: Any, by: str | None
     ) -> SimulationStep | None:
         """Record the answer to the step that it has finished; a run in the background continues."""
         state = self._state
-        interventions.note(state.run, act, flight.act.node.id, ABSENT, value, by)
+        interventions.note(state.run, act, pending_step.act.node.id, ABSENT, value, by)
         self._notifications.changed()
         step = self._execution.last_step_since(start)
         if code == GO:
@@ -244,17 +244,17 @@ class Interventions:
         self._resume_pending("call", id_)
         self._resume_pending("approval", id_)
         run, approvals = state.run, state.recipe.approvals
-        leave, flight = leave_of(run, id_), flight_of(run, "approval", id_)
-        if leave is not None and flight is None and approvals is not None:
+        leave, pending_step = leave_of(run, id_), flight_of(run, "approval", id_)
+        if leave is not None and pending_step is None and approvals is not None:
             if answer is not ABSENT:
                 raise no_answer(leave.name)
             approvals.change(state.session, leave, {**leave.arguments, **(arguments or {})})
             self._notifications.changed()
             return
-        flight = flight or held(run, "call", id_)
-        change(flight, arguments, answer)
+        pending_step = pending_step or held(run, "call", id_)
+        change(pending_step, arguments, answer)
         new = answer if arguments is None else dict(arguments)
-        interventions.note(run, "change", flight.act.node.id, ABSENT, new)
+        interventions.note(run, "change", pending_step.act.node.id, ABSENT, new)
         self._notifications.changed()
 
     def _resume_pending(self, kind: Kind, wanted: str | None) -> None:

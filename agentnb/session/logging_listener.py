@@ -34,12 +34,12 @@ def attend(state: State) -> None:
         reporter.end()
         reporter = state.reporter = None
     if reporter is None and on:
-        reporter = state.reporter = Reporter(state, every_step=every_step)
+        reporter = state.reporter = LoggingListener(state, every_step=every_step)
     if reporter is not None:
         reporter.begins()
 
 
-class Reporter:
+class LoggingListener:
     """Writes the progress of a session to the log, as a listener.
 
     Args:
@@ -204,4 +204,4 @@ def _wrote(run: Run, step: int) -> dict[str, Any]:
     return {"writes": found} if found else {}
 
 
-__all__ = ["Reporter", "attend"]
+__all__ = ["LoggingListener", "attend"]

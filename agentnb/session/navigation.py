@@ -35,7 +35,7 @@ class Navigation:
         """Go back `n` steps, at most to the start."""
         state = self._state
         run = state.run
-        simple = not run.flights and run.recorded is None and not state.moves and not state.unsure
+        simple = not run.pending_steps and run.recorded is None and not state.moves and not state.unsure
         if n == 1 and simple and run.position:
             self._rollback.travel(time_travel.undo, run)
             self._arrived()

@@ -62,7 +62,7 @@ class Notifications:
         state = self._state
         if state.hooks.rows["change"]:
             self._told = time.monotonic()
-        if state.run.flights:
+        if state.run.pending_steps:
             self._schedule_timeout()
         if state.recipe.finish is not None:
             self._finish(state.recipe.finish)

@@ -51,7 +51,11 @@ class Pending:
 
 def pending_of(run: Run) -> tuple[Pending, ...]:
     """Return what is pending, in the order in which it was requested."""
-    held = [_pending(flight, kind) for flight in run.flights.values() if (kind := _kind(flight)) is not None]
+    held = [
+        _pending(pending_step, kind)
+        for pending_step in run.pending_steps.values()
+        if (kind := _kind(pending_step)) is not None
+    ]
     known = (known for _, known in waiting_since(run))
     return (*held, *map(_of_leave, leaves(run)), *known, *map(_masked, masked_values.unknown(run)))
 
@@ -87,17 +91,17 @@ def _masked(path: str) -> Pending:
     return Pending(f"masked_{path}", "answer", path, path, {"prompt": prompt})
 
 
-def _kind(flight: PendingStep) -> Kind | None:
+def _kind(pending_step: PendingStep) -> Kind | None:
     """Return what a pending step waits for; None if it is running or paused at an event."""
-    kind = flight.hold.kind if flight.held and flight.hold is not None else "emit"
+    kind = pending_step.hold.kind if pending_step.held and pending_step.hold is not None else "emit"
     return None if kind == "emit" else kind  # type: ignore[return-value]  # the kinds of a Hold are these and emit
 
 
-def _pending(flight: PendingStep, kind: Kind) -> Pending:
-    hold = flight.hold
+def _pending(pending_step: PendingStep, kind: Kind) -> Pending:
+    hold = pending_step.hold
     assert hold is not None
     answer = hold.answer if hold.moment == "after" else ABSENT
-    id, node, effect = f"{kind}_{flight.at}_{flight.act.id}", flight.act.node.id, hold.effect
+    id, node, effect = f"{kind}_{pending_step.at}_{pending_step.act.id}", pending_step.act.node.id, hold.effect
     return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.left)
 
 
@@ -111,7 +115,11 @@ def held(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     if found is not None:
         return found
     waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in pending_of(run)) or "nothing"
-    late = [flight.act.node.id for flight in run.flights.values() if flight.hold is not None and flight.hold.late]
+    late = [
+        pending_step.act.node.id
+        for pending_step in run.pending_steps.values()
+        if pending_step.hold is not None and pending_step.hold.late
+    ]
     if late:
         waits += f"; the time to answer {', '.join(map(repr, late))} is up"
     raise ExecutionError(
@@ -127,24 +135,24 @@ def held(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
 
 def flight_of(run: Run, kind: Kind, wanted: str | None) -> PendingStep | None:
     """Return the pending step as `held` does; None if there is none."""
-    for flight in run.flights.values():
-        if _kind(flight) == kind:
-            known = _pending(flight, kind)
+    for pending_step in run.pending_steps.values():
+        if _kind(pending_step) == kind:
+            known = _pending(pending_step, kind)
             if wanted is None or wanted in (known.node, known.id):
-                return flight
+                return pending_step
     return None
 
 
-def changed_in(flight: PendingStep) -> Mapping[str, Any] | None:
+def changed_in(pending_step: PendingStep) -> Mapping[str, Any] | None:
     """Return the arguments that a person has substituted in a pending approval; None if unchanged."""
-    hold = flight.hold
+    hold = pending_step.hold
     assert hold is not None
     now = freeze(dict(hold.effect.arguments))
-    asked = [sent for _, effect, sent, _ in flight.act.work.out.values() if effect.kind == "approval"]
+    asked = [sent for _, effect, sent, _ in pending_step.act.work.out.values() if effect.kind == "approval"]
     return None if not asked or asked[-1] == now else now
 
 
-def change(flight: PendingStep, arguments: Mapping[str, Any] | None, answer: Any) -> None:
+def change(pending_step: PendingStep, arguments: Mapping[str, Any] | None, answer: Any) -> None:
     """Change a paused call: its request or its response; a response set before the call is sent replaces the call.
 
     X127: an approval is decided by approving or denying it; its answer cannot be changed.
@@ -152,7 +160,7 @@ def change(flight: PendingStep, arguments: Mapping[str, Any] | None, answer: Any
     Raises:
         ExecutionError: X127, the answer of an approval is changed.
     """
-    hold = flight.hold
+    hold = pending_step.hold
     assert hold is not None
     if answer is not ABSENT and hold.kind == "approval":
         raise no_answer(hold.effect.name)
@@ -184,9 +192,9 @@ def no_answer(name: str) -> ExecutionError:
 
 def held_at(run: Run) -> str:
     """Return where inside its node a step in flight is paused for inspection; empty if none is."""
-    for flight in run.flights.values():
-        hold, node = flight.hold, flight.act.node.id
-        if not flight.held or hold is None:
+    for pending_step in run.pending_steps.values():
+        hold, node = pending_step.hold, pending_step.act.node.id
+        if not pending_step.held or hold is None:
             continue
         name = safe_repr(hold.effect.name, 200)
         if hold.kind == "emit":

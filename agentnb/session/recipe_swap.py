@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.control.budget import Budget
-from agentnb.engine.core.history import NOBODY, ActRow
+from agentnb.engine.core.history import NO_ACTIVATION, ActRow
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.time_travel import home
 from agentnb.errors import Problem, StoreError
@@ -118,7 +118,7 @@ def _list_activations(run: Run, step: int) -> Iterator[ActRow]:
         number for history, end in zip(chain, ends, strict=True) for number in history.s_act[: end - history.base + 1]
     )
     numbers |= dict.fromkeys(last.queue_after(step))
-    yield from (rows[number] for number in numbers if number != NOBODY and rows[number].node >= 0)
+    yield from (rows[number] for number in numbers if number != NO_ACTIVATION and rows[number].node >= 0)
 
 
 def _open_frames(run: Run, step: int) -> list[int]:

@@ -73,7 +73,7 @@ class Rollback:
         state = self._state
         run = state.run
         if state.unsure or run.dirty:
-            if cut_by_interrupt(run) and not run.flights:
+            if cut_by_interrupt(run) and not run.pending_steps:
                 take_back(run)
             if state.journal is not None:
                 state.journal.tell_anew()
@@ -92,12 +92,12 @@ class Rollback:
     def cancel_in_flight(self, reason: str = "cancelled") -> None:
         """Cancel the steps in flight; they run again when stepped, without repeating calls that were answered."""
         run = self._state.run
-        flights = list(run.flights.values())
-        for flight in flights:
-            del run.flights[flight.act.id]
-            cancel(run, flight)
-            interventions.note(run, reason, flight.act.node.id)
-        if len(flights) == 1 and not flights[0].noted:
+        pending_steps = list(run.pending_steps.values())
+        for pending_step in pending_steps:
+            del run.pending_steps[pending_step.act.id]
+            cancel(run, pending_step)
+            interventions.note(run, reason, pending_step.act.node.id)
+        if len(pending_steps) == 1 and not pending_steps[0].noted:
             take_back(run)
         if isinstance(run.recorded, InterruptedSteps):
             run.recorded.end_calls(run)

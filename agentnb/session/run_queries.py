@@ -33,12 +33,12 @@ ASKS: Final = frozenset({"answer", "approval"})  # what a person is asked; all o
 
 def status_of(run: Run, limits: Limits) -> str:
     """Return the status of a run that is not running, in one word."""
-    for flight in run.flights.values():
-        if flight.held and flight.hold is not None:
-            return "waiting" if flight.hold.kind in ASKS else "in_flight"
+    for pending_step in run.pending_steps.values():
+        if pending_step.held and pending_step.hold is not None:
+            return "waiting" if pending_step.hold.kind in ASKS else "in_flight"
     if run.masks and masked_values.unknown(run):
         return "waiting"
-    if not run.flights and (calls := unanswered(run)):
+    if not run.pending_steps and (calls := unanswered(run)):
         return "waiting" if any(call.kind in ASKED for call in calls) else "in_flight"
     if failure_of(run) is not None or unmet_requirements(run):
         return "failed"
@@ -80,7 +80,7 @@ def next_node(run: Run) -> str | None:
 
 def events_of(run: Run) -> tuple[Event, ...]:
     """Return the events emitted so far by nodes and people, in order, including those of a step in flight."""
-    flying = (event for flight in run.flights.values() for event in flight.act.work.emitted)
+    flying = (event for pending_step in run.pending_steps.values() for event in pending_step.act.work.emitted)
     return tuple(sorted((*run.events(), *flying), key=lambda event: event.seq))
 
 
@@ -111,7 +111,7 @@ def _stands(run: Run, at: History, row: int) -> bool:
     """Return True if the step of a row failed, nothing handled it, and its node is still the next one."""
     head = run.at.p_act[run.pos] if run.pos < run.at.s_pend[run.position - run.at.base] else None
     failed = bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & STATUS == ERROR and head == at.s_act[row]
-    again = run.flights.get(at.s_act[row]) if failed else None
+    again = run.pending_steps.get(at.s_act[row]) if failed else None
     return failed and (again is None or not again.held)
 
 
@@ -148,8 +148,8 @@ def _problem(run: Run) -> Problem | None:
         return Problem("X142", f"values that were masked when the run was stored are missing: {names}",
                        f"after step {run.position}", "a stored run holds no secrets, and its nodes need them",
                        "pass secrets={PATH: VALUE} to nb.open, or call session.answer(VALUE, PATH)")  # fmt: skip
-    waits = [flight.act.node.id for flight in run.flights.values()
-             if flight.held and flight.hold and flight.hold.kind in ASKS]  # fmt: skip
+    waits = [pending_step.act.node.id for pending_step in run.pending_steps.values()
+             if pending_step.held and pending_step.hold and pending_step.hold.kind in ASKS]  # fmt: skip
     waits += [run.node_of(call.act) for call in unanswered(run) if call.kind in ASKED]
     if waits and not in_kernel() and not on_terminal():
         names = ", ".join(map(repr, waits))
@@ -217,7 +217,7 @@ def view_of(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunVie
     head, found = current(run), failure_of(run)
     visited, wrote, read, taken, reactions = seen.up_to(run)
     last_writes, last_reads = _last(run)
-    waiting = {flight.act.node.id for flight in run.flights.values() if flight.held}
+    waiting = {pending_step.act.node.id for pending_step in run.pending_steps.values() if pending_step.held}
     queue = [nodes[tables.acts[number].node].id for number in run.frontier() if tables.acts[number].node >= 0]
     around = [] if head is None else _owners(run, head.frame)
     return RunView(

@@ -11,10 +11,10 @@ from agentnb.board.scopes import Board
 from agentnb.engine.control.breakpoints import Breakpoint
 from agentnb.engine.control.interventions import current, here
 from agentnb.engine.core.event_loops import running_loop
-from agentnb.engine.core.frames import given_at
+from agentnb.engine.core.frames import frame_inputs
 from agentnb.ids import new_run_id
 from agentnb.kinds.agent import MODEL_KINDS, has_only_simulated_model
-from agentnb.kinds.context import NOBODY, Context
+from agentnb.kinds.context import NO_NODE, Context
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.checks import check_paths
 from agentnb.session.run_queries import outcome_of, score_of, status_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agentnb.expressions.conditions import Condition
     from agentnb.recipe.model import Recipe
     from agentnb.session.limits import Limits
-    from agentnb.session.logging_listener import Reporter
+    from agentnb.session.logging_listener import LoggingListener
     from agentnb.session.session import Session
     from agentnb.trace.trace import SimulationTrace
     from agentnb.world.world import World
@@ -65,7 +65,7 @@ class State:
     journal: Journal | None = None  # records the run
     log: EventLog | None = None  # the store of `journal`, or the one that the run was read from
     locked: Problem | None = None  # why the run is read-only, if it is
-    reporter: Reporter | None = None
+    reporter: LoggingListener | None = None
     stopped_by: Breakpoint | None = None
     until: Until | None = None  # the stop condition of the run call in progress
     steps_into: bool = False  # whether calls and events of the node are stops too
@@ -177,7 +177,7 @@ class State:
             return self.board
         head = current(self.run)
         frame = 0 if head is None else head.frame.id
-        return Context(self.board, lambda: given_at(self.run, frame), None, NOBODY)
+        return Context(self.board, lambda: frame_inputs(self.run, frame), None, NO_NODE)
 
     def holds(self, condition: Callable[[Mapping[str, Any]], Any]) -> bool:
         """Return True if a condition holds here; a condition that cannot be evaluated (yet) does not hold."""

@@ -8,10 +8,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.scopes import Board, Scope
-from agentnb.engine.core.frames import came_to, given_at
+from agentnb.engine.core.frames import came_to, frame_inputs
 from agentnb.engine.core.history import AGAIN, CARRIED, LEAVE, History
 from agentnb.engine.core.time_travel import looked_at
-from agentnb.engine.persistence.state_projection import Replica
+from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import path_text
 from agentnb.kinds.context import Context, InContext, strictly
@@ -219,7 +219,7 @@ def asked_in(run: Run, history: History, step: int) -> Iterator[Asked]:
     act = run.tables.acts[history.s_act[row]]
     node = run.plan.nodes[act.node].node
     board = _board_after(run, history, step, act.frame)
-    context = Context(board, lambda: given_at(run, act.frame), came_to(history, step), node)
+    context = Context(board, lambda: frame_inputs(run, act.frame), came_to(history, step), node)
     went = tuple(_find_next_nodes(run, history, step))
     if history.s_flag[row] & 3 != LEAVE:  # at its end, its inside may have changed what was evaluated
         yield from _evaluate_branches(run, node, board, went)
@@ -269,7 +269,7 @@ def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]
 
 def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
     """Return the board as a step's node left it, without later edits by people."""
-    replica, row = Replica(run.tables), step - history.base
+    replica, row = StateProjection(run.tables), step - history.base
     replica.stand(history, step - 1)
     replica.apply(history, history.s_wend[row - 1], history.s_wend[row] - edits(history, step))
     scope = Scope(-1, "why")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActRow, Event, History
 from agentnb.engine.core.time_travel import home
-from agentnb.engine.persistence.state_projection import Replica
+from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
 from agentnb.session.why import Asked, asked_in
 from agentnb.text import safe_repr, safe_str
@@ -92,7 +92,9 @@ class _Past:
         """Return the events so far; at the current position, including those of steps in flight."""
         found = [event for history, end in self.parts for event in history.events if event.at <= end]
         if self.step == self.run.position:
-            found += [event for flight in self.run.flights.values() for event in flight.act.work.emitted]
+            found += [
+                event for pending_step in self.run.pending_steps.values() for event in pending_step.act.work.emitted
+            ]
         return sorted(found, key=lambda event: event.seq)
 
     def event(self, wanted: str) -> Event:
@@ -113,7 +115,7 @@ class _Past:
 
     def frames(self) -> Iterable[int]:
         """Return the numbers of the open frames."""
-        replica = Replica(self.run.tables)
+        replica = StateProjection(self.run.tables)
         replica.stand(self.at, self.step)
         return replica.frames
 

@@ -20,7 +20,7 @@ from agentnb.board.paths import look
 from agentnb.board.scopes import Mark
 from agentnb.board.values import ABSENT, ATOMS, Absent
 from agentnb.engine.core.history import CARRIED
-from agentnb.engine.persistence.state_projection import Replica
+from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.expressions.paths import path_text, resolve_path
 from agentnb.recipe.model import WIDE
 from agentnb.secrets import is_secret
@@ -324,7 +324,7 @@ class Columns:
 
     def values_after(self, scope: int, key: str) -> tuple[Ints, Objects]:
         """Return the steps after which the value at a dotted key of a scope may differ, and the frozen values."""
-        replica, seen = Replica(self.tables), set[int]()
+        replica, seen = StateProjection(self.tables), set[int]()
         outer: int | None = scope
         while outer is not None:
             seen.add(outer)

@@ -10,7 +10,7 @@ from agentnb.board.paths import APPEND, OPS, look
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import Act, ActRow, Event, Failure, History, Note, Tables
-from agentnb.engine.persistence.state_projection import Replica, before
+from agentnb.engine.persistence.state_projection import StateProjection, before
 from agentnb.expressions.paths import Path, path_text
 
 WINDOW: Final = 512  # steps
@@ -191,7 +191,7 @@ class Reading:
         values = {key: replica.get(scope, key) for scope, key in reads}
         return {key: value for key, value in values.items() if value is not ABSENT}
 
-    def arguments(self, act: ActRow, replica: Replica) -> dict[str, Any]:
+    def arguments(self, act: ActRow, replica: StateProjection) -> dict[str, Any]:
         """Return the arguments of an activation's node, by name; paths that do not exist are omitted."""
         scope = self.tables.frames[act.frame].scope
         found = {}
@@ -295,9 +295,9 @@ class Reading:
             if start <= stop:
                 yield history, start, stop
 
-    def replica(self, step: int) -> Replica:
+    def replica(self, step: int) -> StateProjection:
         """Return the contents of every scope after a step, including edits by people."""
-        replica = Replica(self.tables)
+        replica = StateProjection(self.tables)
         replica.stand(next(history for history in reversed(self.chain) if history.base <= step), step)
         return replica
 

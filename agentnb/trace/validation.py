@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.paths import OPS
-from agentnb.engine.core.history import NOBODY, Act, ActRow, Call, Event, FrameRow, History, Note, Tables
+from agentnb.engine.core.history import NO_ACTIVATION, Act, ActRow, Call, Event, FrameRow, History, Note, Tables
 from agentnb.trace.row_index import TYPES, EdgeRow, NodeRow
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _check_history(history: History) -> None:
     columns = (history.s_t0, history.s_t1, history.s_flag, history.s_pos, history.s_wend, history.s_pend)
     _check(rows > 0 and all(len(column) == rows for column in columns), "the columns of the steps")
     _check(all(number < acts for number in history.s_act[1:]), "the activation of a step")
-    _check(history.s_act[0] == NOBODY, "the row before the first step")
+    _check(history.s_act[0] == NO_ACTIVATION, "the row before the first step")
     _check(_rises(history.s_wend, writes) and _rises(history.s_pend, pushes), "the rows of a step")
     _check(history.s_wend[-1] == writes == len(history.w_code) and len(history.p_val) == pushes, "the number of rows")
     _check(all(start <= end for start, end in zip(history.s_pos, history.s_pend, strict=True)), "the queue of a step")

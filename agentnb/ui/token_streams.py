@@ -149,8 +149,8 @@ class Streams:
 
 def _calls_in_flight(session: Session) -> Counter[str]:
     """Count the model calls in flight, by node."""
-    flights = tuple(state_of(session).run.flights.values())
-    calls = ((flight.act.node.id, tuple(flight.act.work.out.values())) for flight in flights)
+    pending_steps = tuple(state_of(session).run.pending_steps.values())
+    calls = ((pending_step.act.node.id, tuple(pending_step.act.work.out.values())) for pending_step in pending_steps)
     return Counter(node for node, made in calls for _, effect, *_ in made if effect.kind == "llm")
 
 

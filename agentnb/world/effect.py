@@ -45,7 +45,7 @@ class CallingRun(Protocol):
         """The listener called with each piece of a streamed answer; None if there is none."""
 
     @property
-    def flights(self) -> Mapping[int, Any]:
+    def pending_steps(self) -> Mapping[int, Any]:
         """The steps that have started and are not committed yet."""
 
     def calls_before(self, kind: str, node: str | None = None) -> int:

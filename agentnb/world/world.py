@@ -139,9 +139,9 @@ class World:
         return None if client is None else preparing(client, LLMRequest.of(effect.arguments, node=work.node.id))
 
     def _request(self, effect: Effect, work: CallingStep) -> LLMRequest:
-        of_node = asked_before(work, "llm", work.node.id)
+        of_node = count_earlier_calls(work, "llm", work.node.id)
         own = WHOLE not in self.agents and agent_of(self.agents, work.node).llm is not None
-        number = of_node if own else asked_before(work, "llm")  # an agent's own model is used by that agent only
+        number = of_node if own else count_earlier_calls(work, "llm")  # an agent's own model is used by that agent only
         request = LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
         return request if effect.timeout is None else replace(request, timeout=effect.timeout)
 
@@ -249,10 +249,10 @@ def _ask_for_verdict(effect: Effect) -> Any:
 
 def _questions(work: CallingStep, node: str | None = None) -> int:
     """Count the earlier requests to people, answers and approvals alike: one script serves both."""
-    return asked_before(work, "human", node) + asked_before(work, "approval", node)
+    return count_earlier_calls(work, "human", node) + count_earlier_calls(work, "approval", node)
 
 
-def asked_before(work: CallingStep, kind: str, node: str | None = None) -> int:
+def count_earlier_calls(work: CallingStep, kind: str, node: str | None = None) -> int:
     """Count the calls of a kind that the run has made before this one, so that a script continues at its position.
 
     Attempts of one call count once. Calls of steps in flight count too, so that no two branches use the same position.
@@ -261,8 +261,8 @@ def asked_before(work: CallingStep, kind: str, node: str | None = None) -> int:
         work, kind, work.called - 1
     )  # one that is retried in another process already has rows of its own
     made = work.run.calls_before(kind, node) + own
-    for flight in tuple(work.run.flights.values()):  # a copy, because a call in a thread may read it
-        other = flight.act.work
+    for pending_step in tuple(work.run.pending_steps.values()):  # a copy, because a call in a thread may read it
+        other = pending_step.act.work
         if other is not work and (node is None or other.node.id == node):
             made += _count_calls(other, kind)
     return made

@@ -176,9 +176,9 @@ def test_a_call_that_is_held_goes_on_when_it_may():
     run.hold = lambda work, effect, moment: moment == "after"
     assert go_on(run) == SUSPENDED
     assert go_on(run) == SUSPENDED
-    (flight,) = run.flights.values()
-    assert (flight.held, flight.hold.answer, flight.hold.effect.name) == (True, 1, "look")
-    flight.hold.go = True
+    (pending_step,) = run.pending_steps.values()
+    assert (pending_step.held, pending_step.hold.answer, pending_step.hold.effect.name) == (True, 1, "look")
+    pending_step.hold.go = True
     assert (go_on(run), data(run)) == (DONE, {"answer": 1})
 
 
@@ -192,11 +192,11 @@ def test_a_flight_that_is_given_up_leaves_nothing(awaits):
 
     run = run_of(node)
     assert go_on(run) == SUSPENDED
-    (flight,) = run.flights.values()
-    old = flight.act.work
-    flight.cancel()
-    run.flights.clear()
-    assert (old.dead, flight.act.work is old, data(run), run.position) == (True, False, {}, 0)
+    (pending_step,) = run.pending_steps.values()
+    old = pending_step.act.work
+    pending_step.cancel()
+    run.pending_steps.clear()
+    assert (old.dead, pending_step.act.work is old, data(run), run.position) == (True, False, {}, 0)
 
 
 def test_what_a_call_returns_by_reference_is_not_shared_with_the_record():
@@ -260,7 +260,7 @@ def test_an_attempt_that_may_not_go_out_gives_its_step_up():
     run = run_of(node)
     run.limiter = Limiter(2)
     assert go_on(run) == EXHAUSTED
-    assert (len(tried), run.position, run.flights, data(run), run.history.errors) == (2, 0, {}, {}, {})
+    assert (len(tried), run.position, run.pending_steps, data(run), run.history.errors) == (2, 0, {}, {}, {})
     assert run.limiter.waits == [0.0, 0.001, 0.001]
     run.limiter = None
     assert go_on(run) == DONE

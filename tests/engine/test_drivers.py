@@ -19,7 +19,7 @@ async def later(work):
 def test_without_a_loop_it_says_where_one_is_needed_and_goes_on_inside_one():
     run = run_of(lambda work: {}, later, lambda work: {"b": work.board["a"]})
     assert run_plain(run) == LOOP
-    assert (run.position, len(run.flights)) == (1, 1)
+    assert (run.position, len(run.pending_steps)) == (1, 1)
     assert in_own_loop(lambda: run_in_loop(run)) == DONE
     assert data(run) == {"a": 1, "b": 1}
 
@@ -132,4 +132,4 @@ def test_a_failing_branch_ends_the_others():
     assert path(run)[0] == "both enter"
     assert sorted(path(run)[1:3]) == ["first", "second"]  # in the order in which their threads end
     assert path(run)[3:] == ["left error", "right cancelled"]
-    assert run.flights == {}
+    assert run.pending_steps == {}

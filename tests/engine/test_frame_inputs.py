@@ -3,7 +3,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from agentnb.engine.core.frames import came_to, given_at, last_inside
+from agentnb.engine.core.frames import came_to, frame_inputs, last_inside
 from tests.dialects.agentruntime.making import stepped, text, write
 from tests.session.making import looping, session
 
@@ -22,20 +22,23 @@ def nested(tmp_path):
 
 def test_the_inputs_of_a_frame_are_those_around_it_with_its_own_over_them(nested):
     run = nested._parts.run
-    assert [given_at(run, frame) for frame in range(3)] == [
+    assert [frame_inputs(run, frame) for frame in range(3)] == [
         {"x": 0}, {"x": 0, "k": 1}, {"x": 0, "k": 2, "l": 5},
     ]  # fmt: skip
     assert nested.board["a"] == {"x": 0, "k": 2, "l": 5}
 
 
 def test_they_are_copies(nested):
-    given_at(nested._parts.run, 1)["k"] = 9
-    assert given_at(nested._parts.run, 1)["k"] == 1
+    frame_inputs(nested._parts.run, 1)["k"] = 9
+    assert frame_inputs(nested._parts.run, 1)["k"] == 1
 
 
 def test_they_are_the_same_after_going_back_and_in_a_fork(nested):
     nested.goto(2)
-    assert given_at(nested._parts.run, nested._parts.run.activation(nested._parts.run.frontier()[0]).frame.id)["k"] == 2
+    assert (
+        frame_inputs(nested._parts.run, nested._parts.run.activation(nested._parts.run.frontier()[0]).frame.id)["k"]
+        == 2
+    )
     fork = nested.fork(at=2)
     fork.run()
     assert fork.board["a"] == {"x": 0, "k": 2, "l": 5}

@@ -167,6 +167,6 @@ def test_an_act_says_which_steps_were_under_way():
     edit(run, {"n": 1})
     note_held(run)
     assert [(act.act, act.target) for act in run.history.people] == [("held", "n0"), ("edit", "n"), ("held", "n0")]
-    run.flights.popitem()[1].cancel()
+    run.pending_steps.popitem()[1].cancel()
     edit(run, {"n": 2})
     assert [act.act for act in run.history.people][3:] == ["edit"]

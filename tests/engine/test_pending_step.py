@@ -64,23 +64,28 @@ def holding(left):
 
     run = run_of(calls)
     assert run_plain(run, once=True) == SUSPENDED
-    (flight,) = run.flights.values()
-    return run, flight
+    (pending_step,) = run.pending_steps.values()
+    return run, pending_step
 
 
 def test_a_flight_is_held_until_it_is_let_go():
-    _, flight = holding([])
-    assert (flight.held, flight.hold.kind, flight.looped, flight.at) == (True, "answer", False, 0)
-    flight.hold.go = True
-    assert not flight.held
+    _, pending_step = holding([])
+    assert (pending_step.held, pending_step.hold.kind, pending_step.looped, pending_step.at) == (
+        True,
+        "answer",
+        False,
+        0,
+    )
+    pending_step.hold.go = True
+    assert not pending_step.held
 
 
 def test_a_flight_that_is_given_up_leaves_its_code_and_its_late_writes_are_refused():
     left = []
-    run, flight = holding(left)
-    flight.cancel()
-    assert (left[0].dead, flight.gone) == (True, True)
-    assert flight.act.work is not left[0]
+    run, pending_step = holding(left)
+    pending_step.cancel()
+    assert (left[0].dead, pending_step.gone) == (True, True)
+    assert pending_step.act.work is not left[0]
     with pytest.raises(ExecutionError, match="X102"):
         left[0].write("late", 1)
     assert run.position == 0
@@ -94,8 +99,8 @@ def test_what_is_no_coroutine_is_awaited_in_a_loop():
 
     run = run_of(lambda work: Later())
     run_plain(run, once=True)
-    (flight,) = run.flights.values()
-    assert flight.looped
+    (pending_step,) = run.pending_steps.values()
+    assert pending_step.looped
     asyncio.run(step_in_loop(run))
     assert run.root.scope.data["out"] == 1
 

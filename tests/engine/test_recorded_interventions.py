@@ -84,8 +84,8 @@ def test_an_edit_made_while_a_call_was_held_comes_after_its_arguments():
     one(run)
     one(run)
     interventions.edit(run, {"word": "snow"})
-    (flight,) = run.flights.values()
-    flight.hold.go = True
+    (pending_step,) = run.pending_steps.values()
+    pending_step.hold.go = True
     to_its_end(run)
     assert (data(run)["found"], data(run)["word"], len(held)) == ("rain", "snow", 1)
     for start in range(3):

@@ -194,7 +194,7 @@ def test_an_unknown_call_ends_the_replay_and_never_goes_out():
     replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", node))).go()
     ((number, name, what, path, _, called),) = told(replay)
     assert (number, name, what, path, called) == (2, "n1", "call", "look", "tool 'look'")
-    assert (replay.compared, replay.run.position, replay.run.flights) == (1, 1, {})
+    assert (replay.compared, replay.run.position, replay.run.pending_steps) == (1, 1, {})
 
 
 def test_a_node_that_waits_for_what_never_comes_is_told():

@@ -202,5 +202,5 @@ def test_a_frame_that_may_not_be_opened_gives_its_step_up(waits):
     run = run_of(nodes=[nest, leaf("in", nothing, scope="r")], regions=[Region("r", ("in",), owner="nest")])
     run.max_frames, run.limiter = 0, NoFrames()
     assert go_on(run) == EXHAUSTED
-    assert (path(run), run.frames.keys(), run.flights, data(run)) == ([], {0}, {}, {})
+    assert (path(run), run.frames.keys(), run.pending_steps, data(run)) == ([], {0}, {}, {})
     assert [run.node_of(number) for number in run.frontier()] == ["nest"]

@@ -117,10 +117,10 @@ def test_the_prompt_of_a_held_call_is_edited_before_it_goes_out():
     run = begun("nested")
     run.hold = lambda work, effect, moment: moment == "before" and effect.kind == "llm"
     assert go_on(run) == SUSPENDED
-    (flight,) = run.flights.values()
-    assert flight.hold.effect.arguments["messages"][0]["content"] == "Say yes"
-    flight.hold.effect.arguments["messages"][0]["content"] = "Say no"
-    flight.hold.go = True
+    (pending_step,) = run.pending_steps.values()
+    assert pending_step.hold.effect.arguments["messages"][0]["content"] == "Say yes"
+    pending_step.hold.effect.arguments["messages"][0]["content"] = "Say no"
+    pending_step.hold.go = True
     assert go_on(run) == DONE
     assert board(run)["said"] == "SAY NO"
     (call,) = run.history.calls
@@ -134,8 +134,12 @@ def test_an_answer_given_to_a_held_call_replaces_it():
     run.world.llm.script = asked.append
     run.hold = lambda work, effect, moment: moment == "before"
     go_on(run)
-    (flight,) = run.flights.values()
-    flight.hold.answer, flight.hold.answered, flight.hold.go = type("Said", (), {"content": "mine"})(), True, True
+    (pending_step,) = run.pending_steps.values()
+    pending_step.hold.answer, pending_step.hold.answered, pending_step.hold.go = (
+        type("Said", (), {"content": "mine"})(),
+        True,
+        True,
+    )
     assert go_on(run) == DONE
     assert board(run)["said"] == "mine"
     assert asked == []

@@ -5,7 +5,7 @@ import pytest
 from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.time_travel import goto
-from agentnb.engine.persistence.state_projection import Replica, before
+from agentnb.engine.persistence.state_projection import StateProjection, before
 from tests.trace.runs import go, odyssey, started
 
 
@@ -14,7 +14,7 @@ def test_it_holds_what_the_run_holds_at_every_step(seed):
     run = odyssey(seed)
     for step in range(run.history.tip + 1):
         goto(run, step)
-        replica = Replica(run.tables)
+        replica = StateProjection(run.tables)
         replica.stand(next(part for part in reversed(run.chain) if part.base <= step), step)
         assert replica.frames == {frame.id: frame.iteration for frame in run.frames.values()}
         assert replica.used == run.used
@@ -25,7 +25,7 @@ def test_it_holds_what_the_run_holds_at_every_step(seed):
 
 def test_a_child_scope_reads_through_to_its_parent():
     run = go(started(), 8)
-    replica = Replica(run.tables)
+    replica = StateProjection(run.tables)
     replica.stand(run.history, 8)
     assert (replica.parent(1), replica.parent(0)) == (0, None)
     assert (replica.get(1, "n"), replica.get(0, "n")) == (4, 3)
@@ -35,7 +35,7 @@ def test_a_child_scope_reads_through_to_its_parent():
 
 def test_a_deletion_in_a_child_scope_is_remembered():
     run = go(started(), 7)
-    replica = Replica(run.tables)
+    replica = StateProjection(run.tables)
     replica.stand(run.history, 7)
     replica.write(run.tables.code(1, ("n",)) + 1, ABSENT)
     assert replica.data[1]["n"] is DELETED

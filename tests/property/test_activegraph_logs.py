@@ -9,7 +9,7 @@ from activegraph.store.base import replay_into
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentnb.dialects.activegraph.foreign import KeptLog, LogEvent, LogRun
+from agentnb.dialects.activegraph.foreign import LogEvent, LogRun, PackageLog
 from agentnb.dialects.activegraph.foreign.building import run_of
 from agentnb.engine.core import time_travel
 
@@ -94,7 +94,7 @@ class Program:
 
     def log(self):
         events = tuple(LogEvent(*(getattr(event, name) for name in FIELDS)) for event in self.graph.events)
-        return KeptLog("random", LogRun("random", None, None, None, "", None, None), (), events, {})
+        return PackageLog("random", LogRun("random", None, None, None, "", None, None), (), events, {})
 
 
 def shape_of(board):

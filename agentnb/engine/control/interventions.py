@@ -73,13 +73,13 @@ def note_held(run: Run) -> None:
 
 
 def _held_acts(run: Run) -> list[Act]:
-    return [under_way(run, flight, "held", run.position) for flight in run.flights.values()]
+    return [under_way(run, pending_step, "held", run.position) for pending_step in run.pending_steps.values()]
 
 
 def _record(run: Run, acts: list[Act]) -> None:
     run.history.people += acts
-    for flight in run.flights.values():
-        flight.noted += 1
+    for pending_step in run.pending_steps.values():
+        pending_step.noted += 1
 
 
 def edit(run: Run, changes: Mapping[str, Any]) -> None:

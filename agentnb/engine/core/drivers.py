@@ -48,17 +48,23 @@ _HELD: Final = object()
 _GONE: Final = object()
 
 
-def run_plain(run: Run, *, once: bool = False, flight: PendingStep | None = None) -> int:
+def run_plain(run: Run, *, once: bool = False, pending_step: PendingStep | None = None) -> int:
     """Call `step` without an event loop until a stop condition holds; return the code, LOOP if an event loop is needed.
 
-    `flight` is the pending step to resume first if there are several.
+    `pending_step` is the pending step to resume first if there are several.
     """
     if not once and _in_lanes(run):  # branches run concurrently, which needs an event loop
         return LOOP
     before, run.plain = run.plain, True
     try:
         while True:
-            code = take_off(run, flight) if flight else _resume_pending(run) if run.flights else step(run)
+            code = (
+                take_off(run, pending_step)
+                if pending_step
+                else _resume_pending(run)
+                if run.pending_steps
+                else step(run)
+            )
             if code == SUSPENDED:
                 code = take_off(run)
             if code == LANES:
@@ -82,86 +88,94 @@ def _resume_pending(run: Run) -> int:
 
 def beside(run: Run) -> Activation | None:
     """Return the next activation of another branch if every pending step waits for a person, else None."""
-    if not run.flights or not all(_waits_for_person(flight) for flight in run.flights.values()) or not _in_lanes(run):
+    if (
+        not run.pending_steps
+        or not all(_waits_for_person(pending_step) for pending_step in run.pending_steps.values())
+        or not _in_lanes(run)
+    ):
         return None
     spent = run.used >= run.limit
-    return next((act for act in heads(run) if act.id not in run.flights and not (spent and act.cost)), None)
+    return next((act for act in heads(run) if act.id not in run.pending_steps and not (spent and act.cost)), None)
 
 
-def _waits_for_person(flight: PendingStep) -> bool:
-    return flight.held and flight.hold is not None and flight.hold.kind in ("answer", "approval")
+def _waits_for_person(pending_step: PendingStep) -> bool:
+    return pending_step.held and pending_step.hold is not None and pending_step.hold.kind in ("answer", "approval")
 
 
 def next_flight(run: Run) -> PendingStep:
     """Return the pending step to resume next: the first that is not held, else the first."""
-    flights = run.flights.values()
-    return next((flight for flight in flights if not flight.held), None) or next(iter(flights))
+    pending_steps = run.pending_steps.values()
+    return next((pending_step for pending_step in pending_steps if not pending_step.held), None) or next(
+        iter(pending_steps)
+    )
 
 
-def take_off(run: Run, flight: PendingStep | None = None) -> int:
-    """Resume `flight` (default: the next pending step) and run it as far as possible without an event loop."""
-    flight = flight or next_flight(run)
-    if not flight.held and not flight.looped:
-        flight.resume()
+def take_off(run: Run, pending_step: PendingStep | None = None) -> int:
+    """Resume `pending_step` (default: the next pending step) and run it as far as possible without an event loop."""
+    pending_step = pending_step or next_flight(run)
+    if not pending_step.held and not pending_step.looped:
+        pending_step.resume()
         try:
-            flight.take(flight.coro.send(None))
+            pending_step.take(pending_step.coro.send(None))
         except StopIteration as ended:
-            return land(run, flight, ended.value)
+            return land(run, pending_step, ended.value)
         except Exception as error:  # noqa: BLE001  (the node's failure)
-            return land(run, flight, None, error)
+            return land(run, pending_step, None, error)
         except StepAbandoned:
-            return abandon(run, flight.act)
-    return SUSPENDED if flight.held else LOOP
+            return abandon(run, pending_step.act)
+    return SUSPENDED if pending_step.held else LOOP
 
 
 @types.coroutine
-def _resume_coroutine(flight: PendingStep) -> Generator[Any, Any, Any]:
+def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
     """Resume a coroutine that may have been started elsewhere; return its result, _HELD or _GONE."""
     error: BaseException | None = None
     reply: Any = None
-    flight.resume()
+    pending_step.resume()
     while True:
         try:
-            yielded = flight.coro.send(reply) if error is None else flight.coro.throw(error)
+            yielded = pending_step.coro.send(reply) if error is None else pending_step.coro.throw(error)
         except StopIteration as ended:
             return ended.value
         reply, error = None, None
         if yielded is NEED_LOOP:
             continue
         if isinstance(yielded, Hold):
-            flight.stop_at(yielded)
+            pending_step.stop_at(yielded)
             return _HELD
-        flight.waits = yielded
+        pending_step.waits = yielded
         try:
             reply = yield yielded
         except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the node first, too)
             error = raised
-        flight.waits = None
-        if flight.gone and flight.task is None:  # abandoned: its coroutine is closed and this task continues
+        pending_step.waits = None
+        if (
+            pending_step.gone and pending_step.task is None
+        ):  # abandoned: its coroutine is closed and this task continues
             return _GONE
 
 
-async def fly(run: Run, flight: PendingStep) -> int:
+async def fly(run: Run, pending_step: PendingStep) -> int:
     """Await a pending step and commit it; return SUSPENDED if it is held."""
-    if flight.held:
+    if pending_step.held:
         return SUSPENDED
     try:
-        result = await _resume_coroutine(flight)
+        result = await _resume_coroutine(pending_step)
     except asyncio.CancelledError:
         raise
     except KeyboardInterrupt:  # raised by the node's own code, which has ended: the step runs again
-        run.flights.pop(flight.act.id, None)
+        run.pending_steps.pop(pending_step.act.id, None)
         take_back(run)
         raise
     except Exception as error:  # noqa: BLE001  (the node's failure)
-        return GO if flight.gone else _mark_ending(run, land(run, flight, None, error))
+        return GO if pending_step.gone else _mark_ending(run, land(run, pending_step, None, error))
     except StepAbandoned:
-        return GO if flight.gone else _mark_ending(run, abandon(run, flight.act))
+        return GO if pending_step.gone else _mark_ending(run, abandon(run, pending_step.act))
     if result is _HELD:
         return SUSPENDED
     if result is _GONE:
         return PAUSED
-    return GO if flight.gone else _mark_ending(run, land(run, flight, result))
+    return GO if pending_step.gone else _mark_ending(run, land(run, pending_step, result))
 
 
 def _mark_ending(run: Run, code: int) -> int:
@@ -171,17 +185,17 @@ def _mark_ending(run: Run, code: int) -> int:
     return code
 
 
-async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
-    """Run one step in async code (`flight` if passed). In a live run, a slow node runs in a thread."""
+async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int:
+    """Run one step in async code (`pending_step` if passed). In a live run, a slow node runs in a thread."""
     first = False  # whether the node runs for the first time, in a thread
-    if flight is not None:
+    if pending_step is not None:
         code = SUSPENDED
-    elif run.flights:
+    elif run.pending_steps:
         other = beside(run)
         code = SUSPENDED if other is None else step(run, other)
     elif run.threaded and _is_slow(act := run.activation(run.history.p_act[run.pos])):
         take_note(run)
-        run.flights[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
+        run.pending_steps[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
         code, first = SUSPENDED, act.node.index not in run.plan.slow
     else:
         before, run.plain = run.plain, not run.threaded
@@ -193,7 +207,7 @@ async def step_in_loop(run: Run, flight: PendingStep | None = None) -> int:
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
             run.plan.slow |= {run.tables.acts[history.s_act[-1]].node}
     if code == SUSPENDED:
-        took_off, known = flight or next_flight(run), len(run.history.s_act)
+        took_off, known = pending_step or next_flight(run), len(run.history.s_act)
         code = await fly(run, took_off)
         history = run.history
         if run.threaded and len(history.s_act) > known:
@@ -270,12 +284,12 @@ class _Lanes:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     waits: bool = True  # whether a step may be waiting for a person
 
-    def start(self, run: Run, flight: PendingStep) -> None:
+    def start(self, run: Run, pending_step: PendingStep) -> None:
         """Create the task that awaits a pending step."""
-        flight.task = asyncio.get_running_loop().create_task(fly(run, flight))
-        flight.task.add_done_callback(self._end)
-        self.tasks[flight.task] = flight
-        self.cost += flight.act.cost
+        pending_step.task = asyncio.get_running_loop().create_task(fly(run, pending_step))
+        pending_step.task.add_done_callback(self._end)
+        self.tasks[pending_step.task] = pending_step
+        self.cost += pending_step.act.cost
 
     def _end(self, task: asyncio.Task[int]) -> None:
         self.ended.append(task)
@@ -283,9 +297,9 @@ class _Lanes:
 
     def take(self, task: asyncio.Task[int]) -> PendingStep:
         """Remove a task that has ended; return its step."""
-        flight = self.tasks.pop(task)
-        self.cost -= flight.act.cost
-        return flight
+        pending_step = self.tasks.pop(task)
+        self.cost -= pending_step.act.cost
+        return pending_step
 
     async def wait(self, run: Run) -> list[asyncio.Task[int]]:
         """Wait until a task has ended, or a question times out; return the tasks that have ended."""
@@ -315,9 +329,9 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
                 break
             run.lanes = ENDING if code else GOING
             for task in await lanes.wait(run):
-                flight = lanes.take(task)
-                lanes.waits = lanes.waits or flight.held
-                code = _code_after(flight, task, code)
+                pending_step = lanes.take(task)
+                lanes.waits = lanes.waits or pending_step.held
+                code = _code_after(pending_step, task, code)
             if not tasks and not _in_lanes(run):
                 break
             if code == FAILED:
@@ -332,19 +346,23 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
 
 def _time_left(run: Run) -> float | None:
     """Return the seconds until the first question times out; None if none has a timeout."""
-    left = [flight.hold.left for flight in run.flights.values() if flight.held and flight.hold is not None]
+    left = [
+        pending_step.hold.left
+        for pending_step in run.pending_steps.values()
+        if pending_step.held and pending_step.hold is not None
+    ]
     return min((max(seconds, AT_LEAST) for seconds in left if seconds is not None), default=None)
 
 
-def _code_after(flight: PendingStep, task: asyncio.Task[int], code: int) -> int:
+def _code_after(pending_step: PendingStep, task: asyncio.Task[int], code: int) -> int:
     """Return the code of the parallel section after one more task has ended. A failure overrides every other code."""
     if task.cancelled():
-        flight.coro.close()  # it may never have started
+        pending_step.coro.close()  # it may never have started
         return code
     landed = task.result()
     if landed == FAILED:
         return landed
-    return code or (GO if landed == LANES or _waits_for_person(flight) else landed)
+    return code or (GO if landed == LANES or _waits_for_person(pending_step) else landed)
 
 
 def _dispatch(run: Run, lanes: _Lanes) -> int:
@@ -369,14 +387,14 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
     waits, spared, waiting, tasks = False, False, deque(acts), lanes.tasks
     while waiting:
         act = waiting.popleft()
-        flight = run.flights.get(act.id)
-        if flight is not None:
-            if flight.held and not _waits_for_person(flight):
+        pending_step = run.pending_steps.get(act.id)
+        if pending_step is not None:
+            if pending_step.held and not _waits_for_person(pending_step):
                 return _unsure(run, SUSPENDED)
-            waits = waits or flight.held
-            lanes.waits = lanes.waits or flight.held
-            if not flight.held and flight.task not in tasks:
-                lanes.start(run, flight)
+            waits = waits or pending_step.held
+            lanes.waits = lanes.waits or pending_step.held
+            if not pending_step.held and pending_step.task not in tasks:
+                lanes.start(run, pending_step)
         elif _exhausts_limits(run, act, lanes):
             spared = True
         elif _is_at_breakpoint(run, act, lanes):
@@ -384,15 +402,15 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
         elif act.what or _is_coroutine_function(act.perform):
             code = step(run, act)
             if code == SUSPENDED:
-                lanes.start(run, run.flights[act.id])
+                lanes.start(run, run.pending_steps[act.id])
             elif code not in (GO, LANES) or not _in_lanes(run):
                 return _unsure(run, code if code != LANES else GO)
             else:
                 waiting = deque(heads(run))  # a frame was closed, or its body starts another iteration
         else:
             take_note(run)
-            flight = run.flights[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
-            lanes.start(run, flight)
+            pending_step = run.pending_steps[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
+            lanes.start(run, pending_step)
     if spared:
         _unsure(run, GO)
     return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO
@@ -442,14 +460,14 @@ async def _perform_in_thread(act: Activation) -> Any:
 
 async def _cancel_all(run: Run, tasks: dict[asyncio.Task[int], PendingStep]) -> None:
     """Cancel what is still in flight and wait until it has ended; those steps start again when they are stepped."""
-    for task, flight in tasks.items():
-        run.flights.pop(flight.act.id, None)
+    for task, pending_step in tasks.items():
+        run.pending_steps.pop(pending_step.act.id, None)
         if not task.done():
-            cancel(run, flight)
+            cancel(run, pending_step)
     if tasks:
         await asyncio.gather(*tasks, return_exceptions=True)
-        for flight in tasks.values():
-            flight.coro.close()  # a task cancelled before it started has not touched it
+        for pending_step in tasks.values():
+            pending_step.coro.close()  # a task cancelled before it started has not touched it
         tasks.clear()
 
 

@@ -142,11 +142,11 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
         if catcher is not None and not lane.within(catcher[1]):
             continue
         seen.add(lane.id)
-        flight = run.flights.pop(number, None)
+        pending_step = run.pending_steps.pop(number, None)
         run.dispatcher.end_calls(act.work)
         calls = list(act.work.calls)
-        if flight is not None:
-            flight.cancel()
+        if pending_step is not None:
+            pending_step.cancel()
         act.work.reset()
         act.work.calls, act.work.busy = calls, bool(calls)
         now = run.ns()

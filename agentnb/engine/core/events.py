@@ -22,7 +22,9 @@ def numbered(run: Run, work: Work | None, type_: str, payload: Any, actor: str |
     `words` overrides the defaults: id, cause, time, mark.
     """
     last = work.emitted[-1].seq if work is not None and work.emitted else 0
-    if not last or run.flights or run.recorded is not None:  # otherwise this node emitted the last event of the run
+    if (
+        not last or run.pending_steps or run.recorded is not None
+    ):  # otherwise this node emitted the last event of the run
         last = max(run.last_event(), last)
     seq = last + 1
     if work is not None and actor is None:

@@ -90,7 +90,7 @@ class Activation:
         self.work: Work = run.work_of(self)
 
 
-def given_at(run: Run, frame: int) -> dict[str, Any]:
+def frame_inputs(run: Run, frame: int) -> dict[str, Any]:
     """Return the inputs of a run as seen inside the frame with this number."""
     layers: list[dict[str, Any]] = []
     while frame >= 0:

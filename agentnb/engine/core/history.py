@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.plan import Plan
     from agentnb.engine.core.reducers import Part
 
-NOBODY: Final = 0xFFFFFFFF
+NO_ACTIVATION: Final = 0xFFFFFFFF
 RUN, ENTER, AGAIN, LEAVE = range(4)
 PHASES: Final = ("run", "enter", "again", "leave")
 OK, ERROR, CANCELLED, SKIPPED = (status << 2 for status in range(4))
@@ -308,7 +308,7 @@ class History:
         """Append row 0: the state in which this history starts."""
         self.p_act.extend(frontier)
         self.p_val.extend([CARRIED if self.parent else None] * len(frontier))
-        self.s_act.append(NOBODY)
+        self.s_act.append(NO_ACTIVATION)
         self.s_t0.append(now)
         self.s_t1.append(now)
         self.s_flag.append(0)

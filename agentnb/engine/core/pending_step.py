@@ -125,20 +125,20 @@ class PendingStep:
             self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
 
 
-def under_way(run: Run, flight: PendingStep, act: str, step: int) -> Act:
+def under_way(run: Run, pending_step: PendingStep, act: str, step: int) -> Act:
     """Return the record that an intervention happened while a step was in flight (`held`), or that the step `ended`."""
-    work = flight.act.work
-    how = {"calls": work.called, "events": len(work.emitted)} if act == "held" else {"held": flight.noted}
-    new = freeze({"turn": flight.act.id, **how})
-    return Act(step, act, flight.act.node.id, ABSENT, new, "user", run.clock.seen())
+    work = pending_step.act.work
+    how = {"calls": work.called, "events": len(work.emitted)} if act == "held" else {"held": pending_step.noted}
+    new = freeze({"turn": pending_step.act.id, **how})
+    return Act(step, act, pending_step.act.node.id, ABSENT, new, "user", run.clock.seen())
 
 
-def cancel(run: Run, flight: PendingStep) -> None:
+def cancel(run: Run, pending_step: PendingStep) -> None:
     """Cancel a step in flight; when it runs again, it does not repeat the calls that were answered."""
-    work = flight.act.work
+    work = pending_step.act.work
     run.dispatcher.end_calls(work)
     run.dispatcher.remember(work)
-    flight.cancel()
+    pending_step.cancel()
 
 
 async def _await_in_loop(awaitable: Awaitable[Any]) -> Any:

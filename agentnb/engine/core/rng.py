@@ -66,14 +66,14 @@ def drawn(run: Run) -> dict[str, Any]:
 
 def take_note(run: Run) -> None:
     """Record the draws before a step starts that may be abandoned; not while others are in flight and draw, too."""
-    if not run.flights:
+    if not run.pending_steps:
         run.stood = (run.history, run.position, drawn(run))
 
 
 def take_back(run: Run) -> None:
     """Roll back what the abandoned step has drawn since it started."""
     history, position, kept = run.stood
-    if run.flights or history is not run.history or position != run.position:
+    if run.pending_steps or history is not run.history or position != run.position:
         return
     run.chance = None
     if kept["random"] is not None:

@@ -91,12 +91,59 @@ class Run:
 
     # Without slots, the dictionary of so many attributes would be a tenth of the memory of a short run.
     __slots__ = (
-        "__weakref__", "after", "armed", "at", "at_emit", "at_retry", "before", "begins", "beside",
-        "chain", "chance", "chaos",
-        "check_at", "clock", "dirty", "dispatcher", "flights", "frames", "given", "halt", "history", "hold", "ids",
-        "lanes", "left", "limit", "limiter", "live", "mark", "masks", "max_frames", "max_subgraph_depth", "ns",
-        "numbering", "past", "plain", "plan", "pos", "position", "queue_index", "recorded", "recorder", "root",
-        "run_id", "seed", "stood", "stop_at", "tables", "tell", "threaded", "unseen", "used", "world",
+        "__weakref__",
+        "after",
+        "armed",
+        "at",
+        "at_emit",
+        "at_retry",
+        "before",
+        "begins",
+        "beside",
+        "chain",
+        "chance",
+        "chaos",
+        "check_at",
+        "clock",
+        "dirty",
+        "dispatcher",
+        "frames",
+        "given",
+        "halt",
+        "history",
+        "hold",
+        "ids",
+        "lanes",
+        "left",
+        "limit",
+        "limiter",
+        "live",
+        "mark",
+        "masks",
+        "max_frames",
+        "max_subgraph_depth",
+        "ns",
+        "numbering",
+        "past",
+        "pending_steps",
+        "plain",
+        "plan",
+        "pos",
+        "position",
+        "queue_index",
+        "recorded",
+        "recorder",
+        "root",
+        "run_id",
+        "seed",
+        "stood",
+        "stop_at",
+        "tables",
+        "tell",
+        "threaded",
+        "unseen",
+        "used",
+        "world",
     )  # fmt: skip
 
     def __init__(
@@ -127,7 +174,7 @@ class Run:
         self.left: list[tuple[tuple[History, ...], int]] = []
         self.stood: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
         self.live: dict[int, Activation] = {}
-        self.flights: dict[int, PendingStep] = {}
+        self.pending_steps: dict[int, PendingStep] = {}
         self.unseen: frozenset[int] = NO_NUMBERS
         self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
         self.given = NOTHING
@@ -391,9 +438,11 @@ class Run:
         kept = max(here.last_event(self.position), here.inherited)
         if self.recorded is not None:
             kept = max(kept, self.recorded.last_event())
-        if not self.flights:
+        if not self.pending_steps:
             return kept
-        flying = [flight.act.work.emitted for flight in tuple(self.flights.values())]  # a copy: threads may ask
+        flying = [
+            pending_step.act.work.emitted for pending_step in tuple(self.pending_steps.values())
+        ]  # a copy: threads may ask
         return max([kept, *(emitted[-1].seq for emitted in flying if emitted)])
 
     def calls_before(self, kind: str, node: str | None = None) -> int:

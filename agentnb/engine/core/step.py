@@ -55,7 +55,7 @@ def abandon(run: Run, act: Activation) -> int:
     """Abandon a step stopped by a limit; when it runs again, it does not repeat the calls that it has made."""
     repair(run)
     act = run.alive(act)
-    run.flights.pop(act.id, None)
+    run.pending_steps.pop(act.id, None)
     run.dispatcher.remember(act.work)
     act.work.dead = True
     act.work = run.work_of(act)
@@ -63,23 +63,23 @@ def abandon(run: Run, act: Activation) -> int:
     return EXHAUSTED
 
 
-def land(run: Run, flight: PendingStep, result: Any, error: Exception | None = None) -> int:
-    """Commit the step of a finished flight: with the result of its node, or as a failure."""
-    act, step = run.alive(flight.act), run.position + 1
-    del run.flights[act.id]
+def land(run: Run, pending_step: PendingStep, result: Any, error: Exception | None = None) -> int:
+    """Commit the step of a finished pending step: with the result of its node, or as a failure."""
+    act, step = run.alive(pending_step.act), run.position + 1
+    del run.pending_steps[act.id]
     try:
         if error is not None:
             raise error
-        began = flight.began
+        began = pending_step.began
         code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
     except Exception as raised:  # noqa: BLE001  (as in `step`)
-        code = error_routing.fail(run, act, raised, flight.began)
+        code = error_routing.fail(run, act, raised, pending_step.began)
     except StepAbandoned:
         return abandon(run, act)
-    if flight.waited and run.position >= step:
-        run.history.waited[step] = flight.waited
-    if flight.noted and run.position >= step:
-        run.history.people.append(under_way(run, flight, "ended", step))
+    if pending_step.waited and run.position >= step:
+        run.history.waited[step] = pending_step.waited
+    if pending_step.noted and run.position >= step:
+        run.history.people.append(under_way(run, pending_step, "ended", step))
     return run.after(act, code) if run.armed else code
 
 
@@ -90,7 +90,7 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
             take_note(run)  # its code has not started yet: if interrupted, it draws the same again
         if run.plain:
             return _driven(run, act, result, began)
-        run.flights[act.id] = PendingStep(act, result, began)
+        run.pending_steps[act.id] = PendingStep(act, result, began)
         return SUSPENDED
     match result:
         case Outcome():
@@ -104,7 +104,7 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
         case Mapping():
             return commit(run, act, dict(result), began)
         case Awaitable():
-            run.flights[act.id] = PendingStep(act, result, began)
+            run.pending_steps[act.id] = PendingStep(act, result, began)
             return SUSPENDED
     raise TypeError(
         f"a node returned {with_article(type(result).__name__)}, where a mapping or an Outcome was expected"
@@ -119,12 +119,12 @@ def _driven(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], 
         result = ended.value
     except (Exception, StepAbandoned):
         raise
-    except BaseException:  # an interrupt: registered as a flight, it is treated as interrupted
-        run.flights[act.id] = PendingStep(act, coroutine, began)
+    except BaseException:  # an interrupt: registered as a pending step, it is treated as interrupted
+        run.pending_steps[act.id] = PendingStep(act, coroutine, began)
         raise
     else:
-        flight = run.flights[act.id] = PendingStep(act, coroutine, began)
-        flight.take(yielded)
+        pending_step = run.pending_steps[act.id] = PendingStep(act, coroutine, began)
+        pending_step.take(yielded)
         return SUSPENDED
     return commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from agentnb.board.paths import OPS, SET, changed
 from agentnb.board.scopes import Scope, put
 from agentnb.board.values import ABSENT
-from agentnb.engine.core.history import AGAIN, CARRIED, COUNTED, NOBODY, Checkpoint, History
+from agentnb.engine.core.history import AGAIN, CARRIED, COUNTED, NO_ACTIVATION, Checkpoint, History
 from agentnb.engine.core.run import CHECKPOINT_ROWS, NEVER, Run
 
 if TYPE_CHECKING:
@@ -368,4 +368,4 @@ def amend(run: Run, queue: list[int]) -> None:
     run.pos = pos
 
 
-__all__ = ["CHECKPOINT_ROWS", "NOBODY", "OPS", "amend", "branch", "goto", "keep", "repair", "restore", "undo"]
+__all__ = ["CHECKPOINT_ROWS", "NO_ACTIVATION", "OPS", "amend", "branch", "goto", "keep", "repair", "restore", "undo"]

@@ -14,7 +14,7 @@ from agentnb.board.paths import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
 from agentnb.engine.core.events import numbered, retold
-from agentnb.engine.core.frames import given_at, last_inside
+from agentnb.engine.core.frames import frame_inputs, last_inside
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -226,7 +226,7 @@ class Work:
     @property
     def given(self) -> dict[str, Any]:
         """The inputs of the run, overridden by those of each enclosing frame; a new copy."""
-        return given_at(self.run, self.act.frame.id)
+        return frame_inputs(self.run, self.act.frame.id)
 
     @property
     def last(self) -> Any:

@@ -11,7 +11,7 @@ from agentnb.board.codec import encode
 from agentnb.board.values import freeze
 from agentnb.engine.core.history import OUTSIDE
 from agentnb.engine.core.time_travel import repair
-from agentnb.engine.effects.recorded_calls import ASKED, cut_short, end_calls, is_told, sent_of
+from agentnb.engine.effects.recorded_calls import ASKED, cut_short, end_calls, must_log_start, sent_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -145,7 +145,7 @@ class InterruptedSteps:
         """Add what a step of this process has done so far."""
         act, emitted = work.act.id, work.emitted
         out = {number: [attempt, effect.kind, effect.name, sent, began]
-               for number, (attempt, effect, sent, began) in work.out.items() if is_told(effect)}  # fmt: skip
+               for number, (attempt, effect, sent, began) in work.out.items() if must_log_start(effect)}  # fmt: skip
         rows = {(row.call, row.attempt): row for row in (*self._told.get(act, ()), *work.calls)}
         events = [*emitted, *self._events.get(act, [])[len(emitted) :]]
         if out:
@@ -244,7 +244,7 @@ def cut_by_interrupt(run: Run) -> bool:
     if isinstance(known, InterruptedSteps) and (done := known.committed(run)) is not None:
         known.over(run, done)
     for act in list(run.live.values()):
-        if act.id not in run.flights:
+        if act.id not in run.pending_steps:
             work = act.work
             if not _is_committed(run, act.id, work.calls, work.emitted):
                 was_cut = was_cut or bool(work.calls or work.out or work.emitted)
@@ -273,8 +273,8 @@ def in_flight(run: Run) -> InterruptedSteps:
     found = InterruptedSteps()
     if isinstance(run.recorded, InterruptedSteps):
         found.take(run.recorded)
-    for flight in tuple(run.flights.values()):
-        found.add(flight.act.work)
+    for pending_step in tuple(run.pending_steps.values()):
+        found.add(pending_step.act.work)
     return found
 
 
@@ -283,7 +283,7 @@ def unanswered(run: Run) -> list[UnansweredCall]:
     known = run.recorded
     if not isinstance(known, InterruptedSteps):
         return []
-    return [call for call in known.asked() if call.act not in run.flights]
+    return [call for call in known.asked() if call.act not in run.pending_steps]
 
 
 def _is_same_call(row: Call, effect: Effect) -> bool:

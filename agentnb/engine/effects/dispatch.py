@@ -260,11 +260,11 @@ async def _prepare(run: Run, work: Work, effect: Effect) -> None:
     if ready is None:
         return
     await run.need_loop()
-    flight = run.flights.get(work.act.id)
-    if flight is None:
+    pending_step = run.pending_steps.get(work.act.id)
+    if pending_step is None:
         await ready
         return
-    with flight.standing_still():
+    with pending_step.standing_still():
         await ready
 
 

@@ -18,7 +18,7 @@ CUT_SHORT: Final = "CancelledError: the step was cut short before the answer cam
 NO_ARGUMENTS: Final = freeze({})
 PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple, FrozenDict}  # nothing to await, no usage to read
 # The fields of a row after `seconds` (usage, cost, provider, model, finish_reason) if no model has answered.
-NOBODY: Final = (None, None, None, None, None, None)
+NO_USAGE: Final = (None, None, None, None, None, None)
 MADE_UP: Final = (None, None, None, SIMULATED, SIMULATED, None)
 SAID: Final = frozenset({"llm", "agent"})  # only the content of a model's response object is recorded
 ASKED: Final = frozenset({"human", "approval"})  # questions to people may be asked again
@@ -49,7 +49,7 @@ def content_of(answer: Any, kind: str) -> Any:
     return answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
 
 
-def is_told(effect: Effect) -> bool:
+def must_log_start(effect: Effect) -> bool:
     """Return True if the start of this call must be logged (not for repeatable or simulated calls)."""
     return not effect.made_up and (not effect.repeatable or effect.kind in ASKED)
 
@@ -71,7 +71,7 @@ def row_of(
     message = None if error is None else f"{type(error).__name__}: {error}"
     if type(answer) in PLAIN_ANSWERS:
         known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
-        return _new_call(Call, known + (MADE_UP if effect.made_up else NOBODY))
+        return _new_call(Call, known + (MADE_UP if effect.made_up else NO_USAGE))
     usage = getattr(answer, "usage", None)
     return Call(
         step,

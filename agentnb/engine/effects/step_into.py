@@ -49,9 +49,9 @@ def enter(run: Run, act: Activation) -> PendingStep:
     with needed("greenlet", "stepinto", "step_into()"):
         import greenlet  # noqa: F401  (for the error, before anything has begun)
     take_note(run)
-    flight = run.flights[act.id] = PendingStep(act, _perform(act), run.ns())
-    flight.coro = Inside(act.work, flight.coro)
-    return flight
+    pending_step = run.pending_steps[act.id] = PendingStep(act, _perform(act), run.ns())
+    pending_step.coro = Inside(act.work, pending_step.coro)
+    return pending_step
 
 
 async def _perform(act: Activation) -> Any:
@@ -63,19 +63,19 @@ async def _perform(act: Activation) -> Any:
     return await result
 
 
-def move_to_own_thread(flight: PendingStep) -> None:
+def move_to_own_thread(pending_step: PendingStep) -> None:
     """Let an activation that has run no code yet run in a thread of its own, so that slow code holds no event loop."""
-    if isinstance(flight.coro, Inside) and not flight.held and not flight.coro.has_begun:
-        flight.looped = True
+    if isinstance(pending_step.coro, Inside) and not pending_step.held and not pending_step.coro.has_begun:
+        pending_step.looped = True
 
 
 def entered(run: Run) -> PendingStep | None:
-    """Return the flight that was stepped into and is bound to a thread; None if there is none."""
-    return next((flight for flight in run.flights.values() if _is_bound(flight)), None)
+    """Return the pending step that was stepped into and is bound to a thread; None if there is none."""
+    return next((pending_step for pending_step in run.pending_steps.values() if _is_bound(pending_step)), None)
 
 
-def _is_bound(flight: PendingStep) -> bool:
-    return isinstance(flight.coro, Inside) and (flight.looped or flight.coro.stands)
+def _is_bound(pending_step: PendingStep) -> bool:
+    return isinstance(pending_step.coro, Inside) and (pending_step.looped or pending_step.coro.stands)
 
 
 def check_threads(run: Run) -> None:
@@ -84,34 +84,48 @@ def check_threads(run: Run) -> None:
     Raises:
         ExecutionError: X122, it was started in another thread.
     """
-    for flight in run.flights.values():
-        if isinstance(flight.coro, Inside):
-            flight.coro.check_thread()
+    for pending_step in run.pending_steps.values():
+        if isinstance(pending_step.coro, Inside):
+            pending_step.coro.check_thread()
 
 
 def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run a coroutine that drives a run to its end, in the event loop of a node stepped into, else in a new one."""
-    bound = next((flight.coro for flight in run.flights.values() if flight.looped and _is_bound(flight)), None)
+    bound = next(
+        (
+            pending_step.coro
+            for pending_step in run.pending_steps.values()
+            if pending_step.looped and _is_bound(pending_step)
+        ),
+        None,
+    )
     return bound.drive(work) if isinstance(bound, Inside) else in_own_loop(work)
 
 
 async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Do the same for async code: an activation stepped into continues in its own loop while the current loop runs."""
-    bound = next((flight.coro for flight in run.flights.values() if flight.looped and _is_bound(flight)), None)
+    bound = next(
+        (
+            pending_step.coro
+            for pending_step in run.pending_steps.values()
+            if pending_step.looped and _is_bound(pending_step)
+        ),
+        None,
+    )
     return await bound.drive_beside(work) if isinstance(bound, Inside) else await work()
 
 
 def stops_at(work: Work) -> bool:
     """Return True if a call can be held while a step runs: not if a task that the step created makes it."""
-    flight = work.run.flights.get(work.act.id)
-    return flight is not None and (not isinstance(flight.coro, Inside) or flight.coro.is_here(work))
+    pending_step = work.run.pending_steps.get(work.act.id)
+    return pending_step is not None and (not isinstance(pending_step.coro, Inside) or pending_step.coro.is_here(work))
 
 
 def stop(work: Work, event: Event) -> None:
     """Stop inside the node that has just emitted an event; return when its activation resumes."""
-    flight = work.run.flights.get(work.act.id)
-    if flight is not None and isinstance(flight.coro, Inside) and flight.coro.is_here(work):
-        flight.coro.stop(event)
+    pending_step = work.run.pending_steps.get(work.act.id)
+    if pending_step is not None and isinstance(pending_step.coro, Inside) and pending_step.coro.is_here(work):
+        pending_step.coro.stop(event)
 
 
 class Inside(Coroutine[Any, Any, Any]):

@@ -19,7 +19,7 @@ from agentnb.engine.core.history import CARRIED, Act, ActRow, Call, Event, Failu
 from agentnb.engine.core.reducers import Part
 from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.deltas import VERSION, Key
-from agentnb.engine.persistence.state_projection import Replica
+from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.engine.persistence.value_deltas import put_back, unfrozen
 from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError, with_article
 from agentnb.text import class_name, safe_str
@@ -94,8 +94,8 @@ class DeltaLoader:
             for history, columns in zip(self.histories, self._columns, strict=True):
                 _fill_steps(history, columns)
             for history, values in zip(self.histories, self._values, strict=True):
-                Replica.of(history).fill(history, values, _Values(history).put_back)
-                Replica.of(history).mark(history)
+                StateProjection.of(history).fill(history, values, _Values(history).put_back)
+                StateProjection.of(history).mark(history)
                 if history.parent is not None:
                     history.parent.sealed = max(history.parent.sealed, history.base)
         except _DAMAGED as error:

@@ -28,7 +28,7 @@ from agentnb.clock import to_microseconds
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.rng import drawn
 from agentnb.engine.effects.crash_recovery import UnansweredCall, in_flight
-from agentnb.engine.effects.recorded_calls import is_told
+from agentnb.engine.effects.recorded_calls import must_log_start
 from agentnb.engine.persistence.checksums import with_checksum
 from agentnb.engine.persistence.deltas import DeltaEncoder, Json, Key, whole_call
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, sealed
@@ -143,7 +143,7 @@ class Journal:
             if self._told or self._outs or act in self._keys:
                 self._discard_committed(act)
         self._ends = (history, max(over, run.position))
-        began = run.flights and run.stood[:2] == (history, run.position)
+        began = run.pending_steps and run.stood[:2] == (history, run.position)
         self._stood = (history, run.position, run.stood[2] if began else drawn(run))
 
     def _discard_committed(self, act: int) -> None:
@@ -278,7 +278,7 @@ class Journal:
             StepAbandoned: it cannot be saved, so the call must not be sent.
         """
         act = work.act.id
-        if not is_told(effect):
+        if not must_log_start(effect):
             return
         self._record_sent(UnansweredCall(act, number, attempt, effect.kind, effect.name, sent, began))
         if self.batch is None and not self._try_flush():
@@ -405,7 +405,7 @@ class Journal:
             StoreError: it cannot be saved.
         """
         run = self.run
-        if not run.flights or run.recorder is not self:
+        if not run.pending_steps or run.recorder is not self:
             self._note_position()
         if run.recorder is not self:
             self.take_over()

@@ -14,7 +14,7 @@ from agentnb.engine.core.history import AGAIN, COUNTED, Checkpoint, History, Tab
 EVERY: Final = 512
 
 
-class Replica:
+class StateProjection:
     """The data of every scope after some write row, and the open frames: {id: iteration of its body}."""
 
     def __init__(self, tables: Tables) -> None:
@@ -24,7 +24,7 @@ class Replica:
         self.used = 0
 
     @classmethod
-    def of(cls, history: History) -> Replica:
+    def of(cls, history: History) -> StateProjection:
         """Return the state in which a history starts: its parent's after step `base`."""
         replica = cls(history.tables)
         if history.parent is None:
@@ -183,4 +183,4 @@ def before(old: Any, path: Path) -> Any:
     return old if len(path) == 1 else look(old, path[1:])
 
 
-__all__ = ["Replica", "before"]
+__all__ = ["StateProjection", "before"]

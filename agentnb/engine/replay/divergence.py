@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import ActRow
     from agentnb.engine.core.plan import Plan
     from agentnb.engine.core.run import Run
-    from agentnb.engine.replay.step_record import Done, Record, Wrote
+    from agentnb.engine.replay.step_record import Record, StepRecord, Wrote
 
 Level = Literal["path", "values", "reads"]
 LEVELS: Final = ("path", "values", "reads")
@@ -115,7 +115,7 @@ class Sides:
         return row._replace(node=number, frame=frame, event=self.events.get(row.event, row.event),
                             about=self.events.get(row.about, row.about))  # fmt: skip
 
-    def align(self, recorded: Done, replayed: Done) -> None:
+    def align(self, recorded: StepRecord, replayed: StepRecord) -> None:
         """Map the frames that a step opened and the events that it emitted from the record to the replay."""
         for then, now in zip(recorded.opened, replayed.opened, strict=False):
             self.frames[then.id] = now.id
@@ -124,7 +124,7 @@ class Sides:
 
 
 def compared(
-    recorded: Done, replayed: Done, sides: Sides, level: Level, own_reads: bool = True
+    recorded: StepRecord, replayed: StepRecord, sides: Sides, level: Level, own_reads: bool = True
 ) -> Iterator[Divergence]:
     """Yield the differences of a step: its status, its reads, writes and events, and where it led.
 
@@ -152,7 +152,7 @@ def inside(at: tuple[int, str | None, What], path: Path, recorded: Any, replayed
         yield Divergence(*at, path_text(row.path), row.recorded, row.replayed, sure=row.sure)
 
 
-def _status_differences(recorded: Done, replayed: Done, node: str, level: Level) -> Iterator[Divergence]:
+def _status_differences(recorded: StepRecord, replayed: StepRecord, node: str, level: Level) -> Iterator[Divergence]:
     then, now = ((f"{side.failure.type}: {side.failure.message}" if side.failure else ABSENT)
                  for side in (recorded, replayed))  # fmt: skip
     if recorded.status != replayed.status:
@@ -164,7 +164,9 @@ def _status_differences(recorded: Done, replayed: Done, node: str, level: Level)
         yield Divergence(recorded.step, node, "error", "", then, now)
 
 
-def _read_differences(recorded: Done, replayed: Done, sides: Sides, own_reads: bool) -> Iterator[Divergence]:
+def _read_differences(
+    recorded: StepRecord, replayed: StepRecord, sides: Sides, own_reads: bool
+) -> Iterator[Divergence]:
     """Yield what only one side has read; paths of a node's inputs are read by each activation and not recorded."""
     then = {(sides.frames.get(scope), path) for scope, path in recorded.reads}
     differ = then ^ replayed.reads if own_reads else replayed.reads - then
@@ -175,11 +177,11 @@ def _read_differences(recorded: Done, replayed: Done, sides: Sides, own_reads: b
         yield Divergence(recorded.step, sides.name(recorded.act), "read", path_text(path), read, not read)
 
 
-def _declared(plan: Plan, done: Done) -> Iterable[Path]:
+def _declared(plan: Plan, done: StepRecord) -> Iterable[Path]:
     return () if done.act.what else (plan.nodes[done.act.node].node.inputs or {}).values()
 
 
-def _write_differences(recorded: Done, replayed: Done, sides: Sides) -> Iterator[Divergence]:
+def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
     """Yield the writes that differ: those of one path are compared in order."""
     table: dict[tuple[int | None, Path], tuple[list[Wrote], list[Wrote]]] = {}
     for wrote in recorded.writes:
@@ -206,7 +208,7 @@ def _write(step: int, node: str, one: Wrote | None, other: Wrote | None) -> Iter
     yield Divergence(step, node, "write", path_text(path), then, now, why)
 
 
-def _event_differences(recorded: Done, replayed: Done, sides: Sides) -> Iterator[Divergence]:
+def _event_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
     step, node = recorded.step, sides.name(recorded.act)
     for one, other in zip_longest(recorded.events, replayed.events):
         if one is None or other is None or one.type != other.type:
@@ -224,7 +226,7 @@ def _quoted(type: Any) -> str:
     return "no event" if type is ABSENT else f"{safe_repr(type)}"
 
 
-def _edge_differences(recorded: Done, replayed: Done, sides: Sides, level: Level) -> Iterator[Divergence]:
+def _edge_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides, level: Level) -> Iterator[Divergence]:
     node = sides.name(recorded.act)
     nodes = sides.run.plan.nodes
     expected = [sides.act(target) for target, _ in recorded.ways]

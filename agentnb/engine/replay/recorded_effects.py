@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Call, Event
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Work
-    from agentnb.engine.replay.step_record import Done
+    from agentnb.engine.replay.step_record import StepRecord
     from agentnb.world.effect import Effect
 
 
@@ -53,7 +53,7 @@ class StepRecording:
         changes: the arguments that people substituted in calls of this step.
     """
 
-    def __init__(self, recorded: Done, node: str, level: Level, changes: Sequence[Any] = ()) -> None:
+    def __init__(self, recorded: StepRecord, node: str, level: Level, changes: Sequence[Any] = ()) -> None:
         self.recorded, self.node, self.level, self.changes = recorded, node, level, changes
         self.found: list[Divergence] = []
         self.own_reads, self.unknown = True, ""

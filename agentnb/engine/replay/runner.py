@@ -24,7 +24,7 @@ from agentnb.engine.replay.divergence import Divergence, Level, Sides, compared,
 from agentnb.engine.replay.equality import is_known
 from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording
 from agentnb.engine.replay.recorded_interventions import as_written, come_first, in_order, redo, turns
-from agentnb.engine.replay.step_record import Deed, Done, Record, done_of
+from agentnb.engine.replay.step_record import Deed, Record, StepRecord, done_of
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -126,7 +126,7 @@ class Replay:
 
     # -- interventions -------------------------------------------------------------------------------------------------
 
-    def _repeat_interventions(self, recorded: Done) -> bool:
+    def _repeat_interventions(self, recorded: StepRecord) -> bool:
         """Repeat the interventions before a step; return True if the replay can continue."""
         for number in range(self._done_to + 1, recorded.step):
             stopped, spans = False, dict[int, tuple[Act, int]]()
@@ -166,7 +166,7 @@ class Replay:
     def _show_event(self, seq: int) -> None:
         self.run.unseen -= {self.sides.events.get(seq, seq)}
 
-    def _changes(self, recorded: Done) -> list[Any]:
+    def _changes(self, recorded: StepRecord) -> list[Any]:
         """Return the arguments that people substituted in calls of a step."""
         since = self._ran.get(recorded.act, 0)
         return [act.new for act in self.record.changes.get(self.sides.name(recorded.act), ())
@@ -181,7 +181,7 @@ class Replay:
 
     # -- one step ------------------------------------------------------------------------------------------------------
 
-    def _step(self, recorded: Done) -> bool:
+    def _step(self, recorded: StepRecord) -> bool:
         """Replay a step and compare it; return True if the replay can continue."""
         act = self._find_activation(recorded)
         if act is None:
@@ -209,7 +209,7 @@ class Replay:
         run.unseen = frozenset()
         return self._note(rows, recorded, replayed, recording.unknown)
 
-    def _find_activation(self, recorded: Done) -> Activation | None:
+    def _find_activation(self, recorded: StepRecord) -> Activation | None:
         """Return the activation of a recorded step if it can come next here, too; else record a divergence."""
         wanted, found = self.sides.act(recorded.act), turns(self.run)
         plan, name = self.run.plan, self.sides.name(recorded.act)
@@ -230,7 +230,7 @@ class Replay:
         self.found.append(Divergence(recorded.step, name, "node", "", name, comes, why, ends=True))
         return None
 
-    def _skip(self, act: Activation, recorded: Done) -> None:
+    def _skip(self, act: Activation, recorded: StepRecord) -> None:
         come_first(self.run, act)
         try:
             interventions.skip(self.run, {str(row.path[0]): as_written(row) for row in recorded.writes})
@@ -239,11 +239,11 @@ class Replay:
             self.found.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
             time_travel.repair(self.run)
 
-    def _record_unfinished(self, recorded: Done, node: str, recording: StepRecording) -> bool:
+    def _record_unfinished(self, recorded: StepRecord, node: str, recording: StepRecording) -> bool:
         """Record why a step did not end."""
-        for flight in list(self.run.flights.values()):
-            flight.cancel()
-        self.run.flights.clear()
+        for pending_step in list(self.run.pending_steps.values()):
+            pending_step.cancel()
+        self.run.pending_steps.clear()
         if not self._note(recording.found, recorded) or (self.found and self.found[-1].ends):
             return False
         why = "it waits for something that the record does not have"
@@ -253,7 +253,11 @@ class Replay:
     # -- results -------------------------------------------------------------------------------------------------------
 
     def _note(
-        self, rows: Iterable[Divergence], recorded: Done | None = None, replayed: Done | None = None, unknown: str = ""
+        self,
+        rows: Iterable[Divergence],
+        recorded: StepRecord | None = None,
+        replayed: StepRecord | None = None,
+        unknown: str = "",
     ) -> bool:
         """Record the differences of a step; return True if the replay can continue.
 
@@ -275,7 +279,7 @@ class Replay:
             self.found.append(Divergence(recorded.step, end.node, "masked", unknown, why=why, ends=True))
         return end is None
 
-    def _masked_read(self, replayed: Done) -> str:
+    def _masked_read(self, replayed: StepRecord) -> str:
         """Return a key read by a step whose value, or its source, is unknown here; "" if there is none."""
         run, row = self.run, self.run.history.s_wend
         frame = run.frames.get(replayed.act.frame)
@@ -297,13 +301,13 @@ def _run_activation(run: Run, act: Activation) -> None:
     before, run.plain = run.plain, True
     try:
         code = step(run, act)
-        flight = run.flights.get(act.id)
-        if code == SUSPENDED and flight is not None:
-            code = take_off(run, flight)
+        pending_step = run.pending_steps.get(act.id)
+        if code == SUSPENDED and pending_step is not None:
+            code = take_off(run, pending_step)
     finally:
         run.plain = before
     if code == LOOP:
-        in_own_loop(lambda: step_in_loop(run, flight))
+        in_own_loop(lambda: step_in_loop(run, pending_step))
 
 
 __all__ = ["Replay"]

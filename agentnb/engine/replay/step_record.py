@@ -44,7 +44,7 @@ class Wrote(NamedTuple):
     in_place: bool = False
 
 
-class Done(NamedTuple):
+class StepRecord(NamedTuple):
     """What one step did. `ways` holds the activations that its edges led to, each with its condition's value."""
 
     step: int
@@ -134,7 +134,7 @@ class Record:
             elif act.act == "ended":  # earlier ones belong to abandoned activations
                 yield from ((one, act.step) for one in held.pop(act.new["turn"], [])[-act.new["held"] :])
 
-    def done(self, step: int) -> Done:
+    def done(self, step: int) -> StepRecord:
         """Return what a step did, without the interventions after it."""
         place = next(at for at in range(len(self.parts) - 1, -1, -1) if self.parts[at][0].base < step)
         return done_of(self.tables, self.parts[place][0], step, self._rows[place])
@@ -168,7 +168,7 @@ class Record:
         return [self.tables.acts[number] for number in history.queue_after(step)]
 
 
-def done_of(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> Done:
+def done_of(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> StepRecord:
     """Return what a step of a history did; without `rows` it must be the last one, with no interventions after it."""
     row = step - history.base
     act, flag = tables.acts[history.s_act[row]], history.s_flag[row]
@@ -180,7 +180,7 @@ def done_of(tables: Tables, history: History, step: int, rows: _Rows | None = No
     by_number: dict[int, list[Call]] = {}
     for call in calls:
         by_number.setdefault(call.call, []).append(call)
-    return Done(
+    return StepRecord(
         step,
         act,
         flag,
@@ -216,4 +216,4 @@ def _events_of_step(events: list[Event], step: int) -> list[Event]:
     return [event for event in events[start:] if event.step == step]
 
 
-__all__ = ["Deed", "Done", "Record", "Wrote", "done_of", "wrote"]
+__all__ = ["Deed", "Record", "StepRecord", "Wrote", "done_of", "wrote"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agentnb.dialects.activegraph.foreign.deliveries import Delivery
-from agentnb.dialects.activegraph.foreign.records import KeptLog
+from agentnb.dialects.activegraph.foreign.records import PackageLog
 from agentnb.dialects.activegraph.parts.emitted_types import events_of
 from agentnb.recipe.model import Edge, Node, Recipe
 
 _SCHEDULED = "behavior.scheduled"
 
 
-def names_of(deliveries: Sequence[Delivery], log: KeptLog) -> dict[tuple[str, str], str]:
+def names_of(deliveries: Sequence[Delivery], log: PackageLog) -> dict[tuple[str, str], str]:
     """Return the node of each behavior; two with the same name and different kinds are distinguished."""
     keys = dict.fromkeys(each.key for each in deliveries)
     for event in log.events:
@@ -25,7 +25,7 @@ def names_of(deliveries: Sequence[Delivery], log: KeptLog) -> dict[tuple[str, st
     return names
 
 
-def recipe_of(log: KeptLog, deliveries: Sequence[Delivery], owners: Sequence[int | None]) -> Recipe:
+def recipe_of(log: PackageLog, deliveries: Sequence[Delivery], owners: Sequence[int | None]) -> Recipe:
     """Return a recipe for drawing the behaviors of a log. They cannot run: a log has no code.
 
     `owners` maps each event to the delivery that made it, None if there is none.
@@ -58,7 +58,7 @@ def _node(name: str, key: tuple[str, str], on: Mapping[str, None], *, thinks: bo
     return Node(name, "llm_behavior" if thinks else key[1], inputs={}, on=tuple(on))
 
 
-def about(log: KeptLog) -> dict[str, object]:
+def about(log: PackageLog) -> dict[str, object]:
     """Return a store's entry of a run, for the trace."""
     run = log.run
     return {"store": log.shown, "run_id": run.run_id, "goal": run.goal, "label": run.label, "created": run.created,

@@ -19,7 +19,7 @@ from agentnb.dialects.activegraph.foreign.calls import calls_of
 from agentnb.dialects.activegraph.foreign.deliveries import Delivery, deliveries_of
 from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, creation_events
 from agentnb.dialects.activegraph.foreign.reading import SNAPSHOT
-from agentnb.dialects.activegraph.foreign.records import EPOCH, KeptLog, LogEvent, broken, moment
+from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, PackageLog, broken, moment
 from agentnb.dialects.activegraph.parts.projection import Writes, projected
 from agentnb.engine.core.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
 from agentnb.engine.core.plan import Plan
@@ -35,7 +35,7 @@ _OWN: Final = ("behavior.", "relation_behavior.", "runtime.", "llm.", "tool.", "
 _VERDICTS: Final = {"approval.granted": "approve", "approval.denied": "deny"}
 
 
-def run_of(log: KeptLog) -> Run:
+def run_of(log: PackageLog) -> Run:
     """Return a run at the end of a log.
 
     Raises:
@@ -87,7 +87,7 @@ class _Graph:
 class _Builder:
     """Reads a log once and appends what each delivery did to the columns of a history."""
 
-    def __init__(self, log: KeptLog) -> None:
+    def __init__(self, log: PackageLog) -> None:
         self.log, self.events = log, log.events
         self.deliveries = deliveries_of(log.events)
         self.owners: list[int | None] = [None] * len(log.events)

@@ -11,7 +11,7 @@ from agentnb.board.masking import masked
 from agentnb.clock import Clock
 from agentnb.dialects.activegraph.foreign.building import run_of
 from agentnb.dialects.activegraph.foreign.reading import read_log
-from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent
+from agentnb.dialects.activegraph.foreign.records import LogEvent, PackageLog
 from agentnb.dialects.activegraph.foreign.writing import append_events
 from agentnb.dialects.activegraph.parts.events import Event, is_lifecycle
 from agentnb.dialects.activegraph.parts.graph import Graph
@@ -39,7 +39,7 @@ class LogWriter:
     An event that cannot be written waits for the next attempt; `flush` raises the error.
     """
 
-    def __init__(self, where: str | os.PathLike[str], log: KeptLog) -> None:
+    def __init__(self, where: str | os.PathLike[str], log: PackageLog) -> None:
         self.where, self.run_id = where, log.run.run_id
         self.url = log.shown
         self._known = {event.id: (event.type, event.payload) for event in log.events}
@@ -174,7 +174,7 @@ class LogPersistence(Persistence):
         )  # fmt: skip
 
 
-def package_log(path: Any, run_id: str | None) -> KeptLog | None:
+def package_log(path: Any, run_id: str | None) -> PackageLog | None:
     """Return the run if the store is one of the package; None if it is one of agentnb, or there is none.
 
     Raises:
@@ -188,7 +188,9 @@ def package_log(path: Any, run_id: str | None) -> KeptLog | None:
     return None  # errors of a store of agentnb are reported when it is opened
 
 
-def continue_log(path: Any, log: KeptLog, behaviors: Sequence[Any], party: Any, name: str, graph_store: Any) -> Graph:
+def continue_log(
+    path: Any, log: PackageLog, behaviors: Sequence[Any], party: Any, name: str, graph_store: Any
+) -> Graph:
     """Return the graph of a run that continues at the end of a log of the package.
 
     As in the package, an event is delivered if no behavior has started on it since the run was last idle.

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent, LogRun, broken
+from agentnb.dialects.activegraph.foreign.records import LogEvent, LogRun, PackageLog, broken
 from agentnb.errors import Problem, StoreError, did_you_mean, with_article
 from agentnb.store.other_tables import Look, look_at
 from agentnb.text import class_name
@@ -22,7 +22,7 @@ _ASKED: Final = {"events": {*_EVENT, "seq", "run_id"}, "runs": {*_RUN}, "meta": 
 SNAPSHOT: Final = "runtime.snapshot"  # the type of the event that refers to a snapshot
 
 
-def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> KeptLog:
+def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> PackageLog:
     """Return a run from its store; without an id the one that was written last. The store is not changed.
 
     Raises:
@@ -47,13 +47,13 @@ def read_runs(where: str | os.PathLike[str]) -> tuple[LogRun, ...]:
     return look_at(where, lambda look: tuple(run for run, _ in _runs(look, _tables(look))))
 
 
-def _log(look: Look, run_id: str | None) -> KeptLog:
+def _log(look: Look, run_id: str | None) -> PackageLog:
     tables = _tables(look)
     found = _runs(look, tables)
     runs = tuple(run for run, _ in found)
     run = _choose_run(look.shown, found, run_id)
     events = tuple(_events(look, run.run_id, tables))
-    return KeptLog(look.shown, run, runs, events, _snapshots(look, events, tables))
+    return PackageLog(look.shown, run, runs, events, _snapshots(look, events, tables))
 
 
 # -- contents of the store -------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class LogRun(NamedTuple):
     archived: int = 0
 
 
-class KeptLog(NamedTuple):
+class PackageLog(NamedTuple):
     """One run of a store with all its events, archived ones first; `runs` are all runs of that store.
 
     `snapshots` are the states, as JSON text, that represent events which the store no longer has: hash -> text.
@@ -69,4 +69,4 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-__all__ = ["EPOCH", "KeptLog", "LogEvent", "LogRun", "broken", "moment"]
+__all__ = ["EPOCH", "LogEvent", "LogRun", "PackageLog", "broken", "moment"]

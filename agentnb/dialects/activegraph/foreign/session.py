@@ -9,7 +9,7 @@ from agentnb.board.masking import masked
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.foreign.building import run_of
 from agentnb.dialects.activegraph.foreign.reading import read_log
-from agentnb.dialects.activegraph.foreign.records import KeptLog, LogRun
+from agentnb.dialects.activegraph.foreign.records import LogRun, PackageLog
 from agentnb.errors import Problem
 from agentnb.session.pending import Pending
 from agentnb.session.recording import Recording
@@ -38,11 +38,11 @@ class Recorded(Recording):
     __slots__ = ("_opened", "_recording", "_where")
 
     _where: str | os.PathLike[str]
-    _recording: KeptLog
+    _recording: PackageLog
     _opened: dict[str, Recorded]
 
     @classmethod
-    def of(cls, where: str | os.PathLike[str], kept: KeptLog, opened: dict[str, Recorded]) -> Recorded:
+    def of(cls, where: str | os.PathLike[str], kept: PackageLog, opened: dict[str, Recorded]) -> Recorded:
         """Return the session of a run; `opened` are those of the same store.
 
         Raises:
@@ -55,7 +55,7 @@ class Recorded(Recording):
         return session
 
     @property
-    def kept(self) -> KeptLog:
+    def kept(self) -> PackageLog:
         """The log as read."""
         return self._recording
 
@@ -182,7 +182,7 @@ def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -
     return Recorded.of(where, read_log(where, run_id), {})
 
 
-def _read_only(kept: KeptLog) -> Problem:
+def _read_only(kept: PackageLog) -> Problem:
     """L450: this run can only be read."""
     return Problem(
         "L450",

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from agentnb.board.masking import masked
 from agentnb.dialects.activegraph.foreign.reading import SCHEMA, SNAPSHOT
-from agentnb.dialects.activegraph.foreign.records import EPOCH, KeptLog, LogEvent, LogRun, moment
+from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, LogRun, PackageLog, moment
 from agentnb.dialects.activegraph.foreign.session import Recorded
 from agentnb.dialects.activegraph.parts.events import event_of
 from agentnb.errors import Problem, StoreError
@@ -74,7 +74,7 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
     return write_log(told.kept if isinstance(told, Recorded) else log_of(told), where, run_id)
 
 
-def log_of(session: Session) -> KeptLog:
+def log_of(session: Session) -> PackageLog:
     """Return the events of a session up to its current step as a log of the package."""
     found = [event_of(event) for event in state_of(session).run.events()]
     events = tuple(
@@ -85,10 +85,10 @@ def log_of(session: Session) -> KeptLog:
     frame = next((event.frame_id for event in events if event.frame_id), None)
     begun = next((event.timestamp for event in events if event.timestamp), "")
     run = LogRun(session.run_id, None, None, None, begun, None if goal is None else str(goal), frame, len(events))
-    return KeptLog(f"session {session.name!r}", run, (run,), events, {})
+    return PackageLog(f"session {session.name!r}", run, (run,), events, {})
 
 
-def write_log(log: KeptLog, where: str | os.PathLike[str], run_id: str | None = None) -> str:
+def write_log(log: PackageLog, where: str | os.PathLike[str], run_id: str | None = None) -> str:
     """Write a log to a store of the package; return its location.
 
     L466: two events of a run have one id.
@@ -106,7 +106,7 @@ def write_log(log: KeptLog, where: str | os.PathLike[str], run_id: str | None = 
     return write_for(where, partial(_write, log=whole))
 
 
-def _write(change: Change, log: KeptLog) -> None:
+def _write(change: Change, log: PackageLog) -> None:
     _make(change)
     run, now = log.run, datetime.now(UTC).isoformat(timespec="seconds")
     if change.rows("SELECT 1 FROM runs WHERE run_id = ?", run.run_id):
@@ -123,7 +123,7 @@ def _write(change: Change, log: KeptLog) -> None:
     change.do(_ADD_RUN, run.run_id, run.parent, run.forked_at, run.label, created or now, run.goal, run.frame_id)
 
 
-def _to_file(change: Change, log: KeptLog, now: str) -> None:
+def _to_file(change: Change, log: PackageLog, now: str) -> None:
     for statement in _ARCHIVE:
         change.do(statement)
     ((last,),) = change.rows(_LAST)
@@ -134,7 +134,7 @@ def _to_file(change: Change, log: KeptLog, now: str) -> None:
     change.many(_ADD_STATE, [(name, text, now) for name, text in log.snapshots.items()])
 
 
-def _to_server(change: Change, log: KeptLog) -> None:
+def _to_server(change: Change, log: PackageLog) -> None:
     """Write the events to a server, where the package has no archive.
 
     L467: a run that starts with a snapshot cannot be stored on a server.
@@ -218,7 +218,7 @@ def _tables(count: str, text: str, time: str) -> tuple[str, ...]:
 # -- masking ---------------------------------------------------------------------------------------------------------
 
 
-def _mask(log: KeptLog) -> KeptLog:
+def _mask(log: PackageLog) -> PackageLog:
     """Return a log with secrets masked; a snapshot is identified by the hash of the masked state."""
     names: dict[str, str] = {}
     snapshots = {}

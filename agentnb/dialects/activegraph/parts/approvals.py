@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
     from agentnb.session import Session
 
-NOBODY = "user"
+DEFAULT_ACTOR = "user"
 _PROPOSALS: Final = frozenset({"approval.proposed", "patch.proposed"})
 _looked: Final[WeakKeyDictionary[History, tuple[int, bool]]] = WeakKeyDictionary()
 
@@ -52,7 +52,7 @@ class Approvals:
 
         A request of a step in flight is pending when the step is over.
         """
-        if not run.flights and not _has_proposals(run):  # nearly always; the ledger may have to be made anew
+        if not run.pending_steps and not _has_proposals(run):  # nearly always; the ledger may have to be made anew
             return ()
         ledger = ledger_of(run).sync()
         kept = run.root.scope.data
@@ -80,9 +80,9 @@ class Approvals:
             return
         hand = self._hand(session, leave.id)
         if verdict["approved"]:
-            hand.apply_patch(leave.id, by or NOBODY)
+            hand.apply_patch(leave.id, by or DEFAULT_ACTOR)
         else:
-            hand.actor = by or NOBODY
+            hand.actor = by or DEFAULT_ACTOR
             hand.reject_patch(leave.id, reason)
 
     def grant(self, session: Session, approval_id: str, by: str | None) -> str:
@@ -91,16 +91,16 @@ class Approvals:
         asked = thaw(hand.ledger.get(approval_id))
         type_, data = asked["object_type"], asked["data"]
         data = hand.checked("object", type_, data)
-        said = {"approval_id": approval_id, "object_type": type_, "approved_by": by or NOBODY}
+        said = {"approval_id": approval_id, "object_type": type_, "approved_by": by or DEFAULT_ACTOR}
         granted = hand.tell("approval.granted", said, actor="runtime", cause=hand.cause, frame=hand.frame)
-        hand.actor, hand.cause = by or NOBODY, granted.id
+        hand.actor, hand.cause = by or DEFAULT_ACTOR, granted.id
         return str(hand.add_object(type_, data)["id"])
 
     def refuse(self, session: Session, approval_id: str, reason: str, by: str | None) -> None:
         """Deny the creation of an object."""
         hand = self._hand(session, approval_id)
         said = {"approval_id": approval_id, "object_type": hand.ledger.get(approval_id)["object_type"],
-                "denied_by": by or NOBODY, "reason": reason}  # fmt: skip
+                "denied_by": by or DEFAULT_ACTOR, "reason": reason}  # fmt: skip
         hand.tell("approval.denied", said, actor="runtime", cause=hand.cause, frame=hand.frame)
 
     def change(self, session: Session, leave: Leave, arguments: Mapping[str, Any]) -> None:
@@ -116,17 +116,22 @@ class Approvals:
         hand = self._hand(session, leave.id)
         if what == "patch":
             patch = {**thaw(hand.ledger.get(leave.id)), "value": arguments[word]}
-            said = {"patch": patch, "target": patch["target"], "changed_by": NOBODY}
+            said = {"patch": patch, "target": patch["target"], "changed_by": DEFAULT_ACTOR}
         else:
-            said = {"approval_id": leave.id, "object_type": leave.name, "data": arguments[word], "changed_by": NOBODY}
+            said = {
+                "approval_id": leave.id,
+                "object_type": leave.name,
+                "data": arguments[word],
+                "changed_by": DEFAULT_ACTOR,
+            }
         type_ = "patch.changed" if what == "patch" else "approval.changed"
-        hand.tell(type_, said, actor=NOBODY, cause=hand.cause, frame=hand.frame)
+        hand.tell(type_, said, actor=DEFAULT_ACTOR, cause=hand.cause, frame=hand.frame)
 
     def _hand(self, session: Session, id_: str) -> Outside:
         """Return the actor of a decision, caused by the requesting event."""
         ledger = ledger_of(state_of(session).run).sync()
         asked = _requests(ledger, {id_}).get(id_)
-        hand = Outside(session, ledger, NOBODY, None if asked is None else asked.id, self.party.frame_id)
+        hand = Outside(session, ledger, DEFAULT_ACTOR, None if asked is None else asked.id, self.party.frame_id)
         hand.checks = self.party.checks
         return hand
 
@@ -151,9 +156,9 @@ def _requests(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
 def _requester(run: Run, event: Event | None) -> str:
     """Return the behavior that requested it, or else the actor."""
     if event is None:
-        return NOBODY
+        return DEFAULT_ACTOR
     if event.step is None:
-        return event.actor or NOBODY
+        return event.actor or DEFAULT_ACTOR
     history = next(one for one in reversed(run.chain) if one.base < event.step)
     return run.node_of(history.s_act[event.step - history.base])
 

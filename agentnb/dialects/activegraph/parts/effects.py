@@ -28,7 +28,7 @@ from agentnb.errors import AgentNbError
 from agentnb.recipe.user_functions import check_ran
 from agentnb.world.effect import Effect
 from agentnb.world.llm import base
-from agentnb.world.world import asked_before
+from agentnb.world.world import count_earlier_calls
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.recorded import ToolInvoker
@@ -228,8 +228,8 @@ def _asker(provider: Any, work: Work, model: str) -> dict[str, Any]:
     """Return the caller for a client of agentnb: scripts are indexed by node and by the number of earlier requests."""
     if not isinstance(provider, Asked):
         return {}
-    node, heard, of_node = work.node.id, work.run.tell, asked_before(work, "llm", work.node.id)
-    asker: dict[str, Any] = {"node": node, "number": asked_before(work, "llm"), "of_node": of_node}
+    node, heard, of_node = work.node.id, work.run.tell, count_earlier_calls(work, "llm", work.node.id)
+    asker: dict[str, Any] = {"node": node, "number": count_earlier_calls(work, "llm"), "of_node": of_node}
     if heard is not None:
         asker["tell"] = lambda text: work.dead or heard(node, text, 1, of_node, model)
     return {"asker": asker}

@@ -147,7 +147,7 @@ class Ledger:
         made: dict[str, int] = {}
         drawn, here = dict(self.ids.counters), self._here()
         onward = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
-        if begun and not run.flights and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
+        if begun and not run.pending_steps and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
             onward = False
         self.ids.counters.clear()
         events = run.events()
@@ -165,8 +165,8 @@ class Ledger:
             self.ids.counters["frame"] = drawn.get("frame", 0)
         for key, value in run.root.scope.data.items():
             self._note(key, value, made.get(key, -1))
-        for flight in run.flights.values():
-            for event in flight.act.work.emitted:
+        for pending_step in run.pending_steps.values():
+            for event in pending_step.act.work.emitted:
                 writes = projected(self, event.type, event.payload)
                 self._fresh.update(writes)
                 self.note(event, writes)
@@ -279,9 +279,9 @@ class Ledger:
         return [*self.run.events(), *self._flying()]
 
     def _flying(self) -> list[Event]:
-        if not self.run.flights:
+        if not self.run.pending_steps:
             return [] if self.work is None or not self.work.emitted or self._here() != self._at else self.work.emitted
-        works = {id(flight.act.work): flight.act.work for flight in self.run.flights.values()}
+        works = {id(pending_step.act.work): pending_step.act.work for pending_step in self.run.pending_steps.values()}
         if self.work is not None and self._here() == self._at:
             works[id(self.work)] = self.work
         return sorted((event for work in works.values() for event in work.emitted), key=lambda event: event.seq)

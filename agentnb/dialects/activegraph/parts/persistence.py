@@ -26,7 +26,7 @@ from agentnb.store import open_log
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
-    from agentnb.dialects.activegraph.foreign.records import KeptLog
+    from agentnb.dialects.activegraph.foreign.records import PackageLog
     from agentnb.dialects.activegraph.parts.budgets import Budget
     from agentnb.dialects.activegraph.parts.run_config import Frame, Party, Policy
     from agentnb.session.replay_report import ReplayReport
@@ -232,7 +232,7 @@ class Stored:
         )  # fmt: skip
 
 
-def _check_lenient(replay_strict: bool, log: KeptLog) -> None:
+def _check_lenient(replay_strict: bool, log: PackageLog) -> None:
     """Raise for a strict replay of a run of the package.
 
     X522: a run of the activegraph package is loaded with replay_strict.

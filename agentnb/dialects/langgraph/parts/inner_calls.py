@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import LLMResponse, Usage
-from agentnb.world.world import asked_before
+from agentnb.world.world import count_earlier_calls
 
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
@@ -119,7 +119,7 @@ class Tokens(lg.BaseCallbackHandler, lg.StreamingCallbackHandler):  # type: igno
     def __init__(self, calls: Calls, model: str) -> None:
         work = calls.work
         self.work, self.heard, self.model = work, work.run.tell, model
-        self.of_node = asked_before(work, "llm", work.node.id)
+        self.of_node = count_earlier_calls(work, "llm", work.node.id)
 
     def on_llm_new_token(self, token: Any, **_: Any) -> None:
         """Pass on a piece of text."""

@@ -9,7 +9,7 @@ import pytest
 import agentnb as nb
 from agentnb.dialects.activegraph.foreign.building import run_of
 from agentnb.dialects.activegraph.foreign.reading import read_log, read_runs
-from agentnb.dialects.activegraph.foreign.records import KeptLog, LogEvent, LogRun
+from agentnb.dialects.activegraph.foreign.records import LogEvent, LogRun, PackageLog
 from agentnb.errors import StoreError
 from tests.dialects.activegraph.foreign import programs
 
@@ -22,7 +22,7 @@ def graph_of(board):
 
 
 def log(*events, **snapshots):
-    return KeptLog("test.db", LogRun("r", None, None, None, "", None, None), (), events, snapshots)
+    return PackageLog("test.db", LogRun("r", None, None, None, "", None, None), (), events, snapshots)
 
 
 def event(name, type, actor="user", cause=None, when="", **payload):

@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.dialects.activegraph.foreign import KeptLog, LogEvent, LogRun, to_activegraph
+from agentnb.dialects.activegraph.foreign import LogEvent, LogRun, PackageLog, to_activegraph
 from agentnb.dialects.activegraph.foreign.reading import read_log, read_runs
 from agentnb.dialects.activegraph.foreign.writing import write_log
 from agentnb.errors import StoreError
@@ -146,7 +146,7 @@ def test_another_programs_file_is_left_as_it_is(team_path, tmp_path):
 
 def test_two_events_of_one_id_are_refused(tmp_path):
     event = LogEvent("evt_001", "a", None, {}, None, None, "")
-    log = KeptLog("here", LogRun("r", None, None, None, "", None, None), (), (event, event), {})
+    log = PackageLog("here", LogRun("r", None, None, None, "", None, None), (), (event, event), {})
     assert refused(lambda: write_log(log, tmp_path / "twice.db")) == "L466"
     assert not (tmp_path / "twice.db").exists()
 
