@@ -11,7 +11,8 @@ R275: an argument has the wrong type, or its own methods fail.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, iscoroutinefunction, isfunction, signature
 from itertools import islice
@@ -37,6 +38,15 @@ _KNOWN_MODULES: Final = frozenset(
     {"agentnb", "builtins", "datetime", "decimal", "pathlib", "networkx", "numpy", "pandas"}
 )
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
+_COLLECTIONS: Final = (list, tuple, dict, set, frozenset)
+_VARIABLES: Final = ("Self", "Level", "Listener")  # names of annotations that are no classes
+_ABSTRACT: Final[dict[str, Any]] = {
+    "Callable": Callable, "Collection": Collection, "Iterable": Iterable, "Mapping": Mapping, "Sequence": Sequence,
+    "Path": (str, PurePath), "PathLike": (str, PurePath), "float": (int, float),
+}  # fmt: skip
+_ITEMS: Final = re.compile(r"(?:Iterable|Sequence|Collection)\[(?:\w+\.)*(\w+)")
+_LAZY: Final = frozenset({"answers", "llm", "stream"})  # arguments that may be iterators, read as a run goes
+MOST_BITS: Final = 1024  # of a whole number where an amount, a step or a seed belongs
 _ENGINE: Final = frozenset({"Run", "Work"})
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 
@@ -69,6 +79,7 @@ class _Signature:
     def __init__(self, function: Callable[..., Any], error: type[AgentNbError], owner: str) -> None:
         parameters = signature(function).parameters
         self.names = [*parameters]
+        self.expected = {name: str(each.annotation) for name, each in parameters.items()}
         self.kinds = {name: kind for name, each in parameters.items() if (kind := _kind(each)) is not None}
         name = f"{owner}.{function.__name__}" if owner else function.__name__
         self.where = name.removesuffix(".__init__") + "()"
@@ -81,7 +92,8 @@ class _Signature:
 
     def _converted(self, name: str, value: Any) -> Any:
         kind = self.kinds.get(name)
-        found = value if kind is None else kind.convert(value)
+        convert = kind.convert if kind is not None else _bounded
+        found = value if name in _LAZY else convert(value)
         if found is UNREADABLE:
             raise self._refused(f"{name} is {_noun(value)} whose items cannot be read, or that has too many of them")
         return found
@@ -101,6 +113,8 @@ class _Signature:
                 told.append(f"a key of {name} is no text")
             elif name != "self" and _is_foreign(value):
                 told.append(f"{name} is {_noun(value)} that raises {class_name(failure)} when it is used")
+            elif name != "self" and (why := _misfit(self.expected.get(name, "Any"), value)):
+                told.append(f"{name} {why}")
         return self._refused("; ".join(told)) if told else None
 
     def _refused(self, what: str) -> AgentNbError:
@@ -162,6 +176,66 @@ def plain_methods(cls: Class) -> Class:
     return cls
 
 
+def _misfit(annotation: str, value: Any) -> str:
+    """Return what is wrong with a value of a known class that an annotation does not allow; "" if nothing is."""
+    kind = type(value)
+    if kind is int and int.bit_length(value) > MOST_BITS:
+        return f"is a whole number of {int.bit_length(value)} bits, and at most {MOST_BITS} make sense"
+    if kind is str and "\0" in value:
+        return "is a text with a null character in it"
+    words = _without_brackets(annotation)
+    if not words or not words.isdisjoint({"Any", "object", *_VARIABLES}):
+        return ""
+    mro = {base.__name__ for base in kind.__mro__}
+    fits = any(
+        word in mro or (word in _ABSTRACT and isinstance(value, _ABSTRACT[word])) or (value is None and word == "None")
+        for word in words
+    )
+    if not fits or not _fit_items(annotation, value):
+        return f"is {_noun(value)}, and {annotation} is expected"
+    return ""
+
+
+def _fit_items(annotation: str, value: Any) -> bool:
+    """Return True if the items of a collection are what its annotation names; of a mapping its values."""
+    kind = type(value)
+    if kind is dict:
+        return "Iterable[" not in annotation or all(isinstance(item, Iterable) for item in value.values())
+    if kind in {str, bytes}:
+        return "[str" not in annotation
+    named = _ITEMS.search(annotation)
+    if kind not in {list, tuple} or named is None or named[1] in {"Any", *_VARIABLES}:
+        return True
+    allowed = (str, PurePath) if "PathLike" in annotation else ()
+    names = ({base.__name__ for base in type(item).__mro__} for item in islice(value, MOST_LOOKED_AT))
+    return all(named[1] in each for each in names) or all(isinstance(item, allowed) for item in value)
+
+
+def _without_brackets(annotation: str) -> set[str]:
+    """Return the names of the classes in an annotation, without what stands in brackets: `Iterable[int] | None`."""
+    depth, plain = 0, ""
+    for letter in annotation:
+        depth += (letter == "[") - (letter == "]")
+        plain += letter if not depth and letter != "]" else ""
+    return {word.strip().rpartition(".")[2] for word in plain.split("|")}
+
+
+def _bounded(value: Any) -> Any:
+    """Return a collection of a foreign class, which may have no end, as a plain one; anything else as it is."""
+    kind = type(value)
+    if kind in _PLAIN or kind in _COLLECTIONS:
+        return value
+    for base in _COLLECTIONS:
+        if issubclass(kind, base) and not _is_known(kind):
+            return base(base.__iter__(value)) if base is not dict else dict(dict.items(value))
+    if call(issubclass, kind, Mapping) is True and not _is_known(kind) and not callable(value):
+        return readable_mapping(value)
+    if call(issubclass, kind, Iterator) is True:
+        found = call(lambda: list(islice(value, MOST_ITEMS + 1)))
+        return found if type(found) is list and len(found) <= MOST_ITEMS else UNREADABLE
+    return value
+
+
 def _noun(value: object) -> str:
     return with_article(class_name(value))
 
@@ -173,8 +247,13 @@ def _is_foreign(value: object, levels: int = 3) -> bool:
         parts = islice(cast("Iterable[Any]", value), MOST_LOOKED_AT)
         keyed = islice(dict.values(cast("dict[Any, Any]", value)), MOST_LOOKED_AT) if kind is dict else ()
         return any(_is_foreign(part, levels - 1) for part in (*parts, *keyed))
+    return not _is_known(kind)
+
+
+def _is_known(kind: type) -> bool:
+    """Return True for a class of Python, of this package, or of the libraries that its values come from."""
     module = call(type.__getattribute__, kind, "__module__")
-    return not (isinstance(module, str) and module.partition(".")[0] in _KNOWN_MODULES)
+    return isinstance(module, str) and module.partition(".")[0] in _KNOWN_MODULES
 
 
 def _kind(parameter: Parameter) -> _Kind | None:

@@ -11,6 +11,7 @@ from agentnb.analysis.alignment import Pair, StepKeys, aligned
 from agentnb.analysis.runs import recipe_of, session_of, trace_of
 from agentnb.analysis.slices import Slice, Slices
 from agentnb.analysis.step_differences import Difference, StepRows, differences
+from agentnb.arguments import plain_arguments
 from agentnb.board.values import ABSENT
 from agentnb.recipe.model import Recipe
 from agentnb.session.state import state_of
@@ -142,6 +143,7 @@ class Comparison:
                          "paths": _paths(row.differences)})  # fmt: skip
         return table(rows, _TYPES)
 
+    @plain_arguments
     def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
         """Return one drawing with both routes.
 
@@ -250,6 +252,7 @@ class Comparison:
         return f'<div class="agentnb-comparison">{self.draw().svg}<pre>{lines}</pre></div>'
 
 
+@plain_arguments
 def compare(a: Any, b: Any) -> Comparison:
     """Return what differs between two runs: sessions, forks, traces, stored runs, runs of an edited recipe.
 

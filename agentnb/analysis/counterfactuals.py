@@ -70,7 +70,7 @@ def counterfactuals(
     end = session.position if at is None else at
     options = _recorded_world(session)
     rows: list[dict[str, Any]] = []
-    for change in islice(_fairly(_changes(session, end, candidates)), max_forks):
+    for change in islice(_fairly(_changes(session, end, candidates)), max(max_forks, 0)):
         outcome, steps = _tried(session, change, ok, options)
         rows.append({"step": change.step, "node": change.node, "kind": change.kind, "change": safe_str(change.text),
                      "outcome": outcome, "steps_after": steps})  # fmt: skip

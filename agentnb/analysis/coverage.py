@@ -17,6 +17,7 @@ import pandas as pd
 
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
 from agentnb.analysis.runs import recipe_of, runs_of, trace_of
+from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import ENTER, ERROR, LEAVE, RUN, STATUS
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import CHOOSERS
@@ -87,6 +88,7 @@ class Coverage:
         return [element.text for element, counts in self.visits.items()
                 if element.kind != "error" and not counts.any()]  # fmt: skip
 
+    @plain_arguments
     def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
         """Return the recipe's drawing as a heat map: the more visits, the darker a node and the wider an edge."""
         totals = {element: int(counts.sum()) for element, counts in self.visits.items()}
@@ -119,6 +121,7 @@ class Suspects(pd.DataFrame):
     def _constructor(self) -> Callable[..., pd.DataFrame]:
         return pd.DataFrame
 
+    @plain_arguments
     def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
         """Return the recipe's drawing as a heat map of suspicion."""
         counts = {element.name: f"{share:.2f}" for element, share in self.ranking.items()
@@ -126,6 +129,7 @@ class Suspects(pd.DataFrame):
         return _heat_map(self.recipe, self.ranking, counts, board=board, direction=direction, what="suspects in")
 
 
+@plain_arguments
 def coverage(runs: Any) -> Coverage:
     """Return how often runs visited the nodes, edges and outcomes of conditions of their recipe.
 
@@ -139,6 +143,7 @@ def coverage(runs: Any) -> Coverage:
     return _covered(found, "nb.coverage()")
 
 
+@plain_arguments
 def suspects(runs: Any, ok: Any) -> Suspects:
     """Return the elements of a recipe, those most likely to be at fault first.
 
@@ -176,7 +181,7 @@ def suspects(runs: Any, ok: Any) -> Suspects:
 
 
 def _values(ok: Iterable[Any], size: int) -> list[bool]:
-    found = [bool(value) for value in ok]
+    found = [bool(value) for value in ok] if isinstance(ok, Iterable) else []
     if len(found) != size:
         raise ExecutionError(
             Problem("A104", f"ok has {len(found)} values for {size} runs", "nb.suspects()",

@@ -11,6 +11,7 @@ import pandas as pd
 
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
 from agentnb.analysis.runs import runs_of, trace_of
+from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import History, Tables
 from agentnb.errors import ExecutionError, Problem
 from agentnb.trace.columns import least
@@ -95,6 +96,7 @@ class ManyFrames(Frames):
         return frame
 
 
+@plain_arguments
 def frames(runs: Any) -> ManyFrames:
     """Return the seven tables over many runs, each with a leading column `run_id`.
 

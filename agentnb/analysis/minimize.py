@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from agentnb.arguments import plain_arguments
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
@@ -19,6 +20,7 @@ Item = TypeVar("Item")
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
+@plain_arguments
 def minimize(
     recipe: Recipe, inputs: Mapping[str, Any], fails: Callable[[Session], Any], **session_options: Any
 ) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.analysis.dependence import Dependence, ReadRow
 from agentnb.analysis.runs import recipe_of, session_of, trace_of
+from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import ENTER, LEAVE
 from agentnb.errors import ExecutionError
 from agentnb.expressions.paths import parse_path, path_text, resolve_path
@@ -82,6 +83,7 @@ class Slice:
 
         return table([row._replace(key=safe_str(row.key))._asdict() for row in self.rows], _TYPES)
 
+    @plain_arguments
     def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
         """Return the recipe's drawing with the nodes of the slice marked; a dashed border: inferred only."""
         from agentnb.draw.overlay import draw_overlay
@@ -98,6 +100,7 @@ class Slice:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @plain_arguments
     def lines(self, most: int = _MOST_LINES) -> list[str]:
         """Return the nearest rows as lines of text, without secrets; the last line says how many more there are."""
         found = [f"{'  ' * min(row.distance, 8)}{row}" for row in self.rows[:most]]

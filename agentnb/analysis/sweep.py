@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.analysis.sweep_executors import results
 from agentnb.analysis.sweep_results import Parts, Results, Stored
 from agentnb.analysis.sweep_workers import Job, Work
+from agentnb.arguments import plain_arguments
 from agentnb.board.codec import encode
 from agentnb.board.values import freeze
 from agentnb.display import view
@@ -36,6 +37,7 @@ _TYPES: Final = {
 }  # fmt: skip
 
 
+@plain_arguments
 def sweep(
     recipe: Recipe | Sequence[Recipe] | Mapping[str, Recipe],
     inputs: Any,
@@ -225,6 +227,7 @@ class Sweep:
         """Charts of the runs, by Altair: outcomes, durations, outputs; see `SweepCharts`."""
         return view("sweep_charts")(self)
 
+    @plain_arguments
     def session(self, run_id: str) -> Session:
         """Return one run as a session, at its end; it can be stepped back, forked and continued.
 

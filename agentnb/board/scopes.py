@@ -93,6 +93,8 @@ class Board(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         scope: Scope = self._find()
+        if type(key) is not str:
+            key = _plain_key(key, scope)
         value = scope.get(key)
         if value is ABSENT and "." in key:
             value = scope.look(resolve_path(key, scope.seen()))
@@ -108,8 +110,10 @@ class Board(Mapping[str, Any]):
 
     def __contains__(self, key: object) -> bool:
         scope: Scope = self._find()
-        if not isinstance(key, str):
-            return False
+        if type(key) is not str:
+            if not issubclass(type(key), str):
+                return False
+            key = str.__str__(key)
         if scope.get(key) is not ABSENT:
             return True
         return "." in key and scope.look(resolve_path(key, scope.seen())) is not ABSENT
@@ -122,6 +126,15 @@ class Board(Mapping[str, Any]):
             f"\n  {safe_str(key)}: {safe_repr(value, key=key)}" for key, value in self._find().seen().items()
         )
         return f"<Board: {counted(len(self), 'key')}>{rows}"
+
+
+def _plain_key(key: object, scope: Scope) -> str:
+    """Return a key of a subclass of str as a plain text; nothing else is a key."""
+    from agentnb.text import safe_repr
+
+    if not issubclass(type(key), str):
+        raise KeyError(UnknownKey(safe_repr(key), scope.seen))
+    return str.__str__(key)
 
 
 def put(scope: Scope, key: str, top: Any) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.arguments import plain_arguments
 from agentnb.draw.diagram import Picture, edge_words, reacts
 from agentnb.draw.dot import dot_text
 from agentnb.draw.fan_out import thinned
@@ -84,6 +85,7 @@ class Drawing:
         """The blackboard's keys that have a row, in order."""
         return tuple(row.key for row in self.picture.board.rows) if self.picture.board else ()
 
+    @plain_arguments
     def save(self, path: str | Path) -> Path:
         """Write the drawing to a file; its suffix selects the format: .svg, .png, .dot or .mmd. Return the path.
 

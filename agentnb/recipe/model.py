@@ -10,6 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
+from agentnb.arguments import plain_arguments
 from agentnb.display import view
 from agentnb.errors import Place, Problem, counted
 from agentnb.text import safe_repr
@@ -344,6 +345,7 @@ class Recipe:
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
+    @plain_arguments
     def draw(self, board: bool = True, direction: str = "TB", collapsed: Collection[str] = ()) -> Any:
         """Return the Drawing of this recipe; `board` adds the blackboard's table.
 

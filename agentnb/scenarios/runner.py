@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from agentnb.arguments import plain_arguments
 from agentnb.clock import Clock
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe, Scenario
@@ -27,6 +28,7 @@ ENDED: Final = frozenset({"finished", "idle"})  # idle: all work is done, and it
 Listener = Callable[[ScenarioResult], Any]
 
 
+@plain_arguments
 def run_scenarios(
     recipe: Recipe | Mapping[str, Any] | Any,
     scenarios: Iterable[Scenario | Mapping[str, Any] | Any] | Any = None,

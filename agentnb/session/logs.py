@@ -24,6 +24,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.arguments import plain_arguments
 from agentnb.board.masking import masked
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, error_text, with_article
 from agentnb.secrets import mask_text
@@ -52,6 +53,7 @@ class _Setup:
     warned = False
 
 
+@plain_arguments
 def configure_logging(
     level: str | int = "INFO",
     json_output: bool = True,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from agentnb.arguments import plain_arguments
 from agentnb.engine.replay.divergence import Divergence
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_text
 from agentnb.recipe.model import Recipe
@@ -69,6 +70,7 @@ class GoldenReport:
         return "\n".join([*lines, f"  file: {self.golden}; record it again with: pytest --update-goldens"])
 
 
+@plain_arguments
 def record_golden(session: Session, path: str | os.PathLike[str], redact: Sequence[str] = ()) -> Path:
     """Write the run of a session to a golden; a session before its first step is run first. Secrets are masked.
 
@@ -84,6 +86,7 @@ def record_golden(session: Session, path: str | os.PathLike[str], redact: Sequen
     return target
 
 
+@plain_arguments
 def replay_golden(
     recipe: Recipe | Session, path: str | os.PathLike[str], holds: Collection[Level] = USUAL
 ) -> GoldenReport:
@@ -121,6 +124,7 @@ def _parts(row: Divergence) -> list[str]:
     return ["calls", parts[0], "arguments", *parts[1:]] if row.what == "call" else parts
 
 
+@plain_arguments
 def replay_goldens(
     goldens: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     recipes: Recipe | Iterable[Recipe] | Mapping[str, Recipe],

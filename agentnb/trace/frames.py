@@ -18,7 +18,7 @@ from agentnb.engine.core.history import OUTSIDE, PHASES, STATUSES
 from agentnb.errors import did_you_mean
 from agentnb.expressions.paths import parse_path
 from agentnb.secrets import mask_text
-from agentnb.text import well_formed
+from agentnb.text import safe_repr, well_formed
 from agentnb.trace.columns import Columns, Objects, Values, is_simple, least, objects
 from agentnb.trace.edge_rows import came_of, ways_of
 from agentnb.trace.row_index import OPS, TYPES, Reading
@@ -93,8 +93,8 @@ class Frames(Mapping[str, pd.DataFrame]):
         return made
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        if name not in NAMES:
-            raise KeyError(UnknownKey(name, NAMES))
+        if type(name) is not str or name not in NAMES:
+            raise KeyError(UnknownKey(name if type(name) is str else safe_repr(name), NAMES))
         made: pd.DataFrame = getattr(self, name)
         return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,7 +12,7 @@ from agentnb.board.values import ATOMS, thaw
 from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.expressions.paths import path_text
 from agentnb.ids import uuid_of
-from agentnb.text import safe_repr
+from agentnb.text import call, safe_repr
 from agentnb.trace.row_index import OPS, Read, Reading, Write
 
 if TYPE_CHECKING:
@@ -211,14 +212,19 @@ class Steps(Sequence[SimulationStep]):
     @overload
     def __getitem__(self, index: slice) -> Steps: ...
     def __getitem__(self, index: int | slice) -> SimulationStep | Steps:
-        if isinstance(index, slice):
+        if type(index) is slice:
             reading = self._reading()
             return Steps(lambda: reading, self._run_id, self._range()[index])
+        if type(index) is not int and type(index := call(operator.index, index)) is not int:
+            raise TypeError("a step is found by its place, a whole number, or by a slice")
         return SimulationStep(self._reading(), self._range()[index], self._run_id)
 
     def __iter__(self) -> Iterator[SimulationStep]:
         reading, run_id = self._reading(), self._run_id
         return (SimulationStep(reading, step, run_id) for step in self._range())
+
+    def __contains__(self, step: object) -> bool:
+        return issubclass(type(step), SimulationStep) and any(own == step for own in self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Steps | list | tuple):

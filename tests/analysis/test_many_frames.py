@@ -21,7 +21,9 @@ def below_each_other(runs, name):
         part = run.trace.frames[name].astype(object)
         part.insert(0, "run_id", run.run_id)
         parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    # Not by concat: pandas 2 makes NaN of NA where a whole column of one part is NA.
+    return pd.DataFrame({name: pd.Series([cell for part in parts for cell in part[name]], dtype=object)
+                         for name in parts[0].columns})  # fmt: skip
 
 
 def same(runs, frames=None):

@@ -89,7 +89,7 @@ def test_a_sweep_with_a_store_does_not_repeat_finished_runs(tmp_path):
 
 
 def test_a_sweep_that_is_interrupted_keeps_what_has_finished(tmp_path):
-    class Stop(Exception):
+    class Stop(BaseException):
         pass
 
     class Impatient(ThreadPoolExecutor):

@@ -8,7 +8,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.dialects.coreason import RecipeDefinition, SimulationScenario
-from agentnb.dialects.coreason.parts.passive_schema import ChaosConfig, SimulationRequest
+from agentnb.dialects.coreason.parts.sections_schema import ChaosConfig, SimulationRequest
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Scenario
 from agentnb.scenarios.definitions import expected_of, scenarios_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,7 +66,9 @@ def spoil(value: Any, seen: dict[int, Any]) -> None:
             spoil(value[name], seen)
     elif isinstance(value, pd.Series | np.ndarray) and value.dtype.kind not in "OM":
         if value.dtype.kind in "iuf":
-            value[0] = 99
+            with warnings.catch_warnings():  # pandas 2 warns of a change of a copy, which this is
+                warnings.simplefilter("ignore")
+                value[0] = 99
     elif isinstance(value, dict | pd.Series | np.ndarray | list | tuple | set):
         for item in list(value.values() if isinstance(value, dict) else value):
             spoil(item, seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from agentnb.arguments import plain_arguments
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
 from agentnb.world.llm.anthropic import AnthropicClient
 from agentnb.world.llm.base import SIMULATED
@@ -23,6 +24,7 @@ PROVIDERS: Final[Mapping[str, type[VendorClient]]] = {
 }
 
 
+@plain_arguments
 def client_of(
     llm: str, settings: Mapping[str, Any] | None = None, temperature: float | None = None, where: str | None = None
 ) -> VendorClient | SimulatedClient:

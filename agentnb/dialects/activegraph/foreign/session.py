@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.arguments import plain_arguments
 from agentnb.board.masking import masked
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.foreign.building import run_of
@@ -165,6 +166,7 @@ class Recorded(Recording):
         return to_activegraph(self, where, run_id)
 
 
+@plain_arguments
 def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -> Recorded:
     """Return a run of the activegraph package as a session that can be stepped through, drawn, and read as tables.
 
