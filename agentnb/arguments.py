@@ -45,6 +45,7 @@ _ABSTRACT: Final[dict[str, Any]] = {
     "Path": (str, PurePath), "PathLike": (str, PurePath), "float": (int, float),
 }  # fmt: skip
 _ITEMS: Final = re.compile(r"(?:Iterable|Sequence|Collection)\[(?:\w+\.)*(\w+)")
+_VALUES: Final = re.compile(r"Mapping\[[^,\]]+, (?:\w+\.)*(\w+)")
 _LAZY: Final = frozenset({"answers", "llm", "stream"})  # arguments that may be iterators, read as a run goes
 MOST_BITS: Final = 1024  # of a whole number where an amount, a step or a seed belongs
 _ENGINE: Final = frozenset({"Run", "Work"})
@@ -200,7 +201,15 @@ def _fit_items(annotation: str, value: Any) -> bool:
     """Return True if the items of a collection are what its annotation names; of a mapping its values."""
     kind = type(value)
     if kind is dict:
-        return "Iterable[" not in annotation or all(isinstance(item, Iterable) for item in value.values())
+        named = _VALUES.search(annotation)
+        if named is None or named[1] in {"Any", *_VARIABLES}:
+            return True
+        known = _ABSTRACT.get(named[1])
+        return all(
+            named[1] in {base.__name__ for base in type(item).__mro__}
+            or (known is not None and isinstance(item, known))
+            for item in value.values()
+        )
     if kind in {str, bytes}:
         return "[str" not in annotation
     named = _ITEMS.search(annotation)

@@ -133,3 +133,25 @@ def test_one_who_hears_of_everything_stands_behind_any_event():
     run.session.emit("that")
     run.run_until_idle()
     assert "  * (event)  <last, ×2>\n      -> log" in run.draw().text
+
+
+def test_an_edge_leads_to_those_that_want_what_a_behavior_creates():
+    @on("go", creates=["claim"])
+    def make(event, graph, ctx):
+        pass
+
+    @on("object.created", where={"object.type": "claim"})
+    def same(event, graph, ctx):
+        pass
+
+    @on("object.created", where={"object.type": "task"})
+    def other(event, graph, ctx):
+        pass
+
+    @on("object.created")
+    def any_type(event, graph, ctx):
+        pass
+
+    recipe = nb.load(Runtime(Graph(), behaviors=[make, same, other, any_type]))
+    edges = {(edge.source, edge.target) for edge in recipe.edges if edge.condition == "object.created"}
+    assert edges == {("make", "same"), ("make", "any_type")}
