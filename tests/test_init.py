@@ -44,3 +44,12 @@ def test_there_is_no_other_name():
         agentnb.lod  # noqa: B018  (asking is what is tried)
     assert set(agentnb.__all__) <= set(dir(agentnb))
     assert agentnb.__version__
+
+
+def test_a_cockpit_opens_without_numpy_and_pandas():
+    code = (
+        "import sys; sys.modules |= {'numpy': None, 'pandas': None}; import agentnb as nb; "
+        "session = nb.Session(nb.samples('triage'), {'ticket': 'x'}, answers=['approve']); session.step(); "
+        "assert '<svg' in nb.Debugger(session).get_state()['svg']"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

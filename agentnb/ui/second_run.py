@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from agentnb.analysis.compare import Comparison, compare
 from agentnb.analysis.runs import recipe_of, session_of, trace_of
 from agentnb.board.values import ABSENT
 from agentnb.display import view
@@ -25,6 +24,7 @@ from agentnb.ui.fork_tree import named
 from agentnb.ui.status_line import step_text
 
 if TYPE_CHECKING:
+    from agentnb.analysis.compare import Comparison
     from agentnb.analysis.step_differences import Difference
     from agentnb.session import Session
 
@@ -50,6 +50,8 @@ class SecondRun:
 
     def follow(self, session: Session) -> Comparison:
         """Return the comparison, made anew if a run has changed since and rests."""
+        from agentnb.analysis.compare import compare  # it needs numpy: a cockpit opens without
+
         trace = trace_of(self.run)
         lengths = (session.run_id, len(session.trace), str(trace.run_id), len(trace))
         if self.comparison is None or (lengths != self.lengths and not state_of(session).moves):
