@@ -27,6 +27,7 @@ from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.trace import SimulationTrace
 
+SECONDS_EACH = 4.0  # of a million steps: read from JSON; the inputs and outputs of all of them
 SECONDS_A_MILLION = 0.25  # on a machine that has nothing else to do
 
 
@@ -92,13 +93,22 @@ def main() -> int:
         file = os.path.join(folder, "trace.json")  # noqa: PTH118  (a text is what people pass)
         rows["to_json"] = best(lambda: trace.to_json(file), 1)
         rows["read"] = best(lambda: SimulationTrace.read(file), 1)
+    rows["inputs, outputs of all"] = best(lambda: [len(step.inputs) + len(step.outputs) for step in trace.steps], 1)
     print(f"{given.steps:,} steps")
     for name, seconds in rows.items():
-        print(f"{name:<22}{seconds:>12.6f} s")
+        print(f"{name:<24}{seconds:>12.6f} s")
     limit = SECONDS_A_MILLION * given.steps / 1_000_000
     print(f"{'all frames, at rest':<22}{every / busy:>12.6f} s (the machine was {busy:.2f} times as slow)")
     if given.check and every / busy > limit:
         print(f"all frames took {every / busy:.3f} s at rest, and the limit is {limit:.3f} s")
+        return 1
+    slow = [
+        name
+        for name in ("read", "inputs, outputs of all")
+        if rows[name] / busy > limit / SECONDS_A_MILLION * SECONDS_EACH
+    ]
+    if given.check and slow:
+        print(f"{' and '.join(slow)} took more than {SECONDS_EACH} s a million steps")
         return 1
     return 0
 

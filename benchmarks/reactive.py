@@ -20,10 +20,12 @@ from __future__ import annotations
 import argparse
 import gc
 import platform
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -124,6 +126,42 @@ def speed(package: str, program: Program, events: int, view: Any, folder: Path |
     if folder is not None and package == OURS:
         runtime.session.close()
     return told / seconds
+
+
+def loader(package: str, folder: Path, run_id: str, events: int) -> Callable[[], Any]:
+    """Return what loads a run of objects that is kept in a folder."""
+    module, file = import_module(package), str(next(folder.glob("*.db")))
+    behaviors = OBJECTS.behaviors(module, events, LEAN)
+    return lambda: module.Runtime.load(file, run_id=run_id, behaviors=behaviors)
+
+
+def kept(package: str, events: int) -> tuple[float, float, float]:
+    """Return the processor's seconds of a run of objects in SQLite, and of loading it, and the MiB of its file."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        runtime = begun(package, OBJECTS, events, LEAN, folder)
+        ran = seconds_of(runtime.run_until_idle)
+        if package == OURS:
+            runtime.session.close()
+        run_id = runtime.run_id
+        loaded = seconds_of(loader(package, folder, run_id, events))
+        del runtime
+        gc.collect()
+        with closing(sqlite3.connect(next(folder.glob("*.db")))) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return ran, loaded, sum(file.stat().st_size for file in folder.glob("*.db")) / 2**20
+
+
+def kept_rows(events: int, runs: int) -> Iterator[Row]:
+    """Yield the rows of a run of objects in SQLite: the processor's time, loading it again, the size of its file."""
+    pairs = [(kept(OURS, events), kept(THEIRS, events)) for _ in range(runs)]
+    units = (("the processor", "s"), ("loaded", "s"), ("file", "MiB"))
+    for at, (what, unit) in enumerate(units):
+        ours, theirs = (median(pair[side][at] for pair in pairs) for side in (0, 1))
+        times = median(pair[1][at] / pair[0][at] for pair in pairs)
+        yield Row(
+            f"objects, SQLite: {what}", f"{ours:.2f} {unit}", f"{theirs:.2f} {unit}", times, "1 times", times >= 1
+        )
 
 
 class Row(NamedTuple):
@@ -228,6 +266,8 @@ def all_rows(events: int, runs: int, few: int, folder: Path) -> Iterator[Row]:
     for program in (CHAIN, OBJECTS):
         run = partial(speed, program=program, events=events, view=LEAN, folder=folder)
         yield compared(f"{program.name}, lean views, SQLite", lambda package, run=run: run(package), runs, here)  # type: ignore[misc]  # bound now
+    if here:
+        yield from kept_rows(events, runs)
     yield kept_default(CHAIN, events, runs, folder, here)
     yield step_back(events)
     for program in (CHAIN, OBJECTS):

@@ -1,0 +1,155 @@
+"""laws: how the cost of an operation grows, measured at several sizes; and the plot of docs/performance.md.
+
+Run it: `python benchmarks/laws.py --json laws.json`, then `python benchmarks/laws.py --plot laws.json -o laws.svg`. The
+plot needs matplotlib (`pip install agentnb[bench]`). A point is the processor's time of this process per unit (a step,
+an event, a run ...), the median of three measurements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import cockpit
+import reactive
+from clocks import seconds_of
+
+import agentnb as nb
+from agentnb.dialects import activegraph
+from agentnb.trace import SimulationTrace
+
+RUNS = 3
+STEPS = (1_000, 10_000, 100_000, 1_000_000)
+EVENTS = (1_000, 10_000, 100_000)
+
+
+class Point(NamedTuple):
+    """One measurement: the operation, the unit of `size`, how many there were, and the seconds of one unit."""
+
+    what: str
+    unit: str
+    size: int
+    seconds: float
+
+
+def timed(work: Callable[[], Any], units: int, runs: int = RUNS) -> float:
+    """Return the median of the processor's seconds per unit."""
+    return median(seconds_of(work) for _ in range(runs)) / units
+
+
+def long_runs(folder: Path) -> Iterator[Point]:
+    """Yield what a run of so many steps costs to make, to move in, to write, to read and to look at."""
+    for size in STEPS:
+        session = cockpit.ring(2)
+        yield Point("a step is made", "steps", size, seconds_of(lambda s=session, n=size: s.run(until=n)) / size)
+        places = [size * part // 11 for part in range(1, 11)]
+        yield Point("goto", "steps", size, timed(lambda s=session, at=places: [*map(s.goto, at)], len(places)))
+        session.goto(size)
+        trace, file = session.trace, folder / f"{size}.json"
+        yield Point("trace.to_json", "steps", size, timed(lambda t=trace, f=file: t.to_json(f), size))
+        yield Point("SimulationTrace.read", "steps", size, timed(lambda f=file: SimulationTrace.read(f), size))
+
+        def look(trace: Any = trace) -> None:
+            for step in trace.steps:
+                _ = step.inputs, step.outputs
+
+        yield Point("inputs and outputs of all steps", "steps", size, timed(look, size))
+        watched = cockpit.Watched(session)
+        yield Point(
+            "a step back in the cockpit", "steps", size, timed(lambda s=session: [s.back() for _ in range(10)], 10)
+        )
+        watched.close()
+
+
+def pictures() -> Iterator[Point]:
+    """Yield what the kernel needs to show one step of a recipe of so many nodes."""
+    for size in (10, 100, 1_000):
+        row = next(row for row in cockpit.message_rows(size) if row.unit == "ms")
+        yield Point("a step in the cockpit, by nodes", "nodes", size, row.value / 1_000)
+
+
+def behaviors(folder: Path) -> Iterator[Point]:
+    """Yield what an event costs in memory, kept in SQLite, and when its run is loaded."""
+    for size in EVENTS:
+        runtime = reactive.begun(reactive.OURS, reactive.OBJECTS, size, reactive.LEAN)
+        yield Point("an event, in memory", "events", size, seconds_of(runtime.run_until_idle) / size)
+    for size in EVENTS[:2]:
+        inner = folder / f"events{size}"
+        inner.mkdir()
+        runtime = reactive.begun(reactive.OURS, reactive.OBJECTS, size, reactive.LEAN, inner)
+        yield Point("an event, kept in SQLite", "events", size, seconds_of(runtime.run_until_idle) / size)
+        runtime.session.close()
+        load = reactive.loader(reactive.OURS, inner, runtime.run_id, size)
+        yield Point("an event of a run that is loaded", "events", size, timed(load, size))
+
+
+def many_runs(folder: Path) -> Iterator[Point]:
+    """Yield what a row of `nb.runs` costs."""
+    recipe, made, store = cockpit.ring(2).recipe, 0, folder / "many.db"
+    for size in (100, 1_000, 3_000):
+        while made < size:
+            with_store = nb.Session(recipe, {"n": 0}, store=store, durability="batch")
+            with_store.run(max_steps=2)
+            with_store.close()
+            made += 1
+        yield Point("a run in nb.runs", "runs", size, timed(lambda: nb.runs(store), size))
+
+
+def plot(points: list[Point], file: Path) -> None:
+    """Draw the points, one line per operation, on logarithmic axes."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "agentnb", "svg.fonttype": "none", "font.size": 9})
+    from matplotlib import pyplot as plt
+
+    units = [*dict.fromkeys(point.unit for point in points)]
+    figure, axes = plt.subplots(1, len(units), figsize=(3.4 * len(units), 3.6), sharey=True, squeeze=False)
+    for axis, unit in zip(axes[0], units, strict=True):
+        for what in dict.fromkeys(point.what for point in points if point.unit == unit):
+            mine = [point for point in points if point.what == what]
+            axis.plot([p.size for p in mine], [p.seconds * 1e6 for p in mine], marker="o", markersize=3, label=what)
+        axis.set(xscale="log", yscale="log", xlabel=unit)
+        axis.grid(visible=True, alpha=0.3)
+        axis.legend(fontsize=6)
+    axes[0][0].set_ylabel("µs of the processor, each")
+    figure.tight_layout()
+    figure.savefig(file, metadata={"Date": None})
+
+
+def main() -> int:
+    """Measure, or plot what was measured."""
+    parser = argparse.ArgumentParser(description="how costs grow")
+    parser.add_argument("--json", type=Path, help="write the points to this file")
+    parser.add_argument("--plot", type=Path, help="plot the points of this file instead of measuring")
+    parser.add_argument("-o", type=Path, default=Path("performance.svg"), help="the plot")
+    given = parser.parse_args()
+    if given.plot is not None:
+        found = json.loads(given.plot.read_text(encoding="utf-8"))
+        plot([Point(*row) for row in found["points"]], given.o)
+        return 0
+    points: list[Point] = []
+    assert activegraph  # imported before anything is measured
+    with tempfile.TemporaryDirectory() as folder:
+        for source in (long_runs(Path(folder)), pictures(), behaviors(Path(folder)), many_runs(Path(folder))):
+            for point in source:
+                points.append(point)
+                print(f"{point.what:36}{point.size:>10,} {point.unit:8}{point.seconds * 1e6:>12,.2f} µs", flush=True)
+    if given.json is not None:
+        where = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "python": platform.python_version()}
+        given.json.write_text(json.dumps({**where, "points": points}, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
