@@ -339,7 +339,7 @@ BYTES_FORMS: Final[dict[str, Callable[[bytes], Iterable[str]]]] = {
 
 
 def _patterns() -> list[tuple[str, re.Pattern[str] | None]]:
-    if not SECRETS.ordered:
+    if not SECRETS.ordered and SECRETS.forms:
         SECRETS.ordered = [(form, _word(form)) for form in sorted(SECRETS.forms, key=len, reverse=True)]
     return SECRETS.ordered
 
@@ -447,7 +447,9 @@ def needs_masking(text: str) -> bool:
 def _looks_named(text: str) -> bool:
     if ":" not in text and "=" not in text:  # nearly always
         return False
-    return any(mark in text for mark in ("':", '":', "' :", '" :', "='", '="', "=\\", "=b"))
+    if "=" in text and ("='" in text or '="' in text or "=\\" in text or "=b" in text):
+        return True
+    return ":" in text and ("':" in text or '":' in text or "' :" in text or '" :' in text)
 
 
 def _mask_known(text: str) -> str:

@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from agentnb.secrets import MASK, is_secret, longest, mask_text
+from agentnb.secrets import MASK, is_secret, longest, mask_text, needs_masking
 
 LONGEST_TEXT: Final = 20_000  # characters of a text that is shown as a whole: a message, a part of a Problem
 DEEPEST: Final = 20  # levels of a value that are shown
@@ -48,7 +48,10 @@ def safe_repr(value: Any, limit: int = 60, *, key: object = None) -> str:
         >>> safe_repr({"user": "ann", "password": "hunter2", "notes": "x" * 1000}, 50)
         "{'user': 'ann', 'password': '********', 'notes': …"
     """
-    text = mask_text("".join(_Writer(limit + 1).pieces(value, key)))
+    if type(value) is str and key is None and len(value) < limit and not needs_masking(value):
+        text = mask_text(repr(value))  # a short name: of a long recipe, each has several places
+    else:
+        text = mask_text("".join(_Writer(limit + 1).pieces(value, key)))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -59,6 +62,8 @@ def safe_str(value: Any, limit: int = 2000) -> str:
         >>> safe_str(ValueError("no such city"))
         'no such city'
     """
+    if type(value) is str and len(value) <= limit and not needs_masking(value):
+        return value
     text = mask_head(_text(value, limit) if issubclass(type(value), str) else _called(str, value, limit), limit + 1)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

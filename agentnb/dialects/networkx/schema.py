@@ -244,30 +244,30 @@ def read(
     """
     found = {}
     for name, value in given.items():
-        here = inside(place, safe_str(name, 200))
         if name not in known:
-            problems += _unknown(name, known, here)
+            problems += _unknown(name, known, inside(place, safe_str(name, 200)))
         elif value is not None:
             try:
-                found[name] = _compiled(known[name](value), known[name], here)
+                found[name] = _compiled(known[name](value), known[name], place, name)
             except Unfit as unfit:
                 why, do = unfit.args
-                problems.append(Problem("R114", f"{name!r} is {short_text(value)}", str(here), why, do))
+                here = str(inside(place, name))
+                problems.append(Problem("R114", f"{name!r} is {short_text(value)}", here, why, do))
             except RecipeError as error:
                 problems += error.problems
     return found
 
 
-def _compiled(value: Any, reader: Reader, place: Place) -> Any:
+def _compiled(value: Any, reader: Reader, around: Place, name: str) -> Any:
     # Late: a graph without conditions and templates needs no compiler for them.
     if reader is condition:
         from agentnb.expressions.conditions import as_condition
 
-        return as_condition(value, place)
+        return as_condition(value, inside(around, name))
     if isinstance(value, str) and reader in (template, messages):
         from agentnb.expressions.templates import compile_template, has_markers
 
-        return compile_template(value, place=place) if has_markers(value) else value
+        return compile_template(value, place=inside(around, name)) if has_markers(value) else value
     return value
 
 
