@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 BREAK: Final = "breakpoint"
 _WIDTH: Final = 48  # characters of a value
 _SAID: Final = {
-    "edit": "{target} = {value} was set by hand",
+    "edit": "{target} = {value} was set {by}",
     BREAK: "stopped by the breakpoint {target}",
-    "set_next": "{target!r} was made the next node",
-    "skip": "{target!r} was skipped by hand",
+    "set_next": "{target!r} was made the next node{also}",
+    "skip": "{target!r} was skipped {by}",
     "answer": "{target!r} was answered: {value}",
     "approve": "{target!r} was approved{also}",
     "deny": "{target!r} was denied{also}",
