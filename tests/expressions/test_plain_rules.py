@@ -67,7 +67,11 @@ def operations(inner):
 
 @given(operations(st.recursive(leaves, operations, max_leaves=10)))
 def test_any_rule_has_the_same_outcome(rule):
-    assert outcome(PLAIN, rule) == outcome(LIBRARY, rule)
+    # Of a failure only its sort: the library leaves out constant parts, and then names places of the shorter rule.
+    plain, library = outcome(PLAIN, rule), outcome(LIBRARY, rule)
+    if isinstance(plain, tuple) and isinstance(library, tuple):
+        plain, library = plain[0], library[0]
+    assert plain == library
 
 
 @given(operations(st.recursive(leaves, operations, max_leaves=10)))
