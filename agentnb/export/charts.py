@@ -1,15 +1,22 @@
-"""Charts of a run, by Altair. Their data are inside them; what draws them is Altair's choice of renderer."""
+"""Charts of a run, by Altair. Their data are inside them, and JupyterLab draws them itself, without a network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import needed
 from agentnb.trace.trace import SimulationTrace
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_DRAWN_BY_LAB: Final = "application/vnd.vegalite.v5+json"
+_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v5.json"  # an identifier; nothing loads it
+_ROWS: Final = 50  # rows of the table for viewers that draw no charts
 
 
 class Charts:
@@ -74,11 +81,15 @@ class Charts:
 
 
 def chart(frame: pd.DataFrame, title: str) -> Any:
-    """Return a chart of a frame; plain rows, because Altair refuses frames of more than 5,000."""
+    """Return an Altair chart of a frame; plain rows, because Altair refuses frames of more than 5,000.
+
+    JupyterLab and Notebook 7 draw it with the Vega-Lite that they have; other viewers show its data as a table. Once
+    another of Altair's renderers is enabled, that one is used.
+    """
     alt = needed_altair()
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     plain = [{str(key): _plain(value) for key, value in row.items()} for row in rows]
-    return alt.Chart(alt.InlineData(values=plain), title=title)
+    return _offline_chart()(alt.InlineData(values=plain), title=title)
 
 
 def charts_of(trace: SimulationTrace) -> Charts:
@@ -95,6 +106,35 @@ def needed_altair() -> Any:
     with needed("altair", "charts", "trace.charts"):
         import altair as alt
     return alt
+
+
+@cache
+def _offline_chart() -> Any:
+    """Return a class of Altair charts that need no network to be drawn; Altair's own default loads Vega from one."""
+    import altair as alt
+
+    class OfflineChart(alt.Chart):
+        """An Altair chart that JupyterLab draws itself."""
+
+        def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
+            if alt.renderers.active != "default":
+                return super()._repr_mimebundle_(*args, **options)
+            found = {**self.to_dict(), "$schema": _SCHEMA}
+            rows = getattr(self.data, "values", None)
+            table = {"text/html": _table(rows)} if isinstance(rows, list) else {}
+            return {_DRAWN_BY_LAB: found, **table, "text/plain": f"<chart: {self.title}>"}
+
+    return OfflineChart
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the data of a chart as an HTML table, for viewers that draw no charts."""
+    columns = list(rows[0]) if rows else []
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    cells = ([row.get(name) for name in columns] for row in islice(rows, _ROWS))
+    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in cells)
+    more = f"<p>The first {_ROWS} of {len(rows)} rows.</p>" if len(rows) > _ROWS else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def _order(steps: pd.DataFrame) -> Sequence[str]:

@@ -89,7 +89,7 @@ def steps_table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: 
     """Return an HTML table of texts; `more` is the number of rows that were left out."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    rest = f"<p>and {more} more steps</p>" if more else ""
+    rest = f"<p>The table ends here; {more} more steps are shown only with JavaScript.</p>" if more else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
 

@@ -34,9 +34,8 @@ from agentnb.ui.value_editor import looked
 from agentnb.ui.view_changes import changes, without_secrets
 from agentnb.ui.view_model import screen
 
-CHUNK: Final = 100  # positions per chunk
-ROWS: Final = 2_000  # steps in the table for readers without JavaScript
-DETAILED: Final = 20_000  # above this number of steps, details are only of the last ones
+CHUNK: Final = 400  # positions per chunk
+ROWS: Final = 500  # steps in the table for readers without JavaScript
 OBJECTS: Final = 300  # above this number of steps, the pictures of a reactive run's objects are left out
 LONGEST: Final = 4_000  # characters of a value
 _OFFERED: Final = {"back", "step", "over", "run", "run_back"}  # the buttons of the page
@@ -134,7 +133,7 @@ def _chunk(session: Session, first: int, end: int, length: int) -> tuple[Chunk, 
         else:
             found["changes"].append(changes(before, state))
         _look_around(session, found, state, position)
-        if position and position > length - DETAILED:
+        if position:
             found["steps"][position] = _step(session, position)
         before = state
     return found, before

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import zlib
 
 import pytest
 
@@ -52,6 +55,15 @@ def opened(browser, folder):
     for page, told in pages:
         page.close()
         assert told == []
+
+
+def packed(text, names=r"\w+"):
+    """Return the data of a page, still compressed, of the chunks with these names."""
+    return re.findall(rf'data-name="(?:{names})">([^<]*)<', text)
+
+
+def unpacked(text):
+    return json.loads(zlib.decompress(base64.b64decode(text), -15))
 
 
 def state(page):
@@ -132,30 +144,46 @@ def test_the_policy_allows_only_the_pages_own_script_and_style():
 
 
 def test_secrets_and_paths_of_this_machine_are_not_in_the_page(tmp_path, monkeypatch):
-    import base64
-    import zlib
-
     session = runs.session()
     session.step()
     text = session.to_html()
-    packed = re.findall(r'data-name="\w+">([^<]*)<', text)
-    inside = "".join(zlib.decompress(base64.b64decode(each), -15).decode() for each in packed)
+    inside = "".join(json.dumps(unpacked(each)) for each in packed(text))
     assert "category" in inside
     for where in (text, inside):
         assert runs.KEY not in where
         assert "/samples/" not in where
 
 
-def test_a_thousand_steps_are_less_than_a_megabyte():
+def counted(steps):
     import networkx as nx
 
     graph = nx.DiGraph(name="count", entry="add")
     graph.add_node("add", function=lambda n: {"n": n + 1, "note": f"now {n}"}, inputs={"n": "n"})
-    graph.add_edge("add", "add", when="n < 1000")
+    graph.add_edge("add", "add", when=f"n < {steps}")
     session = nb.Session(nb.load(graph), {"n": 0}, budget={"max_steps": None})
     session.run()
-    assert len(session.trace) == 1000
-    assert len(session.trace.to_html().encode()) <= 1_000_000
+    return session
+
+
+@pytest.fixture(scope="module")
+def long_page():
+    return counted(1000).to_html()
+
+
+def test_a_thousand_steps_are_less_than_a_megabyte_and_all_have_details(long_page):
+    assert len(long_page.encode()) <= 1_000_000
+    chunks = [unpacked(text) for text in packed(long_page, r"\d+")]
+    assert sorted(int(number) for chunk in chunks for number in chunk["steps"]) == list(range(1, 1001))
+
+
+def test_a_step_is_few_enough_bytes_for_a_hundred_thousand_in_15_megabytes(long_page):
+    steps = sum(map(len, packed(long_page, r"\d+|timeline")))
+    assert steps / 1000 <= 140
+
+
+def test_the_table_of_a_long_run_ends_with_a_sentence(long_page):
+    still = long_page[long_page.index("<noscript>") : long_page.index("</noscript>")]
+    assert "500 more steps are shown only with JavaScript" in still
 
 
 def test_what_is_no_exercise_is_refused():
