@@ -212,7 +212,7 @@ def test_charts_carry_their_data(make, name):
 
 @pytest.mark.parametrize("of", ["trace", "sweep"])
 def test_charts_are_displayed_without_a_network(of):
-    import altair
+    import altair as alt
 
     charts = answered().trace.charts
     if of == "sweep":
@@ -220,12 +220,12 @@ def test_charts_are_displayed_without_a_network(of):
     chart = charts.durations
     shown = chart.properties(width=300)._repr_mimebundle_()
     drawn = shown["application/vnd.vegalite.v5+json"]  # what JupyterLab draws itself
-    altair.Chart.from_dict({**drawn, "$schema": chart.to_dict()["$schema"]})
+    alt.Chart.from_dict({**drawn, "$schema": chart.to_dict()["$schema"]})
     assert "<script" not in shown["text/html"]
     assert "<th scope" in shown["text/html"]
-    with altair.renderers.enable("html"):  # the reader's own choice
+    with alt.renderers.enable("html"):  # the reader's own choice
         assert "application/vnd.vegalite.v5+json" not in chart._repr_mimebundle_()
-    assert altair.renderers.active == "default"
+    assert alt.renderers.active == "default"
 
 
 def test_a_missing_library_is_told_with_its_cure(monkeypatch):
