@@ -73,7 +73,7 @@ def _html(session: Session, quiz: Sequence[Any]) -> str:
     tree = forks(session)
     state: dict[str, Any] = {}
     for first in range(0, length + 1, CHUNK):
-        chunk, state = _chunk(session, first, min(first + CHUNK, length + 1), length)
+        chunk, state = _chunk(session, first, min(first + CHUNK, length + 1))
         chunks[str(first // CHUNK)] = without_secrets(chunk)
     closed = list(closed_at_first(session))
     every = [area.scope for area in drawing.picture.areas]
@@ -120,7 +120,7 @@ def _cells() -> Cells:
     return Cells(cut=LONGEST, lines=400)
 
 
-def _chunk(session: Session, first: int, end: int, length: int) -> tuple[Chunk, dict[str, Any]]:
+def _chunk(session: Session, first: int, end: int) -> tuple[Chunk, dict[str, Any]]:
     """Return the chunk of the positions from `first` to before `end`, and the state at the last of them."""
     drawing = drawing_of(session)
     found: Chunk = {"state": None, "changes": [], "steps": {}, "values": {}, "flows": {}, "events": {}, "objects": {}}
