@@ -92,7 +92,7 @@ class BuiltinLike(type):
 class FrozenDict(dict[Any, Any], metaclass=BuiltinLike):
     """An immutable mapping.
 
-    `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal means the same).
+    `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal texts of the same class are the same).
     """
 
     __slots__ = ("extent", "flat")
@@ -435,7 +435,7 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
     else:
         levels, plain = gone[0], True
     rest = [
-        was if type(was) is FrozenDict and was.flat == 2 and type(item) is dict and _equal(item, was)
+        was if type(was) is FrozenDict and was.flat == 2 and type(item) is dict and _are_same_texts(item, was)
         else freeze(item, was, walk)
         for item, was in zip(value[same:], left)  # noqa: B905  (stops at the shorter one)
     ]  # fmt: skip
@@ -497,6 +497,11 @@ def _check_members(value: Iterable[Any], walk: Walk) -> None:
 
 def _equal(one: Any, other: Any) -> bool:
     return are_equal(eq, one, other)
+
+
+def _are_same_texts(one: dict[Any, Any], frozen: FrozenDict) -> bool:
+    """Return whether a dict equals one of texts only; a text of another class, as a bytearray, is another value."""
+    return _equal(one, frozen) and _TEXTS.issuperset(map(type, one.values()))
 
 
 def are_equal(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> bool:
@@ -668,7 +673,7 @@ def same(copied: Any, frozen: Any) -> bool:
         if type(copied) is not dict or len(copied) != len(frozen):
             return False
         if frozen.flat == 2:
-            return _equal(copied, frozen)
+            return _are_same_texts(copied, frozen)
         get = frozen.get
         return all(same(item, get(key, ABSENT)) for key, item in copied.items())
     if cls is FrozenList:

@@ -299,6 +299,12 @@ def test_secrets_do_not_leave():
     assert opened["token"] is None
 
 
+@pytest.mark.parametrize("text", [MASK, Masked("Bearer ********"), Masked("https://h/?key=********")])
+def test_a_masked_text_comes_back_as_one(text):
+    back = there_and_back({"a": text})["a"]
+    assert (type(back), back) == (Masked, text)
+
+
 def test_a_secret_column_of_a_frame_does_not_leave():
     frame = pd.DataFrame({"user": ["ann"], "password": ["s3cret"]})
     assert there_and_back(frame)["password"].tolist() == [MASK]

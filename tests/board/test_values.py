@@ -3,9 +3,11 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
-from collections import namedtuple
+from collections import UserDict, namedtuple
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import Enum
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,14 @@ class Order:
 
 class Person(pydantic.BaseModel):
     tags: list[str] = []
+
+
+class Name(str):
+    __slots__ = ()
+
+
+class Status(Enum):
+    OPEN = "open"
 
 
 JSON = st.recursive(
@@ -252,3 +262,30 @@ def test_an_equal_value_that_differs_is_a_change(before, after):
     mine = thaw(frozen)
     mine[1][0] = after
     assert not same(mine, frozen)
+
+
+@pytest.mark.parametrize("value", [Name("x"), Status.OPEN, np.int64(3), np.datetime64("2020-01-01")])
+def test_a_text_number_or_enum_member_of_another_class_lies_on_the_board_itself(value):
+    assert freeze(value) is value
+    assert freeze({"a": value})["a"] is value
+
+
+@pytest.mark.parametrize("mapping", [UserDict, MappingProxyType])
+def test_a_mapping_of_any_class_is_frozen_as_a_dict_of_its_items(mapping):
+    frozen = freeze(mapping({"a": [1], "b": "x"}))
+    assert frozen == {"a": [1], "b": "x"}
+    assert type(thaw(frozen)) is dict
+
+
+@pytest.mark.filterwarnings("ignore:.*opaque")
+@pytest.mark.parametrize(("before", "after"), [("x", Name("x")), (b"x", bytearray(b"x"))])
+def test_an_equal_text_of_another_class_is_a_change(before, after):
+    frozen = freeze([{"a": before}])
+    assert not same([{"a": after}], frozen)
+    assert type(thaw(freeze([{"a": after}], frozen))[0]["a"]) is type(after)
+
+
+@pytest.mark.filterwarnings("ignore:.*opaque")
+@pytest.mark.parametrize("part", [{1, 2}, frozenset({1}), np.arange(3), object()])
+def test_a_part_without_parts_of_its_own_counts_as_one(part):
+    assert freeze([part]).extent[:2] == (2, 2)

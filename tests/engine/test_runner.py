@@ -204,6 +204,7 @@ def test_a_node_that_waits_for_what_never_comes_is_told():
     run = to_its_end(run_of(counting))
     replay = Replay(run, plan=plan_of(leaf("n0", waits))).go()
     assert "it waits for something that the record does not have" in str(replay.found[0])
+    assert replay.found[0].ends
 
 
 def test_visible_time_is_that_of_the_record():

@@ -126,6 +126,11 @@ def test_a_file_for_another_program_is_whole_or_not_there(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_a_file_that_cannot_be_created_is_a_problem(tmp_path):
+    with pytest.raises(StoreError):
+        write_for(tmp_path / "no such folder" / "new.db", fails_late)
+
+
 def fails_late(change):
     change.do("INSERT INTO things (id) VALUES (?)", 1)
     raise LookupError("mine")

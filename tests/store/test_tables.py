@@ -41,5 +41,15 @@ def test_the_columns_are_those_of_a_row():
     assert sorted((*SAID, *STANDS)) == sorted(RunRow.__slots__)
 
 
+def test_only_what_a_run_may_lack_may_be_null(database):
+    nullable = {
+        name
+        for table in ("agentnb_runs", "agentnb_standing", "agentnb_entries")
+        for _, name, _, required, _, key in database.execute(f"PRAGMA table_info({table})")
+        if not required and not key
+    }
+    assert nullable == {"parent", "forked", "at", "writer"}
+
+
 def test_the_words_are_put_once():
     assert words_of("sqlite") is words_of("sqlite")

@@ -44,6 +44,13 @@ def test_this_process_writes_while_its_log_is_open(mine):
     assert not alive(mine)
 
 
+@pytest.mark.parametrize("distance", [-1, 1])
+def test_another_process_is_not_this_one_whether_its_number_is_lower_or_higher(monkeypatch, distance):
+    other = me("a token of its own")
+    monkeypatch.setattr(os, "getpid", lambda: other.pid + distance)
+    assert alive(other)
+
+
 def test_another_process_writes_while_it_runs():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         began = writer_identity._began(process.pid)

@@ -135,9 +135,10 @@ class Errand:
 
     def found(self) -> int:
         """Return the coroutine's result, or raise its exception."""
-        if isinstance(self._found[0], BaseException):
-            raise self._found[0]
-        return int(self._found[0])
+        [found] = self._found
+        if isinstance(found, BaseException):
+            raise found
+        return int(found)
 
 
 async def ended_beside(errand: Callable[[Callable[[], Any]], Errand]) -> int:
