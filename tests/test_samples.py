@@ -33,12 +33,13 @@ def test_a_sample_has_no_problems_and_draws(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_begins_without_inputs(name):
     recipe = samples(name)
-    assert recipe.dialect == "langgraph" or set(recipe.inputs) <= set(recipe.init)  # its channels may be empty
+    own = recipe.dialect in {"langgraph", "burr"}  # their inputs may be empty, or are asked for
+    assert own or set(recipe.inputs) <= set(recipe.init)
 
 
 def test_each_dialect_has_two_samples():
     count = Counter(sample.dialect for sample in samples())
-    assert {row.name for row in dialects() if count[row.name] < 2} <= {"burr"}
+    assert {row.name for row in dialects() if count[row.name] < 2} == set()
 
 
 def test_a_sample_of_a_package_that_is_missing_says_how_to_install_it(monkeypatch):
@@ -62,7 +63,12 @@ def test_a_misspelt_name_is_asked_for():
     assert (problem.code, problem.do) == ("R132", "did you mean 'triage'?")
 
 
-ANSWERS = {"triage": ["shorter, please", "approve"], "approval": ["yes", "yes"], "trip": ["Rome"]}
+ANSWERS = {
+    "triage": ["shorter, please", "approve"],
+    "approval": ["yes", "yes"],
+    "trip": ["Rome"],
+    "cafe": ["tea", "cake", "steak", "pay"],
+}
 EVENTS = {
     "team": [("goal.created", {"goal": "Write about swifts"})],
     "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
@@ -222,3 +228,16 @@ def test_back_and_forth_it_is_the_same(name):
         fork = session.fork(at=number)
         fork.run()
         assert dict(fork.board) == boards[len(boards) - 1]
+
+
+def test_the_cafe_serves_what_is_on_the_menu():
+    session = Session(samples("cafe"), answers=ANSWERS["cafe"])
+    session.run()
+    assert (session.board["bill"], session.board["declined"]) == (8, ["steak"])
+
+
+def test_the_poster_is_shortened_until_it_fits():
+    session = Session(samples("poster"))
+    session.run()
+    assert session.board["dropped"] == ["wonderful", "summer", "market", "square"]
+    assert len(session.board["headline"]) <= 60

@@ -67,6 +67,8 @@ _ALL: Final = (
     Sample("incident", "activegraph", "an incident board: emit alert.raised; what is changed, a person has approved"),
     Sample("trip", "langgraph", "fares asked for side by side, and a person who chooses one of the offers"),
     Sample("forecast", "langgraph", "an agent that asks a tool about the weather until it can answer"),
+    Sample("cafe", "burr", "a guest orders dish by dish; a person says what they wish, until they pay"),
+    Sample("poster", "burr", "a headline that streams word by word is shortened until it fits on the poster"),
 )
 # Dialects whose samples are built in Python, and the modules that build them.
 _BUILT: Final = {
@@ -75,6 +77,7 @@ _BUILT: Final = {
     "polaris": "flows",
     "activegraph": "reactive",
     "langgraph": "state_graphs",
+    "burr": "state_machines",
 }
 
 
@@ -88,7 +91,7 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
 
     Raises:
         RecipeError: R132, the sample does not exist.
-        ExecutionError: L590, it is a program of LangGraph, which is not installed.
+        ExecutionError: L590, it is a program of LangGraph or Burr, which is not installed.
 
     Example:
         >>> samples("pipeline")
@@ -103,7 +106,7 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
                     did_you_mean(name, known, "use one of them"))
         )  # fmt: skip
     recipe = recipe_of(_source(known[name]), DIALECTS[known[name].dialect])
-    return replace(recipe, name=name) if recipe.dialect == "langgraph" else recipe  # its graphs have no names
+    return replace(recipe, name=name) if recipe.dialect in {"langgraph", "burr"} else recipe  # they have no names
 
 
 def _source(sample: Sample) -> Source:

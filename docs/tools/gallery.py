@@ -18,6 +18,7 @@ SAMPLES = Path(nb.__file__).parent / "samples"
 # What a person answers, and the events that reactive agents wait for.
 ANSWERS: dict[str, Any] = {
     "approval": ["yes", "yes"],
+    "cafe": ["tea", "cake", "steak", "pay"],
     "triage": ["shorter, please", "approve"],
     "trip": ["Rome"],
 }
@@ -26,8 +27,8 @@ EVENTS = {
     "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
 }
 MODULES = {
-    "activegraph": "reactive", "langgraph": "state_graphs", "networkx": "graphs", "polaris": "flows",
-    "symphony": "agents",
+    "activegraph": "reactive", "burr": "state_machines", "langgraph": "state_graphs", "networkx": "graphs",
+    "polaris": "flows", "symphony": "agents",
 }  # fmt: skip
 MOST = 4  # questions of a worksheet
 LONGEST = 40  # characters of a value that is asked for

@@ -1,4 +1,4 @@
-"""The samples whose packages are installed: those of LangGraph need an extra."""
+"""The samples whose packages are installed: those of LangGraph and Burr need an extra."""
 
 from __future__ import annotations
 
@@ -6,4 +6,5 @@ from importlib.util import find_spec
 
 from agentnb.samples import samples
 
-NAMES = [sample.name for sample in samples() if sample.dialect != "langgraph" or find_spec("langgraph")]
+EXTRA = {"langgraph", "burr"}
+NAMES = [sample.name for sample in samples() if sample.dialect not in EXTRA or find_spec(sample.dialect)]

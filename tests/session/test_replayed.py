@@ -15,7 +15,12 @@ from agentnb.session import Session
 from tests.samples.installed import NAMES
 from tests.session.making import asking, broken, calling, counting, fan, graph, looping, session
 
-ANSWERS = {"triage": ["shorter, please", "approve"], "approval": ["yes", "yes"], "trip": ["Rome"]}
+ANSWERS = {
+    "triage": ["shorter, please", "approve"],
+    "approval": ["yes", "yes"],
+    "trip": ["Rome"],
+    "cafe": ["tea", "pay"],
+}
 EVENTS = {
     "team": [("goal.created", {"goal": "Write about swifts"})],
     "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
