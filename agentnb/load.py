@@ -37,7 +37,7 @@ def dialects() -> Listing[DialectRow]:
 
     Example:
         >>> [row.name for row in dialects()]
-        ['coreason', 'agentruntime', 'symphony', 'networkx', 'polaris', 'activegraph', 'langgraph']
+        ['coreason', 'agentruntime', 'symphony', 'networkx', 'polaris', 'activegraph', 'langgraph', 'burr']
     """
     return Listing(DialectRow(row.name, row.about, row.sources) for row in DIALECTS.values())
 

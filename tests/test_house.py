@@ -118,12 +118,15 @@ def whats(module: ast.Module) -> Iterator[tuple[str, str]]:
                 yield value.value, text_of(values[at + 1])
 
 
+@cache
 def codes() -> dict[str, tuple[list[str], list[str]]]:
     """Return code -> (what it says, the modules that use it): its rule from a docstring, else its Problems' words."""
     rules: dict[str, str] = {}
     said: defaultdict[str, list[str]] = defaultdict(list)
     used: defaultdict[str, list[str]] = defaultdict(list)
     for path in modules():
+        if not CODE.search(path.read_text(encoding="utf-8")):
+            continue
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 rules.update(RULE_LINE.findall(node.value))
