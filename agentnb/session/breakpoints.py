@@ -23,7 +23,8 @@ VERSION: Final = 1
 WORDS: Final = (*CLAUSES, "side", "on_hit", "once", "enabled", "log")  # the fields of a breakpoint that are saved
 _TYPES: Final = {
     "id": "int64", "node": "string", "edge": "object", "key": "string", "when": "string", "error": "object",
-    "step": "Int64", "event": "string", "call": "string", "side": "string", "on_hit": "int64", "once": "bool",
+    "step": "Int64", "event": "string", "call": "string", "in_place": "bool",
+    "no_progress": "bool", "budget": "float64", "side": "string", "on_hit": "int64", "once": "bool",
     "enabled": "bool", "hits": "int64", "failed": "string",
 }  # fmt: skip
 
@@ -97,6 +98,7 @@ class SessionBreakpoints(Breakpoints):
 
         rows = [
             {**{name: getattr(row, name) for name in _TYPES}, "when": safe_str(row.text) or None,
+             "in_place": bool(row.in_place), "no_progress": bool(row.no_progress),
              "failed": safe_str(row.failed) or None}
             for row in self
         ]  # fmt: skip

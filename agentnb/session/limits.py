@@ -16,7 +16,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import freeze, thaw
+from agentnb.engine.control.breakpoints import last_step
 from agentnb.engine.control.interventions import note
+from agentnb.engine.core.history import COUNTED
 from agentnb.engine.core.run import MAX_FRAMES, NEVER
 from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.session.usage import Paid, Used, depth_of, has_set_off, used_up_to
@@ -189,6 +191,20 @@ class Limits:
 
         return used
 
+    def came_to(self, run: Run, share: float) -> bool:
+        """Return True if the last step brought the use of a limit to a share of it; how deep a run nests is no use."""
+        history, row = last_step(run)
+        if not row:
+            return False
+        step, counted = history.base + row, history.s_flag[row] & COUNTED > 0
+        before, after = (_amounts(used_up_to(history, at)) for at in (step - 1, step))
+        before["max_steps"], after["max_steps"] = run.used - counted, run.used
+        limits = ((name, getattr(self.budget, name)) for name in after)
+        return any(
+            limit is not None and float(before[name]) < share * float(limit) <= float(after[name])
+            for name, limit in limits
+        )
+
     # -- before a call
     # ---------------------------------------------------------------------------------------------------
 
@@ -288,6 +304,14 @@ def _paid_by_cut_steps(run: Run, flying: Iterable[Work] = ()) -> Paid:
             if (call.act, call.call, call.attempt) not in taken:
                 paid = paid.with_one(call.kind, call)
     return paid
+
+
+def _amounts(used: Used) -> dict[str, Number]:
+    """Return the usage by the names of the limits, of what only grows."""
+    paid = used.paid
+    return {"max_events": used.events, "max_behavior_calls": used.calls, "max_patches": used.patches,
+            "max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": used.ns / 1e9,
+            "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
 
 
 def left_of(budget: Budget, used: Mapping[str, Number]) -> dict[str, Any]:

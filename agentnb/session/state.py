@@ -21,6 +21,7 @@ from agentnb.session.run_queries import outcome_of, score_of, status_of
 from agentnb.session.watches import Watches
 
 if TYPE_CHECKING:
+    from agentnb.engine.control.breakpoints import Side
     from agentnb.engine.control.listeners import Hooks
     from agentnb.engine.core.frames import Activation
     from agentnb.engine.core.run import Run
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
     from agentnb.session.limits import Limits
     from agentnb.session.logging_listener import LoggingListener
+    from agentnb.session.progress import Progress
     from agentnb.session.session import Session
     from agentnb.trace.trace import SimulationTrace
     from agentnb.world.world import World
@@ -82,6 +84,7 @@ class State:
     _begun: int = 1  # number of runs, with those before each reset
     _board: Board | None = None
     _breakpoints: SessionBreakpoints | None = None
+    _progress: Progress | None = None
     _watches: Watches | None = None
     _trace: SimulationTrace | None = None
 
@@ -150,9 +153,22 @@ class State:
         """The breakpoints; made when first asked for."""
         if self._breakpoints is None:
             self._breakpoints = SessionBreakpoints(
-                lambda: self.recipe.nodes, self.breakpoints_changed, lambda: self.recipe.edges, self.check_paths
-            )
+                lambda: self.recipe.nodes, self.breakpoints_changed, lambda: self.recipe.edges, self.check_paths,
+                self._repeats, self._spent,
+            )  # fmt: skip
         return self._breakpoints
+
+    def _repeats(self, run: Run, side: Side) -> bool:
+        """Return True if the board equals that of an earlier visit; what it needs is kept from the first question."""
+        if self._progress is None:
+            from agentnb.session.progress import Progress
+
+            self._progress = Progress()
+        return self._progress.is_repeated(run, side)
+
+    def _spent(self, run: Run, share: float) -> bool:
+        """Return True if the last step brought the use of a limit to a share of it."""
+        return self.limits.came_to(run, share)
 
     @property
     def breakpoint_rows(self) -> Mapping[int, Breakpoint]:

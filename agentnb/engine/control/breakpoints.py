@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 Ask = Callable[[Mapping[str, Any]], Any]
 Side = Literal["before", "after"]
 SIDES: tuple[Side, ...] = ("before", "after")
-CLAUSES = ("node", "edge", "key", "when", "error", "step", "event", "call")
+CLAUSES = ("node", "edge", "key", "when", "error", "step", "event", "call", "in_place", "no_progress", "budget")
+FLAGS = ("in_place", "no_progress")  # clauses that are on or off
 ADD = "session.breakpoints.add()"
 MESSAGES = 200  # messages of logpoints that are kept
 
@@ -41,10 +42,15 @@ class Breakpoint:
     `when` is true on the board; `error` a step failed: with any exception (True), or with one of this class (an
     exception class, or its name; subclasses count, too); a failed attempt that was retried is not a failed step; `step`
     is its number; `event` of that type was emitted; `call` is about to be sent (`before`) or was answered (`after`), by
-    the effect's kind or name, `*` for any. `hits` counts how often it was met, also if another breakpoint stopped the
-    run; it stops the run from the `on_hit`-th hit on, and with `once` it is removed after that. `failed` is the error
-    of the last evaluation of `when`, if it failed. With `log`, a template, it is a logpoint: it writes its message to
-    standard output instead of stopping the run.
+    the effect's kind or name, `*` for any; `in_place` the step changed a value that it had read, without assigning it
+    (with `key`: this one); `no_progress` the node that is about to run (side `before`) or has just run (`after`) had an
+    equal board at an earlier visit; `budget` a share between 0 and 1: the step brought the use of some limit to it
+    (steps, events, calls, seconds, tokens, cost or patches).
+
+    `hits` counts how often it was met, also if another breakpoint stopped the run; it stops it from the `on_hit`-th
+    hit on, and with `once` it is removed after that. `failed` is the error of the last evaluation of `when`, if it
+    failed. With `log`, a template, it is a logpoint: it writes its message to standard output instead of stopping the
+    run.
     """
 
     id: int
@@ -63,6 +69,9 @@ class Breakpoint:
     enabled: bool = True
     hits: int = 0
     failed: str = ""
+    in_place: bool | None = None
+    no_progress: bool | None = None
+    budget: float | None = None
     log: str | None = None
     template: Any = None  # of `log`
 
@@ -86,7 +95,10 @@ class Breakpoint:
         clauses = {"edge": edge, "key": self.key, "step": self.step, "event": self.event, "call": self.call,
                    "error": self.error, "when": self.text or None}  # fmt: skip
         told = [f"{self.side} {safe_repr(self.node, 200)}"] if self.node else []
-        return ", ".join(told + [f"{name} {value}" for name, value in clauses.items() if value is not None])
+        told += [f"{name} {value}" for name, value in clauses.items() if value is not None]
+        told += ["changed in place"] if self.in_place else []
+        told += ["no progress"] if self.no_progress else []
+        return ", ".join(told + ([f"budget {self.budget:.0%}"] if self.budget else []))
 
 
 @dataclass(slots=True, repr=False)
@@ -94,14 +106,18 @@ class Breakpoints:
     """The breakpoints of a session. `nodes` returns the existing nodes; `changed` is called after each change.
 
     `edges` returns the existing edges; without it, any two nodes are accepted. `check_keys` yields the problems of
-    board paths named by a breakpoint; without it, any path is accepted. `messages` are the latest ones of logpoints,
-    each with the logpoint's id.
+    board paths named by a breakpoint; without it, any path is accepted. `repeats` returns whether a run's board equals
+    that of an earlier visit, of the next node (`before`) or the last one (`after`); `spent` whether the last step
+    brought the use of a limit to a share; without them, these clauses are never met. `messages` are the latest ones of
+    logpoints, each with the logpoint's id.
     """
 
     nodes: Callable[[], Mapping[str, Any]]
     changed: Callable[[], None]
     edges: Callable[[], Iterable[Edge]] | None = None
     check_keys: Callable[[Iterable[Sequence[str | int]], str], Iterable[Problem]] | None = None
+    repeats: Callable[[Run, Side], bool] | None = None
+    spent: Callable[[Run, float], bool] | None = None
     rows: dict[int, Breakpoint] = field(default_factory=dict)
     made: int = 0
     messages: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MESSAGES))
@@ -125,6 +141,9 @@ class Breakpoints:
         step: int | None = None,
         event: str | None = None,
         call: str | None = None,
+        in_place: bool = False,
+        no_progress: bool = False,
+        budget: float | None = None,
         side: Side = "before",
         on_hit: int = 1,
         once: bool = False,
@@ -138,7 +157,8 @@ class Breakpoints:
         """
         row = self.made_of(
             {"node": node, "edge": edge, "key": key, "when": when, "error": error, "step": step, "event": event,
-             "call": call, "side": side, "on_hit": on_hit, "once": once}
+             "call": call, "in_place": in_place, "no_progress": no_progress, "budget": budget,
+             "side": side, "on_hit": on_hit, "once": once}
         )  # fmt: skip
         self._put(row)
         self.changed()
@@ -171,6 +191,8 @@ class Breakpoints:
             RecipeError: the condition is invalid.
         """
         clauses = {name: words.get(name) for name in CLAUSES}
+        for name in FLAGS:
+            clauses[name] = None if clauses[name] is False else clauses[name]
         if all(value is None for value in clauses.values()):
             raise ExecutionError(
                 Problem("X116", "this breakpoint has no clause", ADD,
@@ -257,7 +279,10 @@ class Breakpoints:
         """Count a hit of each breakpoint met after the step of `act` (None: before any); return the first to stop."""
         done = None if act is None else act.node.id
         rows = [*self.rows.values()]  # a copy: a condition is user code and may add or remove breakpoints
-        met = [row for row in rows if row.enabled and row.call is None and _is_met(row, run, done, board)]
+        met = [
+            row for row in rows
+            if row.enabled and row.call is None and _is_met(row, run, done, board) and self._is_measured(row, run, done)
+        ]  # fmt: skip
         return self._count(met, board) if met else None
 
     def met_at(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
@@ -265,7 +290,7 @@ class Breakpoints:
         history, number = last_step(run)
         done = run.node_of(history.s_act[number]) if number else None
         rows = (row for row in self._enabled() if row.call is None and row.log is None)
-        met = (row for row in rows if _is_met(row, run, done, board))
+        met = (row for row in rows if _is_met(row, run, done, board) and self._is_measured(row, run, done))
         return next(met, None)
 
     def before_turn(self, run: Run, act: Activation) -> Breakpoint | None:
@@ -289,6 +314,12 @@ class Breakpoints:
             and (fnmatchcase(effect.kind, row.call) or fnmatchcase(effect.name, row.call))
             and _holds(row, board)
         ], board)  # fmt: skip
+
+    def _is_measured(self, row: Breakpoint, run: Run, done: str | None) -> bool:
+        """Return True if the clauses hold that need more than the last step and the board, or there are none."""
+        if row.budget is not None and (done is None or self.spent is None or not self.spent(run, row.budget)):
+            return False
+        return not row.no_progress or (self.repeats is not None and self.repeats(run, row.side))
 
     def _enabled(self) -> list[Breakpoint]:
         return [row for row in self.rows.values() if row.enabled]
@@ -350,12 +381,16 @@ def _check_arguments(given: Mapping[str, Any]) -> Iterator[Problem]:
         if given.get(name) is not None and not (isinstance(given[name], str) and given[name].strip()):
             yield Problem("X120", f"{name}={safe_repr(given[name])} is not a name", ADD, f"`{name}` is a text",
                           "pass a text that is not empty")  # fmt: skip
-    for name in ("once", "enabled"):
-        if not isinstance(given.get(name, True), bool):
+    for name in ("once", "enabled", *FLAGS):
+        if not isinstance(given.get(name, True), bool | None if name in FLAGS else bool):
             yield Problem("X120", f"{name}={safe_repr(given[name])} is not a flag", ADD, f"`{name}` is True or False",
                           "pass True or False")  # fmt: skip
     yield from _check_error(given["error"])
-    beside = [name for name in ("edge", "key", "error", "event") if given[name] is not None]
+    share = given["budget"]
+    if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
+        yield Problem("X120", f"budget={safe_repr(share)} is not a share of the budget", ADD,
+                      "1 is the whole budget", "pass a number above 0, up to 1: 0.8")  # fmt: skip
+    beside = [name for name in ("edge", "key", "error", "event", *FLAGS, "budget") if given[name] is not None]
     if call is not None and beside:
         yield Problem("X120", f"call= cannot be combined with {beside[0]}=", ADD,
                       "a call is made while its step runs; what the step writes, emits or leads to is known after it",
@@ -414,7 +449,7 @@ def last_step(run: Run) -> tuple[History, int]:
 
 def _depends_on_step(row: Breakpoint) -> bool:
     """Return True if a breakpoint depends on what the last step did."""
-    return row.edge is not None or row.key is not None or row.error is not None or row.event is not None
+    return any(clause is not None for clause in (row.edge, row.key, row.error, row.event, row.in_place, row.budget))
 
 
 def _at_step(row: Breakpoint, run: Run) -> bool:
@@ -474,11 +509,14 @@ def _matches_step(row: Breakpoint, run: Run, done: str) -> bool:
         )  # fmt: skip
         if row.edge[1] not in taken:
             return False
+    if row.key is not None or row.in_place:
+        writes: Iterable[int] = range(history.s_wend[number - 1], history.s_wend[number])
+        if row.in_place:
+            writes = history.in_place and history.in_place.intersection(writes)
+        if not writes:
+            return False
     if row.key is not None:
-        paths = (
-            run.tables.codes[code >> 2][1]
-            for code in history.w_code[history.s_wend[number - 1] : history.s_wend[number]]
-        )
+        paths = (run.tables.codes[history.w_code[at] >> 2][1] for at in writes)
         if not any(f"{'.'.join(map(str, path))}.".startswith(f"{row.key}.") for path in paths):
             return False
     if row.event is not None:
