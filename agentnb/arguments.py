@@ -1,9 +1,9 @@
-"""Arguments of public functions: values of plain types, and a Problem for one of a wrong type.
+"""Convert the arguments of public functions to plain types, and report arguments of a wrong type as a Problem.
 
-A check such as `0 <= step` or `name in nodes` runs code of its operands. `plain_arguments` hands a function what its
-annotations name: of a subclass of str, int or float the plain value, of a mapping a dict, and of anything else where a
-text or a number belongs a `Stranger`, which equals nothing and is shown as the value is. The function's own Problems
-tell of wrong arguments; where it has none, and fails, this module's does.
+A check such as `0 <= step` or `name in nodes` runs methods of its operands. `plain_arguments` therefore converts
+arguments as the annotations state: a subclass of str, int or float to the built-in type, and a mapping to a dict. Any
+other object in place of a string or a number becomes a `Stranger`, which equals nothing and has the repr of the
+object. Functions report wrong arguments themselves; if one fails without a Problem, this module raises R275.
 
 R275: an argument has the wrong type, or its own methods fail.
 """
@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 from agentnb.errors import AgentNbError, ExecutionError, Problem, RecipeError, with_article
 from agentnb.text import UNREADABLE, call, class_name, safe_repr
 
-MOST_ITEMS: Final = 100_000  # of a mapping of a foreign class that is given as an argument
+MOST_ITEMS: Final = 100_000  # in a mapping of a foreign class
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "None": (type(None),),
     "Path": (PurePath,),
@@ -33,21 +33,21 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "os.PathLike[str]": (PurePath,),
     "str": (str,),
 }
-MOST_LOOKED_AT: Final = 100  # items of a collection, for one of a foreign class
+MOST_LOOKED_AT: Final = 100  # items of a collection that are searched for a foreign class
 _KNOWN_MODULES: Final = frozenset(
     {"agentnb", "builtins", "datetime", "decimal", "pathlib", "networkx", "numpy", "pandas"}
 )
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
 _COLLECTIONS: Final = (list, tuple, dict, set, frozenset)
-_VARIABLES: Final = ("Self", "Level", "Listener")  # names of annotations that are no classes
+_VARIABLES: Final = ("Self", "Level", "Listener")  # names in annotations that are not classes
 _ABSTRACT: Final[dict[str, Any]] = {
     "Callable": Callable, "Collection": Collection, "Iterable": Iterable, "Mapping": Mapping, "Sequence": Sequence,
     "Path": (str, PurePath), "PathLike": (str, PurePath), "float": (int, float),
 }  # fmt: skip
 _ITEMS: Final = re.compile(r"(?:Iterable|Sequence|Collection)\[(?:\w+\.)*(\w+)")
 _VALUES: Final = re.compile(r"Mapping\[[^,\]]+, (?:\w+\.)*(\w+)")
-_LAZY: Final = frozenset({"answers", "llm", "stream"})  # arguments that may be iterators, read as a run goes
-MOST_BITS: Final = 1024  # of a whole number where an amount, a step or a seed belongs
+_LAZY: Final = frozenset({"answers", "llm", "stream"})  # arguments that may be iterators; they are read during the run
+MOST_BITS: Final = 1024  # of an integer argument: an amount, a step or a seed
 _ENGINE: Final = frozenset({"Run", "Work"})
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 
@@ -57,7 +57,7 @@ Class = TypeVar("Class", bound=type)
 
 
 class Stranger:
-    """What stands for an object where a text, a number or a mapping belongs."""
+    """Placeholder for an object given in place of a string, a number or a mapping."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -67,7 +67,7 @@ class Stranger:
 
 
 class _Kind(NamedTuple):
-    """What an argument may be: the annotation for people, the types, and how a value becomes a plain one."""
+    """The expected type of an argument: its annotation for messages, its types, and the conversion to a plain value."""
 
     annotation: str
     types: tuple[type, ...]
@@ -75,7 +75,7 @@ class _Kind(NamedTuple):
 
 
 class _Signature:
-    """The parameters of a public function, and the error for arguments with which it cannot do."""
+    """The parameters of a public function, and the error for arguments that it cannot use."""
 
     def __init__(self, function: Callable[..., Any], error: type[AgentNbError], owner: str) -> None:
         parameters = signature(function).parameters
@@ -96,27 +96,27 @@ class _Signature:
         convert = kind.convert if kind is not None else _bounded
         found = value if name in _LAZY else convert(value)
         if found is UNREADABLE:
-            raise self._refused(f"{name} is {_noun(value)} whose items cannot be read, or that has too many of them")
+            raise self._refused(f"{name} is {_noun(value)} whose items cannot be read, or that has too many")
         return found
 
-    def blame(self, args: tuple[Any, ...], words: dict[str, Any], failure: BaseException) -> AgentNbError | None:
-        """Return the error to raise instead of another one: None if no argument of a foreign class explains it."""
+    def explain(self, args: tuple[Any, ...], words: dict[str, Any], failure: BaseException) -> AgentNbError | None:
+        """Return the error to raise instead of `failure`; None if no argument explains the failure."""
         if isinstance(failure, AgentNbError):
             return None
-        told = []
+        reasons = []
         for name, value in (*zip(self.names, args, strict=False), *words.items()):
             kind = self.kinds.get(name)
             if kind is not None and not issubclass(type(value), kind.types):
-                told.append(f"{name} is {_noun(value)}, and {kind.annotation} is expected")
+                reasons.append(f"{name} is {_noun(value)}, and {kind.annotation} is expected")
             elif (
                 kind is not None and kind.convert is plain_mapping and any(type(key) is not str for key in value or ())
             ):
-                told.append(f"a key of {name} is no text")
+                reasons.append(f"a key of {name} is not a string")
             elif name != "self" and _is_foreign(value):
-                told.append(f"{name} is {_noun(value)} that raises {class_name(failure)} when it is used")
+                reasons.append(f"{name} is {_noun(value)} that raises {class_name(failure)} when used")
             elif name != "self" and (why := _misfit(self.expected.get(name, "Any"), value)):
-                told.append(f"{name} {why}")
-        return self._refused("; ".join(told)) if told else None
+                reasons.append(f"{name} {why}")
+        return self._refused("; ".join(reasons)) if reasons else None
 
     def _refused(self, what: str) -> AgentNbError:
         why = "an argument has the wrong type, or its own methods fail"
@@ -126,10 +126,10 @@ class _Signature:
 def plain_arguments(
     function: Callable[Given, Result], *, error: type[AgentNbError] = ExecutionError, owner: str = ""
 ) -> Callable[Given, Result]:
-    """Return a function that passes its arguments on as values of plain types, as its annotations name them.
+    """Wrap a function so that it receives values of plain types, as its annotations state.
 
-    The function raises `error`, R275, where it would fail with an error that is none of ours because of an argument of
-    a wrong or a foreign class.
+    If the function fails with an error other than an AgentNbError, and an argument of a wrong or foreign class explains
+    it, the wrapper raises `error` with R275 instead.
     """
     expected = _Signature(function, error, owner)
     if expected.names in ([], ["self"]):
@@ -138,14 +138,14 @@ def plain_arguments(
     @wraps(function)
     def wrapper(*args: Any, **words: Any) -> Any:
         if not words and len(args) <= 1 and expected.names[0] == "self":
-            return function(*args)  # type: ignore[call-arg]  # whether that is enough, it says
+            return function(*args)  # type: ignore[call-arg]  # the function reports missing arguments
         args, words = expected.convert(args, words)
         try:
             return function(*args, **words)
         except (Exception, SystemExit) as failure:
-            if (blamed := expected.blame(args, words, failure)) is None:
+            if (explained := expected.explain(args, words, failure)) is None:
                 raise
-            raise blamed from failure
+            raise explained from failure
 
     @wraps(function)
     async def async_wrapper(*args: Any, **words: Any) -> Any:
@@ -153,17 +153,17 @@ def plain_arguments(
         try:
             return await cast("Any", function)(*args, **words)
         except (Exception, SystemExit) as failure:
-            if (blamed := expected.blame(args, words, failure)) is None:
+            if (explained := expected.explain(args, words, failure)) is None:
                 raise
-            raise blamed from failure
+            raise explained from failure
 
     return cast("Callable[Given, Result]", async_wrapper if iscoroutinefunction(function) else wrapper)
 
 
 def plain_methods(cls: Class) -> Class:
-    """Give a class's constructor and public methods, inherited ones too, `plain_arguments`.
+    """Apply `plain_arguments` to the constructor and the public methods of a class, including inherited ones.
 
-    Methods that take a Run or Work are called by the engine, some of them at each step, and stay as they are.
+    Methods that take a Run or Work are skipped: the engine calls them, some of them in each step.
     """
     for name in dir(cls):
         method = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
@@ -178,12 +178,12 @@ def plain_methods(cls: Class) -> Class:
 
 
 def _misfit(annotation: str, value: Any) -> str:
-    """Return what is wrong with a value of a known class that an annotation does not allow; "" if nothing is."""
+    """Return why an annotation does not allow a value of a known class; "" if it does."""
     kind = type(value)
     if kind is int and int.bit_length(value) > MOST_BITS:
-        return f"is a whole number of {int.bit_length(value)} bits, and at most {MOST_BITS} make sense"
+        return f"is an integer of {int.bit_length(value)} bits; at most {MOST_BITS} are allowed"
     if kind is str and "\0" in value:
-        return "is a text with a null character in it"
+        return "is a string that contains a null character"
     words = _without_brackets(annotation)
     if not words or not words.isdisjoint({"Any", "object", *_VARIABLES}):
         return ""
@@ -198,7 +198,7 @@ def _misfit(annotation: str, value: Any) -> str:
 
 
 def _fit_items(annotation: str, value: Any) -> bool:
-    """Return True if the items of a collection are what its annotation names; of a mapping its values."""
+    """Return True if the items of a collection, or the values of a mapping, have the annotated type."""
     kind = type(value)
     if kind is dict:
         named = _VALUES.search(annotation)
@@ -221,7 +221,7 @@ def _fit_items(annotation: str, value: Any) -> bool:
 
 
 def _without_brackets(annotation: str) -> set[str]:
-    """Return the names of the classes in an annotation, without what stands in brackets: `Iterable[int] | None`."""
+    """Return the names of the classes in an annotation; brackets are ignored, as in `Iterable[int]`."""
     depth, plain = 0, ""
     for letter in annotation:
         depth += (letter == "[") - (letter == "]")
@@ -230,7 +230,7 @@ def _without_brackets(annotation: str) -> set[str]:
 
 
 def _bounded(value: Any) -> Any:
-    """Return a collection of a foreign class, which may have no end, as a plain one; anything else as it is."""
+    """Convert a collection of a foreign class to a built-in one, with limited length; return other values as is."""
     kind = type(value)
     if kind in _PLAIN or kind in _COLLECTIONS:
         return value
@@ -250,7 +250,7 @@ def _noun(value: object) -> str:
 
 
 def _is_foreign(value: object, levels: int = 3) -> bool:
-    """Return True for an object of a class that other code defined, and for a collection with such objects."""
+    """Return True for an object of a class defined elsewhere, and for a collection that contains one."""
     kind = type(value)
     if kind in {list, tuple, dict, set} and levels:
         parts = islice(cast("Iterable[Any]", value), MOST_LOOKED_AT)
@@ -260,13 +260,13 @@ def _is_foreign(value: object, levels: int = 3) -> bool:
 
 
 def _is_known(kind: type) -> bool:
-    """Return True for a class of Python, of this package, or of the libraries that its values come from."""
+    """Return True for a class of Python, of this package, or of a library that this package uses."""
     module = call(type.__getattribute__, kind, "__module__")
     return isinstance(module, str) and module.partition(".")[0] in _KNOWN_MODULES
 
 
 def _kind(parameter: Parameter) -> _Kind | None:
-    """Return what an argument of a parameter may be; None if it may be anything."""
+    """Return the expected type of a parameter; None if it accepts anything."""
     annotation = str(parameter.annotation)
     words = [word.strip() for word in annotation.split(" | ")]
     if parameter.kind in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}:
@@ -283,7 +283,7 @@ def _kind(parameter: Parameter) -> _Kind | None:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a text or a number as a value of exactly that type; of a list or a tuple each item; else a Stranger."""
+    """Convert strings and numbers to the built-in types, also inside lists and tuples; anything else to a Stranger."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -296,7 +296,7 @@ def plain_value(value: Any) -> Any:
 
 
 def plain_path(value: Any) -> Any:
-    """Return a path as it is, or its text; anything else as `plain_value` does."""
+    """Return a path unchanged and a path-like object as a string; convert anything else with `plain_value`."""
     if issubclass(type(value), PurePath):
         return value
     text = call(os.fspath, value) if hasattr(type(value), "__fspath__") else None
@@ -315,7 +315,7 @@ def readable_mapping(value: Any) -> Any:
     """Return a mapping as a dict; UNREADABLE if it cannot be read or has more than 100,000 items."""
     kind = type(value)
     if value is None or kind is dict or (call(issubclass, kind, Mapping) is True and not _is_foreign(value, 0)):
-        return value  # a mapping of ours may be shared, as `Resources` are
+        return value  # a mapping of this package may be shared, such as `Resources`
     if issubclass(kind, dict):
         return dict(dict.items(value))
     if not call(issubclass, kind, Mapping):
@@ -330,7 +330,7 @@ def _pairs(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _stranger(value: Any) -> Stranger:
-    """Return what stands for a value: its class has the same name, and it is shown alike."""
+    """Return a placeholder whose class has the same name as the value's, and which has the same repr."""
     stranger: Stranger = type(class_name(value), (Stranger,), {})(safe_repr(value))
     return stranger
 

@@ -1,11 +1,11 @@
-"""Copies for a reader: lists and dicts that copy a part when it is read, and know whether they were changed.
+"""Lazy copies of board values: lists and dicts that copy a part when it is read, and record whether they were changed.
 
-A node may change what it reads, so it receives a copy. These copies are real lists and dicts whose parts stay the
-frozen ones until they are asked for. So reading costs what the reader touches, and `freeze` returns the frozen value
-of an unchanged copy without comparing it.
+A node may change what it reads, so it receives a copy. The copies are real lists and dicts whose parts remain frozen
+until they are accessed. Reading therefore costs only what is accessed, and `freeze` returns the original frozen value
+of an unchanged copy without a comparison.
 
-Iterating over a list of mappings hands out all of them. Those copies are kept (see `Loan`) and handed out again to the
-next reader, except the ones that somebody changed or still holds; the holders are counted by their references.
+Iterating over a list of mappings copies all of them. These copies are cached (see `Loan`) and reused for the next
+reader, except those that were changed or are still referenced; references are counted with `sys.getrefcount`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from agentnb.board.values import (
 )
 from agentnb.bounds import Walk
 
-_KEPT_LOANS: Final = 16  # the lists whose copies are kept for the next reader, in the whole process
-SMALL = 64  # lists, mappings and atoms in a value; up to so many, a reader receives plain lists and dicts
+_CACHED_LOANS: Final = 16  # lists whose copies are cached, in the whole process
+SMALL = 64  # lists, mappings and atoms in a value; values up to this size are copied eagerly
 _lock: Final = RLock()  # the threads of a node may read one copy at once
 
 
@@ -97,9 +97,9 @@ def _is_cold(part: Any) -> bool:
 
 
 class Changes:
-    """Tells whether one of many copies was changed since: `mark` is another object after each first change of a copy.
+    """Detects changes in a group of copies: `mark` is replaced by a new object at the first change of each copy.
 
-    A mapping whose parts that can be changed were handed out counts as changed.
+    A mapping counts as changed once one of its mutable parts was returned.
     """
 
     __slots__ = ("mark",)
@@ -112,8 +112,8 @@ class CopiedDict(dict[Any, Any], metaclass=BuiltinLike):
     """A reader's copy of a mapping of atoms.
 
     `source` is the frozen value it was copied from, None once the reader has set or removed a key. `pristine` is the
-    same, and None also once a part that can be changed was handed out. `comparison` is another object after each
-    comparison of a copy.
+    same, and also None once a mutable part was returned. `comparison` is replaced by a new object at each comparison
+    of a copy.
     """
 
     __slots__ = ("changes", "pristine", "source")
@@ -123,7 +123,7 @@ class CopiedDict(dict[Any, Any], metaclass=BuiltinLike):
     changes: Changes | None
 
     def __new__(cls, *args: Any, **words: Any) -> Any:
-        """Return a plain dict: code that makes another mapping of this type gets one."""
+        """Return a plain dict: code that calls the type of a copy gets a plain dict."""
         return dict(*args, **words)
 
     def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
@@ -172,7 +172,7 @@ class CopiedDict(dict[Any, Any], metaclass=BuiltinLike):
 
 
 class LazyDict(CopiedDict):
-    """A reader's copy of a mapping that has lists, mappings or objects in it, which are copied when they are read.
+    """A reader's copy of a mapping that contains lists, mappings or objects, which are copied when read.
 
     `opened` holds the copied parts by key: the copy and the frozen part.
     """
@@ -181,7 +181,7 @@ class LazyDict(CopiedDict):
     opened: dict[Any, tuple[Any, Any]] | None
 
     def _open(self, key: Any) -> Any:
-        """Return the copy of a part, made now if it was not read before."""
+        """Return the copy of a part, creating it at the first access."""
         with _lock:
             part = dict.__getitem__(self, key)
             opened = self.opened
@@ -196,7 +196,7 @@ class LazyDict(CopiedDict):
             return copied
 
     def open_hidden(self, parts: Iterable[tuple[Any, Any]]) -> None:
-        """Copy the parts that code in C must not find as they are frozen."""
+        """Copy the parts whose frozen form must not be visible to code in C."""
         for key, part in parts:
             if not extent_of(part)[3]:
                 self._open(key)
@@ -256,7 +256,7 @@ class CopiedList(list[Any], metaclass=BuiltinLike):
     source: FrozenList | None
 
     def __new__(cls, *args: Any) -> Any:
-        """Return a plain list: code that makes another list of this type gets one."""
+        """Return a plain list: code that calls the type of a copy gets a plain list."""
         return list(*args)
 
     def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
@@ -271,7 +271,7 @@ class CopiedList(list[Any], metaclass=BuiltinLike):
 
 
 class LazyList(CopiedList):
-    """A reader's copy of a list that has lists, mappings or objects in it, which are copied when they are read.
+    """A reader's copy of a list that contains lists, mappings or objects, which are copied when read.
 
     `opened` holds, by index, each item that was copied or set by itself, and the frozen item in its place. Once
     `whole`, all items are copies; if they come from a loan, `changes` tells whether one was changed since `mark`.
@@ -284,7 +284,7 @@ class LazyList(CopiedList):
     whole: bool
 
     def _open(self, index: int) -> Any:
-        """Return the copy of an item, made now if it was not read before."""
+        """Return the copy of an item, creating it at the first access."""
         with _lock:
             part = list.__getitem__(self, index)
             opened = self.opened
@@ -400,15 +400,15 @@ _fill_dict: Final = dict.update
 _fill_list: Final = list.extend
 
 
-# -- copies that are handed out again ------------------------------------------------------------------------------
+# -- reused copies -------------------------------------------------------------------------------------------------
 
 
 class Loan:
-    """The copies of a list's items that were handed out last: `copies[n]` is that of item n.
+    """The cached copies of a list's items: `copies[n]` is the copy of item n.
 
-    Versions of a list that share their items share their loan. Each of the copies was pristine at `mark`, a mark of
-    `changes`. `usable` is False if an item is something else than a mapping. `expected`: the last reader
-    went through all items, so the next one will.
+    Versions of a list that share their items share their loan. All copies were pristine at `mark`, a mark of
+    `changes`. `usable` is False if an item is not a mapping. `expected` is True if the last reader read all items, so
+    that the next one probably will.
     """
 
     __slots__ = ("__weakref__", "changes", "copies", "expected", "mark", "usable")
@@ -421,14 +421,14 @@ class Loan:
         self.expected = False
 
     def shared_prefix(self, value: list[Any], size: int) -> int:
-        """Return how many of the first `size` items of a list are the copies in their places, if all are pristine."""
+        """Return how many of the first `size` items of a list are this loan's copies; 0 if one was changed."""
         copies = self.copies
         if self.mark is not self.changes.mark or not value or not copies or value[0] is not copies[0]:
             return 0
         if len(copies) == size <= len(value):
             with _lock:
-                # `==` of lists compares the items that are not identical only, and the method of a copy tells if it
-                # did. The lists must be equally long; copying a long one takes longer than comparing two.
+                # `==` of lists compares only items that are not identical, and `comparison` shows whether a copy was
+                # compared. The lists must have the same length; copying a long list is slower than comparing two.
                 before = CopiedDict.comparison
                 copies.extend(value[size:])
                 try:
@@ -444,9 +444,9 @@ _loans: Final[deque[ref[Loan]]] = deque()
 
 
 def _count_of_one() -> int:
-    """Return the references that `sys.getrefcount` counts for a copy that only its loan and a list of taken ones hold.
+    """Return the `sys.getrefcount` of a copy that is referenced only by its loan and by one reader's list.
 
-    0 where references cannot tell that nobody else holds a copy: each reader then receives new ones.
+    0 on interpreters without exact reference counts; each reader then receives new copies.
     """
     if platform.python_implementation() != "CPython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return 0
@@ -458,7 +458,7 @@ _HELD_ONCE: Final = _count_of_one()
 
 
 def _borrow(reader: LazyList, source: FrozenList) -> bool:
-    """Fill a reader's copy with copies of all items that nobody else holds; return False if not all are mappings."""
+    """Fill a reader's copy with unreferenced cached copies; return False if an item is not a mapping."""
     loan: Loan | None = source.loan
     if loan is None:
         loan = source.loan = Loan()
@@ -498,15 +498,15 @@ def _items(reader: list[Any], size: int) -> Iterator[Any]:
 
 
 def _remember(loan: Loan) -> None:
-    """Forget the copies of the list that was read first, if those of many lists are kept."""
+    """Add a loan to the cache; drop the copies of the oldest one if the cache is full."""
     _loans.append(ref(loan))
-    while len(_loans) > _KEPT_LOANS:
+    while len(_loans) > _CACHED_LOANS:
         oldest = _loans.popleft()()
         if oldest is not None:
             oldest.copies = []
 
 
-# -- back on the board -----------------------------------------------------------------------------------------------
+# -- freezing a copy -------------------------------------------------------------------------------------------------
 
 
 def _freeze_dict_copy(value: CopiedDict, like: Any, walk: Walk) -> FrozenDict:
@@ -557,12 +557,12 @@ def _changed_parts(parts: Iterable[tuple[Any, tuple[Any, Any]]], walk: Walk) -> 
 
 
 def _begins_with(value: CopiedList, source: FrozenList) -> bool:
-    """Return True if the first items are in their places: code in C, as that of `heapq`, calls no method of a list."""
+    """Return True if the first items are unchanged: code in C, such as `heapq`, calls no method of a list."""
     size = source.size
     if list.__len__(value) < size:
         return False
     if isinstance(value, LazyList) and value.changes is not None:
-        return True  # mappings have no order that code could bring them into
+        return True  # mappings cannot be ordered, so code in C cannot sort them
     expected = source.items
     if isinstance(value, LazyList) and value.opened:
         expected = expected[:size]
@@ -570,8 +570,8 @@ def _begins_with(value: CopiedList, source: FrozenList) -> bool:
             expected[index] = copied
     elif len(expected) != size:
         expected = expected[:size]
-    held = value if list.__len__(value) == size else list.__getitem__(value, slice(size))
-    return are_equal(list.__eq__, held, expected)
+    prefix = value if list.__len__(value) == size else list.__getitem__(value, slice(size))
+    return are_equal(list.__eq__, prefix, expected)
 
 
 for _cls in (CopiedDict, LazyDict):

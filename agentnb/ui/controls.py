@@ -8,7 +8,7 @@ import ipywidgets
 
 from agentnb.ui.command_queue import Desk, Request
 from agentnb.ui.commands import COMMANDS
-from agentnb.ui.view_model import abilities, said
+from agentnb.ui.view_model import abilities, status_text
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -112,4 +112,6 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self.answer.placeholder = "" if waits is None else waits.node
         finally:
             self._painting = False
-        self.line.value = problems or (f"{session.current!r} is at work." if self._desk.at_work else said(session))
+        self.line.value = problems or (
+            f"{session.current!r} is at work." if self._desk.at_work else status_text(session)
+        )

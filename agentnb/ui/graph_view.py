@@ -78,12 +78,12 @@ def look_drawing(session: Session, which: Any) -> dict[str, Any]:
     if svg is None:
         return _AGAIN
     folds = drawing.picture.folds
-    told = {
+    rows = {
         "regions": dict(folds.regions) if folds else {},
         "nodes": dict(folds.nodes) if folds else {},
         "edges": {str(index): stands for index, stands in folds.edges.items()} if folds else {},
     }
-    return {"svg": svg, "closed": list(closed), "folds": told}
+    return {"svg": svg, "closed": list(closed), "folds": rows}
 
 
 def look_objects(session: Session, _: Any = None) -> dict[str, Any]:

@@ -31,13 +31,13 @@ _SAID: Final = {
 }  # other recorded interventions concern pending calls, which matter for replay only
 
 
-def told(act: Act) -> str:
+def describe_intervention(act: Act) -> str:
     """Return an intervention, or what stopped the run, as a few words; empty if it is not shown to people.
 
     Example:
         >>> from datetime import UTC, datetime
         >>> from agentnb.engine.core.history import Act
-        >>> told(Act(3, "edit", "n", 1, 5, "user", datetime.now(UTC)))
+        >>> describe_intervention(Act(3, "edit", "n", 1, 5, "user", datetime.now(UTC)))
         'n = 5 was set by hand'
     """
     target, also = clean(act.target), "" if act.actor == "user" else f" by {clean(act.actor)}"

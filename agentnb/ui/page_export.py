@@ -25,7 +25,7 @@ from agentnb.ui.commands import command_rows
 from agentnb.ui.debugger import page_parts, page_style
 from agentnb.ui.details import pane
 from agentnb.ui.details.cells import Cells
-from agentnb.ui.details.step import step_told
+from agentnb.ui.details.step import step_details
 from agentnb.ui.fork_tree import forks
 from agentnb.ui.graph_view import MOST, closed_at_first, drawing_of, look_flows
 from agentnb.ui.static_html import still_html
@@ -169,7 +169,7 @@ def _value(session: Session, key: str) -> dict[str, Any]:
 
 def _step(session: Session, number: int) -> dict[str, Any]:
     """Return the details of a step; the page knows its node, and the steps of that node before and after it."""
-    found: dict[str, Any] = _without_cuts(step_told(session, number, _cells()))
+    found: dict[str, Any] = _without_cuts(step_details(session, number, _cells()))
     return found
 
 

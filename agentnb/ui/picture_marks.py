@@ -86,10 +86,12 @@ def _whole_board(recipe: Any, picture: Any, view: RunView) -> Marks:
         return {}
     flows: Flows = {(flow.way, flow.node): flow.rows for flow in table.flows}
     shown = [row.key for row in table.rows]
-    return _told(board, shown, [row.label for row in table.rows], table.last_line, _digest(_drawn_flows(board), flows))
+    return _board_marks(
+        board, shown, [row.label for row in table.rows], table.last_line, _digest(_drawn_flows(board), flows)
+    )
 
 
-def _told(board: BoardTable, shown: list[str], labels: list[str], more: str, flows: int) -> Marks:
+def _board_marks(board: BoardTable, shown: list[str], labels: list[str], more: str, flows: int) -> Marks:
     drawn = [row.key for row in board.rows]
     rows = {str(place): [key, labels[place]] for place, key in enumerate(shown) if drawn[place : place + 1] != [key]}
     return {"rows": rows, "board": {"more": more, "flows": f"{flows:x}" if flows else ""}}
@@ -166,7 +168,7 @@ class _BoardMarks:
                 area.digest ^= _difference(flow, drawn, self._rows(area, flow) or None)
         more = len(keys) - len(shown)
         text = f"and {more} more" if more else "" if shown else "nothing on it yet"
-        return _told(board, shown, area.labels, text, area.digest)
+        return _board_marks(board, shown, area.labels, text, area.digest)
 
     def _begin(self, name: str) -> _Area:
         nodes = {id: node for id, node in self._recipe.nodes.items() if self._areas_of[node.scope] == name}

@@ -33,16 +33,16 @@ def asked(pending: Pending) -> dict[str, Any]:
     that was masked when the run was recorded is a `secret`. `model` is True for a pending call to a model.
     """
     arguments = dict(pending.arguments or {})
-    told = masked(arguments)
+    shown = masked(arguments)
     found: dict[str, Any] = {
         "id": str(pending.id),
         "kind": pending.kind,
         "node": pending.node,
         "name": safe_str(pending.name),
-        "prompt": str(told.get("prompt") or safe_str(pending.name) or pending.node),
-        "role": str(told.get("role") or ""),
+        "prompt": str(shown.get("prompt") or safe_str(pending.name) or pending.node),
+        "role": str(shown.get("role") or ""),
         "left": pending.left,
-        "options": list(map(_told, _options(pending))),
+        "options": list(map(_option_text, _options(pending))),
     }
     if pending.kind == "answer":
         return {**found, "way": _way(pending)}
@@ -80,7 +80,7 @@ _ABOUT_WIDTH: Final = 4_000  # characters of each
 _MODEL: Final = frozenset({"messages", "prompt"})
 
 
-def _told(option: Any) -> str:
+def _option_text(option: Any) -> str:
     named = {True: "yes", False: "no"}
     return named[option] if isinstance(option, bool) else str(masked(option))
 
@@ -100,7 +100,7 @@ def _way(pending: Pending) -> str:
         return "secret"
     options = _options(pending)
     if options:
-        words = [_told(option).casefold() for option in options]
+        words = [_option_text(option).casefold() for option in options]
         return "confirm" if len(words) == 2 and words[0] in _YES and words[1] in _NO else "choice"
     kinds = types_of(pending.arguments.get("schema"))
     return _WAYS.get(kinds[0], "text") if len(kinds) == 1 else "text"
@@ -158,8 +158,8 @@ def _parse_answer(waits: Pending, typed: Any) -> Any:
     way, options = _way(waits), _options(waits)
     if not isinstance(typed, str):
         value = typed
-    elif _told(typed) in map(_told, options):
-        value = next(option for option in options if _told(option) == typed)
+    elif _option_text(typed) in map(_option_text, options):
+        value = next(option for option in options if _option_text(option) == typed)
     elif way == "confirm" and not options:
         value = {"yes": True, "no": False}.get(typed.strip().casefold(), typed)
     else:

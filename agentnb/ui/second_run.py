@@ -133,7 +133,7 @@ def beside(session: Session) -> dict[str, Any] | None:
         "length": len(trace),
         "position": place,
         "node": trace.steps[place - 1].node_id if place else None,
-        "said": _said(session_of(second.run), place),
+        "said": _status_text(session_of(second.run), place),
         "parted": None if parted is None else _parted(parted),
         "board": _board(session.board, second.board_at(place)),
     }
@@ -143,7 +143,7 @@ def _parted(found: Difference) -> dict[str, Any]:
     return {"text": clean(str(found))[:_SAID], "a": found.step_a, "b": found.step_b, "node": found.node}
 
 
-def _said(other: Session | None, place: int) -> str:
+def _status_text(other: Session | None, place: int) -> str:
     if not place:
         return "At its start."
     return "" if other is None else step_text(other, place)

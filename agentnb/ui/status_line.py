@@ -8,7 +8,7 @@ from agentnb.draw.label_text import clean
 from agentnb.session.forks import parting
 from agentnb.session.state import state_of
 from agentnb.ui.board_view import text_of
-from agentnb.ui.intervention_texts import concerns, told
+from agentnb.ui.intervention_texts import concerns, describe_intervention
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Act
@@ -31,7 +31,7 @@ _ENDS: Final = {
 }
 
 
-def said(session: Session) -> str:
+def status_text(session: Session) -> str:
     """Return the line that states what just happened and what comes next."""
     return " ".join(part for part in (_last_step_text(session), _fork_text(session), _status_text(session)) if part)
 
@@ -90,7 +90,7 @@ def _interventions_text(acts: list[Act], begins: str) -> str:
     emitted = [act for act in acts if act.act == "emit"]
     shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
     more = len(emitted or acts) - len(shown)
-    words = "; ".join([*([f"{more} more by hand"] if more else []), *map(told, shown)])
+    words = "; ".join([*([f"{more} more by hand"] if more else []), *map(describe_intervention, shown)])
     return f"{begins}{words}." if words else ""
 
 
@@ -123,4 +123,4 @@ def step_text(session: Session, number: int) -> str:
     return _failure_text(session, step) if step.status == "error" else _done(session, step, None)
 
 
-__all__ = ["said", "step_text"]
+__all__ = ["status_text", "step_text"]

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from agentnb.draw.label_text import clean
 from agentnb.engine.core.history import PHASES, STATUSES, History
 from agentnb.session.forks import parting
-from agentnb.ui.intervention_texts import BREAK, concerns, told
+from agentnb.ui.intervention_texts import BREAK, concerns, describe_intervention
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -108,7 +108,7 @@ def _marks(session: Session, reading: Reading) -> Iterator[Mark]:
 
 
 def _words(place: int, sort: str, marked: Any) -> list[Any]:
-    return [place, sort, marked if sort == "fork" else told(marked)]
+    return [place, sort, marked if sort == "fork" else describe_intervention(marked)]
 
 
 def _overview(reading: Reading, marks: list[Mark]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class _Text:
     size: int = 0
     pieces: int = 0
     sent: int = 0
-    told: tuple[Any, ...] = field(default=())
+    reported: tuple[Any, ...] = field(default=())
     over: int | None = None
 
     @property
@@ -133,10 +133,10 @@ class Streams:
             for text in self._texts.values():
                 now = (text.attempt, text.size, text.over)
                 # it finished before it was first shown
-                if text.told == now or (text.over is not None and not text.told):
+                if text.reported == now or (text.over is not None and not text.reported):
                     continue
                 rows.append(text.row(text.sent))
-                text.sent, text.told = len(text.shown), now
+                text.sent, text.reported = len(text.shown), now
             if rows:
                 self._send(rows)
 

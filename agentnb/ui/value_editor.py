@@ -48,8 +48,8 @@ def branch(session: Session, which: Any) -> dict[str, Any]:
 
 def _row(name: object, value: Any) -> list[Any]:
     label = str(name)
-    told = name is not None and not has_secret(label)
-    return [label if told else None, text_of(label, value, VALUE_WIDTH), type_of(value, name), clean(label)]
+    has_label = name is not None and not has_secret(label)
+    return [label if has_label else None, text_of(label, value, VALUE_WIDTH), type_of(value, name), clean(label)]
 
 
 def _named(parts: Any) -> Iterator[tuple[object, Any]]:

@@ -19,7 +19,7 @@ from agentnb.ui.picture_marks import marks
 from agentnb.ui.positions import places
 from agentnb.ui.prompts import about, asked
 from agentnb.ui.second_run import beside
-from agentnb.ui.status_line import said
+from agentnb.ui.status_line import status_text
 from agentnb.ui.timeline import line_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def screen(
         "position": session.position,
         "length": len(session.trace),
         "current": session.current,
-        "said": f"{session.current!r} is at work." if at_work else said(session),
+        "said": f"{session.current!r} is at work." if at_work else status_text(session),
         "picture": marks(drawing, view),
         "reactive": reacts(session.recipe),
         "board": rows,
@@ -125,4 +125,4 @@ def _failure(session: Session) -> Iterator[dict[str, Any]]:
         yield asdict(problem)
 
 
-__all__ = ["RUNNING", "abilities", "said", "screen"]
+__all__ = ["RUNNING", "abilities", "screen", "status_text"]

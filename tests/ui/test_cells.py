@@ -10,7 +10,7 @@ import pytest
 
 from agentnb.board.values import ABSENT, Opaque, freeze
 from agentnb.secrets import MASK, hide
-from agentnb.ui.details.cells import CUT, LINES, ROWS, TOTAL, WHOLE, Cells, line, sendable, told, type_of
+from agentnb.ui.details.cells import CUT, LINES, ROWS, TOTAL, WHOLE, Cells, display_text, line, sendable, type_of
 
 
 @dataclass
@@ -43,11 +43,11 @@ class Colour(enum.Enum):
 )
 def test_a_value_is_told_as_python_writes_it_and_a_text_as_it_is(value, text, kind):
     frozen = freeze(value)
-    assert (told(frozen), type_of(frozen)) == (text, kind)
+    assert (display_text(frozen), type_of(frozen)) == (text, kind)
 
 
 def test_what_is_long_stands_in_lines():
-    text = told(freeze({"first": ["x" * 40, "y" * 40], "second": Place("z" * 80, key=False)}))
+    text = display_text(freeze({"first": ["x" * 40, "y" * 40], "second": Place("z" * 80, key=False)}))
     assert text.split("\n") == [
         "{",
         "  'first': [",
@@ -68,16 +68,16 @@ def test_an_array_and_what_lies_by_reference_are_told():
             raise RuntimeError("no")
 
     assert type_of(freeze(np.zeros((2, 3)))) == "ndarray 2×3"
-    assert told(freeze(np.array([1, 2]))) == "[1 2]"
+    assert display_text(freeze(np.array([1, 2]))) == "[1 2]"
     assert type_of(Opaque(Shy())).endswith("Shy, by reference")
-    assert told(Opaque(Shy())) == "<Shy that cannot be shown: RuntimeError>"
+    assert display_text(Opaque(Shy())) == "<Shy that cannot be shown: RuntimeError>"
 
 
 def test_a_secret_is_masked_by_its_name_at_any_depth_and_by_its_value():
     hide("c0rrect-horse")
     value = freeze({"user": {"api_key": "abc"}, "said": "a c0rrect-horse", "token": None})
-    assert told(value) == f"{{'user': {{'api_key': '{MASK}'}}, 'said': 'a {MASK}', 'token': None}}"
-    assert told("abc", "password") == MASK
+    assert display_text(value) == f"{{'user': {{'api_key': '{MASK}'}}, 'said': 'a {MASK}', 'token': None}}"
+    assert display_text("abc", "password") == MASK
     assert Cells().of("at", "user.api_key", "abc")["text"] == MASK
     assert Cells().text("at", "said", "say c0rrect-horse")["text"] == f"say {MASK}"
 
@@ -127,7 +127,7 @@ def test_a_value_of_any_size_costs_the_same():
             looked.append(1)
             return "item"
 
-    text = told([Item() for _ in range(100_000)])
+    text = display_text([Item() for _ in range(100_000)])
     assert len(text) < 2 * CUT
     assert len(looked) < 1000
 
@@ -136,7 +136,7 @@ def test_a_deep_value_ends_somewhere():
     value: list = []
     for _ in range(150):
         value = [value, "x" * 30]
-    assert told(freeze(value), None, WHOLE)
+    assert display_text(freeze(value), None, WHOLE)
 
 
 def test_what_cannot_be_sent_or_would_lie_is_taken_out():

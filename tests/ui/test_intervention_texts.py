@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.board.values import ABSENT
 from agentnb.engine.control.interventions import acting_as
-from agentnb.ui.intervention_texts import concerns, told
+from agentnb.ui.intervention_texts import concerns, describe_intervention
 from tests.ui import runs
 
 
@@ -30,7 +30,7 @@ def test_each_act_is_told_in_a_few_words(does, words):
     session = runs.session()
     session.step()
     does(session)
-    assert told(last_act(session)) == words
+    assert describe_intervention(last_act(session)) == words
 
 
 def test_an_act_of_an_assistant_names_it():
@@ -38,11 +38,11 @@ def test_an_act_of_an_assistant_names_it():
     session.step()
     with acting_as("helper"):
         session.edit({"ticket": "x"})
-        assert told(last_act(session)) == "ticket = 'x' was set by helper"
+        assert describe_intervention(last_act(session)) == "ticket = 'x' was set by helper"
         session.set_next("refuse")
-        assert told(last_act(session)) == "'refuse' was made the next node by helper"
+        assert describe_intervention(last_act(session)) == "'refuse' was made the next node by helper"
     session.skip()
-    assert told(last_act(session)) == "'refuse' was skipped by hand"
+    assert describe_intervention(last_act(session)) == "'refuse' was skipped by hand"
 
 
 def test_what_only_a_replay_needs_is_nobodys_concern():
@@ -50,5 +50,5 @@ def test_what_only_a_replay_needs_is_nobodys_concern():
     session.step(2)
     session.edit({"ticket": "x"})
     held, edit = session.trace.reading().acts()
-    assert (held.act, concerns(held), told(held)) == ("held", False, "")
+    assert (held.act, concerns(held), describe_intervention(held)) == ("held", False, "")
     assert concerns(edit)

@@ -16,7 +16,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.ui.commands import carry_out
-from agentnb.ui.status_line import said
+from agentnb.ui.status_line import status_text
 from agentnb.ui.view_model import abilities
 from tests.ui.lab import REPLY, Notebook, running
 from tests.ui.pages import opened
@@ -93,7 +93,7 @@ class Person:
 
         mirror, able = self.mirror, abilities(self.mirror)
         wanted = {
-            "status": str(mirror.status).replace("_", " "), "said": said(mirror), "step": mirror.position,
+            "status": str(mirror.status).replace("_", " "), "said": status_text(mirror), "step": mirror.position,
             "length": len(mirror.trace), "able": ",".join(sorted(verb for verb in BAR if able[verb])), "problems": 0,
         }  # fmt: skip
         if mirror.recipe.reactive is None:  # of those, an event may be next, which is not a node

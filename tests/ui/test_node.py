@@ -8,12 +8,12 @@ import agentnb as nb
 from agentnb.dialects.activegraph import Graph, Runtime, behavior
 from agentnb.draw.reactive import event_type
 from agentnb.ui.details.cells import Cells
-from agentnb.ui.details.node import node_told, plainly, prompt_of, why_not
+from agentnb.ui.details.node import node_details, plainly, prompt_of, why_not
 from tests.ui import runs
 
 
 def told(session, name):
-    return node_told(session, name, Cells())
+    return node_details(session, name, Cells())
 
 
 def texts(cells):

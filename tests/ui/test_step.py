@@ -6,13 +6,13 @@ import agentnb as nb
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.session import Session
 from agentnb.ui.details.cells import Cells
-from agentnb.ui.details.step import step_told
+from agentnb.ui.details.step import step_details
 from agentnb.world.llm.base import LLMResponse, Usage
 from tests.ui import runs
 
 
 def told(session, number):
-    found = step_told(session, number, Cells())
+    found = step_details(session, number, Cells())
     json.dumps(found)
     return found
 
@@ -89,7 +89,7 @@ def test_a_condition_that_cannot_be_asked_again_is_said_to_be_so():
     session = Session(Recipe("g", "test", nodes, edges, ("a",)), {"n": 1}, validate_inputs=False)
     session.step()
     found = told(session, 1)
-    assert [one["condition"] for one in found["why"]] == ["cannot be told: RuntimeError"]
+    assert [one["condition"] for one in found["why"]] == ["cannot be evaluated: RuntimeError"]
     assert [one["target"] for one in found["went"]] == ["b"]
 
 

@@ -14,7 +14,7 @@ from agentnb.session.reopen import reopened
 from agentnb.store import MemoryLog
 from agentnb.ui.board_view import ROWS
 from agentnb.ui.static_html import still_html
-from agentnb.ui.view_model import abilities, said, screen
+from agentnb.ui.view_model import abilities, screen, status_text
 from tests.property.resumed import cut
 from tests.session.shaped import asking, session_of, to_where_it_waits
 from tests.ui import runs
@@ -147,7 +147,7 @@ def test_without_a_role_or_an_end_nothing_is_said_of_them():
     assert (pending["role"], pending["left"]) == ("", None)
 
 
-def test_what_a_step_thought_is_said():
+def test_what_a_step_thought_is_shown():
     router = Node("choose", "router", params={"input_key": ("a",), "routes": {"1": ""}, "default": ""})
     session = Session(Recipe("t", "test", {"choose": router}, (), ("choose",)), {"a": 1})
     session.step()
@@ -200,14 +200,14 @@ def test_a_step_at_work_can_be_left_but_not_doubled():
 def test_at_the_end_only_the_past_is_left():
     session = runs.session("hello")
     session.run()
-    assert said(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
+    assert status_text(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
     assert able(session) == {"back", "run_back", "goto", "reset", "edit", "set_next", "fork", "switch"}
 
 
-def test_a_used_up_budget_is_said():
+def test_a_used_up_budget_is_shown():
     session = runs.session("hello", budget={"max_steps": 1})
     session.run()
-    assert said(session).endswith("The budget is used up.")
+    assert status_text(session).endswith("The budget is used up.")
     assert not able(session) & {"step", "run", "pause"}
 
 

@@ -48,7 +48,7 @@ class Cells:
         """Return the cell of a value; its name determines whether it is a secret."""
         key = next(filter(is_secret, str(name).split(".")), None)
         room = self._room(at)
-        return self._cell(at, name, type_of(value), told(value, key, room), room, self._lines)
+        return self._cell(at, name, type_of(value), display_text(value, key, room), room, self._lines)
 
     def text(self, at: str, name: str, text: str) -> Cell:
         """Return the cell of a text that is not a value: a definition, a prompt."""
@@ -104,7 +104,7 @@ def type_of(value: Any) -> str:
     return f"{name}, {len(value)}" if isinstance(value, dict | list | FrozenList | tuple | set | frozenset) else name
 
 
-def told(value: Any, key: object = None, room: int = CUT) -> str:
+def display_text(value: Any, key: object = None, room: int = CUT) -> str:
     """Return a value as masked text: a string as it is, anything else as its repr, split into lines if long.
 
     The text is longer than `room` if the value does not fit in it, so that formatting takes bounded time for any value.

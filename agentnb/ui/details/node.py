@@ -33,13 +33,13 @@ _NOTHING: Final[dict[str, Any]] = {
 _NOW: Final = {"waiting": "waits for a person", "in_flight": "is at work", "failed": "has failed"}
 
 
-def node_told(session: Session, name: str, cells: Cells) -> dict[str, Any]:
+def node_details(session: Session, name: str, cells: Cells) -> dict[str, Any]:
     """Return a node's own part of the details; for a node missing from the recipe, that it is gone."""
     recipe = session.recipe
     node = recipe.nodes.get(name)
     if node is None:
         type_ = event_type(recipe, name)
-        return {"id": line(name), "gone": True} if type_ is None else _type_told(session, name, type_, cells)
+        return {"id": line(name), "gone": True} if type_ is None else _type_details(session, name, type_, cells)
     place = node.place
     return _NOTHING | {
         "id": node.id,
@@ -61,7 +61,7 @@ def node_told(session: Session, name: str, cells: Cells) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _type_told(session: Session, name: str, type_: str, cells: Cells) -> dict[str, Any]:
+def _type_details(session: Session, name: str, type_: str, cells: Cells) -> dict[str, Any]:
     """Return the details of an event type, as drawn between behaviors."""
     reactions = parts_of(session).pictures.view().reactions
     heard, told = ({}, {}) if reactions is None else (reactions.heard, reactions.told)
@@ -77,11 +77,11 @@ def _type_told(session: Session, name: str, type_: str, cells: Cells) -> dict[st
         "label": line(type_),
         "kind": "event type",
         "facts": [[label, line(text)] for label, text in facts],
-        "latest": [event_told(event, cells, f"latest/{at}") for at, event in enumerate(reversed(latest))],
+        "latest": [event_details(event, cells, f"latest/{at}") for at, event in enumerate(reversed(latest))],
     }
 
 
-def event_told(event: Event, cells: Cells, at: str) -> dict[str, Any]:
+def event_details(event: Event, cells: Cells, at: str) -> dict[str, Any]:
     """Return one event, with its payload as a cell."""
     return {
         "id": line(event.id),
@@ -194,9 +194,9 @@ def _reacts(recipe: Recipe, node: Node) -> Iterator[tuple[str, Any]]:
     if not node.on:
         return
     yield "on", freeze(list(node.on))
-    said = getattr(recipe.reactive, "behaviors", {}).get(node.id)
+    behavior = getattr(recipe.reactive, "behaviors", {}).get(node.id)
     for word in _REACTS:
-        value = node.params.get(word) or getattr(said, word, None)
+        value = node.params.get(word) or getattr(behavior, word, None)
         if value:
             yield word.replace("_", " "), freeze(plainly(value))
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.session.parts import parts_of
 from agentnb.ui.details.cells import Cells, line
-from agentnb.ui.details.node import node_told
-from agentnb.ui.details.step import step_told
+from agentnb.ui.details.node import node_details
+from agentnb.ui.details.step import step_details
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -21,14 +21,14 @@ _EVENTS: Final = 20  # recent events to select from
 
 def of_node(session: Session, name: Any, cells: Cells | None = None) -> dict[str, Any]:
     """Return a node's definition and its last step up to the current one."""
-    return _told(session, str(name), last_of(session, str(name)), cells or Cells())
+    return _details(session, str(name), last_of(session, str(name)), cells or Cells())
 
 
 def of_step(session: Session, number: Any, cells: Cells | None = None) -> dict[str, Any]:
     """Return what a step did and the definition of its node; empty if the step does not exist."""
     if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= len(session.trace):
         return {"node": None, "step": None}
-    return _told(session, session.trace.steps[number - 1].node_id, number, cells or Cells())
+    return _details(session, session.trace.steps[number - 1].node_id, number, cells or Cells())
 
 
 def whole(session: Session, which: Any) -> dict[str, Any]:
@@ -44,12 +44,12 @@ def last_of(session: Session, name: str) -> int | None:
     return _before(session.trace.reading(), name, session.position + 1)
 
 
-def _told(session: Session, name: str, number: int | None, cells: Cells) -> dict[str, Any]:
+def _details(session: Session, name: str, number: int | None, cells: Cells) -> dict[str, Any]:
     reading = session.trace.reading()
-    found: dict[str, Any] = {"node": node_told(session, name, cells), "step": None, "before": None, "after": None}
+    found: dict[str, Any] = {"node": node_details(session, name, cells), "step": None, "before": None, "after": None}
     found["runs"] = parts_of(session).pictures.view().visited.get(name, 0)
     if number is not None:
-        found["step"] = step_told(session, number, cells)
+        found["step"] = step_details(session, number, cells)
         found["before"], found["after"] = _before(reading, name, number), _after(reading, name, number)
     if found["node"].get("listens"):
         found["events"] = [[line(event.id), line(event.type)] for event in session.events[-_EVENTS:]]

@@ -34,12 +34,12 @@ def raised_at(error: BaseException | None) -> dict[str, Any] | None:
     texts = [linecache.getline(file, each).rstrip("\n") for each in range(first, number + _AROUND + 1)]
     while texts and not texts[-1].strip():
         texts.pop()
-    told = "".join(traceback.format_exception(error)).splitlines()[-_MOST:]  # whole lines: half a secret is not masked
+    lines = "".join(traceback.format_exception(error)).splitlines()[-_MOST:]  # whole lines: half a secret is not masked
     return {
         "place": place_text(file, number),
         "line": number,
         "lines": [[first + at, text] for at, text in enumerate(without_secrets(texts))],
-        "traceback": "\n".join(told),
+        "traceback": "\n".join(lines),
     }
 
 

@@ -18,7 +18,7 @@ from agentnb.text import safe_str
 from agentnb.trace.row_index import OPS
 from agentnb.ui.details.cells import ROWS, Cells, line, more
 from agentnb.ui.details.inner_run import inside_of
-from agentnb.ui.details.node import event_told
+from agentnb.ui.details.node import event_details
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import ActRow, History
@@ -33,7 +33,7 @@ _step_of: Final = attrgetter("step")
 _at_of: Final = attrgetter("at")
 
 
-def step_told(session: Session, number: int, cells: Cells) -> dict[str, Any]:
+def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     """Return what a step did; step `number` must exist."""
     reading, step = session.trace.reading(), session.trace.steps[number - 1]
     history, row = reading.owner(number)
@@ -63,7 +63,7 @@ def step_told(session: Session, number: int, cells: Cells) -> dict[str, Any]:
         "more_calls": max(_count(history.calls, number, _step_of) - _CALLS, 0),
         "delivered": _delivered(session, act, cells),
         "events": [
-            event_told(event, cells, f"events/{at}") for at, event in enumerate(_emitted(history, number)[:ROWS])
+            event_details(event, cells, f"events/{at}") for at, event in enumerate(_emitted(history, number)[:ROWS])
         ],
         "went": list(islice(_edges_taken(session, history, number), ROWS)),
         "sets_off": sets_off,
@@ -110,14 +110,14 @@ def _problem(session: Session, number: int, node: str, failure: Failure, flag: i
     if number == session.position and session.error is not None:
         return asdict(session.error)
     if isinstance(failure.error, AgentNbError) and failure.error.problems:
-        told = asdict(failure.error.problems[0])
+        problem = asdict(failure.error.problems[0])
     else:
-        told = {"code": "", "what": f"{node!r} failed: {failure.type}: {failure.message}", "why": "", "do": ""}
-        told["where"] = str(session.recipe.nodes[node].place or "") if node in session.recipe.nodes else ""
-        told["severity"] = "error"
+        problem = {"code": "", "what": f"{node!r} failed: {failure.type}: {failure.message}", "why": "", "do": ""}
+        problem["where"] = str(session.recipe.nodes[node].place or "") if node in session.recipe.nodes else ""
+        problem["severity"] = "error"
     if not flag & UNCAUGHT:
-        told |= {"why": told["why"] or "the recipe says where to go on such a failure", "severity": "warning"}
-    return {name: safe_str(text) for name, text in told.items()}
+        problem |= {"why": problem["why"] or "the recipe says where to go on such a failure", "severity": "warning"}
+    return {name: safe_str(text) for name, text in problem.items()}
 
 
 def _count(rows: list[Any], number: int, of: Any) -> int:
@@ -184,7 +184,7 @@ def _delivered(session: Session, act: ActRow, cells: Cells) -> dict[str, Any] | 
         causes.append([line(before.id), line(before.type), before.step, line(before.actor)])
         seen.add(before.id)
         before = known.get(before.cause or "")
-    return {**event_told(event, cells, "delivered"), "causes": causes}
+    return {**event_details(event, cells, "delivered"), "causes": causes}
 
 
 def _edges_taken(session: Session, history: History, number: int) -> Iterator[dict[str, Any]]:
@@ -198,9 +198,9 @@ def _edges_taken(session: Session, history: History, number: int) -> Iterator[di
             continue
         name = run.node_of(history.p_act[push])
         edge = _edge(session, source, name, failed=failed)
-        told = "" if value is None else line(value)
+        text = "" if value is None else line(value)
         kind, condition = ("", "") if edge is None else (edge.kind, line(edge.condition))
-        yield {"target": line(name), "kind": kind, "condition": condition, "value": told[:_SHORT]}
+        yield {"target": line(name), "kind": kind, "condition": condition, "value": text[:_SHORT]}
 
 
 def _edge(session: Session, source: str, target: str, *, failed: bool) -> Edge | None:
@@ -213,8 +213,13 @@ def _why(session: Session, number: int) -> tuple[list[str], list[dict[str, Any]]
     try:
         found = session.why(number)
     except Exception as error:  # noqa: BLE001  (a condition is somebody's code, which is asked once more here)
-        told = {"condition": f"cannot be told: {line(type(error).__name__)}", "value": "", "target": "", "warning": ""}
-        return [], [{**told, "taken": False, "operands": []}]
+        row = {
+            "condition": f"cannot be evaluated: {line(type(error).__name__)}",
+            "value": "",
+            "target": "",
+            "warning": "",
+        }
+        return [], [{**row, "taken": False, "operands": []}]
     asked = [
         {
             "condition": line(each.condition) or "always",
