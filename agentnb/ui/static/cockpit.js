@@ -7,7 +7,7 @@ const cockpitPart = (() => {
   const { board } = boardPart;
   const { people, problems, remedies, streams } = cardsPart;
   const { details } = detailsPart;
-  const { events, forks, stack, stops, usage } = listsPart;
+  const { events, listPanes } = listsPart;
   const { second } = secondPart;
   const { bar, faster, keyName } = barPart;
   const { wire } = wirePart;
@@ -159,7 +159,7 @@ const cockpitPart = (() => {
     const below = panes(
       [parts.problems.element, parts.asks.element, saying.element],
       [parts.graph, timeline(line.ask, choice, film), second(line.ask, choice), objects(line.ask)],
-      [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details")), stack(), stops(line.ask), forks(line.ask), usage(line.ask, choice)],
+      [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details")), ...listPanes(line.ask, choice)],
     );
     const { asks } = parts;
 

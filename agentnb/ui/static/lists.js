@@ -378,5 +378,8 @@ const listsPart = (() => {
     };
   }
 
-  return { stack, events, stops, usage, forks };
+  /** The panes below the details, from top to bottom. */
+  const listPanes = (ask, choice) => [stack(), stops(ask), forks(ask), usage(ask, choice)];
+
+  return { events, listPanes };
 })();
