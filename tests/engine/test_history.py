@@ -39,8 +39,11 @@ def test_cutting_drops_every_row_behind_a_step():
     go_on(run)
     history = run.history
     assert (history.tip, len(history.calls), len(history.events)) == (3, 3, 3)
+    nodes = [run.tables.acts[act].node for act in history.s_act[1:]]
+    assert [history.steps_of(node, 9) for node in nodes] == [[1], [2], [3]]
     goto(run, 1)
     assert not history.cut(1)
+    assert [history.steps_of(node, 9) for node in nodes] == [[1], [], []]
     assert (history.tip, len(history.calls), len(history.events), history.calls_of("tool", None, 9)) == (1, 1, 1, 1)
     run.past = False
     assert data(run) == {"n": 1}
