@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +37,8 @@ from agentnb.ui.view_model import screen
 
 CHUNK: Final = 400  # positions per chunk
 ROWS: Final = 500  # steps in the table for readers without JavaScript
+FREELY_FOLDED: Final = 3  # up to this number of regions, a page has a drawing of each combination of collapsed ones
+FOLDED: Final = 12  # up to this number, of each one alone
 OBJECTS: Final = 300  # above this number of steps, the pictures of a reactive run's objects are left out
 LONGEST: Final = 4_000  # characters of a value
 _OFFERED: Final = {"back", "step", "over", "run", "run_back"}  # the buttons of the page
@@ -49,7 +52,8 @@ def to_html(
     source: Session | SimulationTrace, path: str | Path | None = None, *, quiz: Sequence[Any] = ()
 ) -> str | None:
     """Write a run as one HTML file, or return its text if no path is given. See `SimulationTrace.to_html`."""
-    text = _html(_recording_of(source), quiz)
+    recording = _recording_of(source)
+    text = _html(recording, _forks(source if isinstance(source, Session) else recording), quiz)
     if path is None:
         return text
     Path(path).write_text(text, encoding="utf-8")
@@ -65,22 +69,24 @@ def _recording_of(source: Session | SimulationTrace) -> Session:
     return found
 
 
-def _html(session: Session, quiz: Sequence[Any]) -> str:
-    drawing, length = drawing_of(session), len(session.trace)
+def _forks(session: Session) -> dict[str, Any]:
+    """Return the tree of forks; a page has the states of one run, so the others can only be read about."""
+    tree = forks(session)
+    return {**tree, "rows": [row if row["shown"] else {**row, "absent": True} for row in tree["rows"]]}
+
+
+def _html(session: Session, tree: Mapping[str, Any], quiz: Sequence[Any]) -> str:
+    length = len(session.trace)
     exercises = [_exercise(session, each) for each in quiz]
     chunks: dict[str, Any] = {}
     nodes = {name: _node(session, name) for name in session.recipe.nodes}
-    tree = forks(session)
     state: dict[str, Any] = {}
     for first in range(0, length + 1, CHUNK):
         chunk, state = _chunk(session, first, min(first + CHUNK, length + 1))
         chunks[str(first // CHUNK)] = without_secrets(chunk)
-    closed = list(closed_at_first(session))
-    every = [area.scope for area in drawing.picture.areas]
     main = {
-        "svg": drawing.bare_svg,
-        "closed": _drawn(session, closed or every),
-        "begins_closed": bool(closed),
+        "drawings": [_drawn(session, closed) for closed in _foldings(session)],
+        "begins_closed": bool(closed_at_first(session)),
         "commands": [row if row["name"] in _OFFERED else {**row, "icon": "", "keys": []} for row in command_rows()],
         "nodes": nodes,
         "forks": tree,
@@ -183,10 +189,23 @@ def _without_cuts(content: Any) -> Any:
     return {**found, "cut": False, "text": f"{found['text']} …"} if found.get("cut") else found
 
 
-def _drawn(session: Session, closed: list[str]) -> dict[str, Any] | None:
-    """Return the picture with regions collapsed; None if the recipe has none."""
-    if not closed:
-        return None
+def _foldings(session: Session) -> list[list[str]]:
+    """Return the lists of collapsed regions that a page has drawings of: none, all at first, and then others.
+
+    With few regions these are all combinations; with more, each region alone, and all but one; with many, all.
+    """
+    every = [area.scope for area in drawing_of(session).picture.areas]
+    first = list(closed_at_first(session)) or every
+    found = [[], first, every]
+    if len(every) <= FREELY_FOLDED:
+        found += [list(some) for size in range(1, len(every)) for some in combinations(every, size)]
+    elif len(every) <= FOLDED:
+        found += [[one] for one in every] + [[each for each in every if each != one] for one in every]
+    return [some for place, some in enumerate(found) if place < 1 or (some and some not in found[:place])]
+
+
+def _drawn(session: Session, closed: list[str]) -> dict[str, Any]:
+    """Return the picture with regions collapsed."""
     drawing = drawing_of(session, closed)
     folds = drawing.picture.folds
     return {

@@ -30,6 +30,12 @@ def folder(tmp_path_factory):
     session = finished()
     session.to_html(made / "run.html")
     session.trace.to_html(made / "quiz.html", quiz=[1, {"step": 3, "key": "draft"}])
+    forked = finished()
+    forked.fork(at=2, name="again").step()
+    forked.to_html(made / "forked.html")
+    research = nb.Session(nb.samples("research"))
+    research.step(8)
+    research.to_html(made / "regions.html")
     hostile = runs.session(HOSTILE)
     hostile.step(2)
     hostile.trace.to_html(made / "hostile.html")
@@ -41,7 +47,8 @@ def opened(browser, folder):
     pages = []
 
     def open_page(name, **options):
-        page = browser.new_page(**options)
+        page = browser.new_page()
+        page.emulate_media(**options)
         told = []
         page.on("pageerror", lambda error: told.append(str(error)))
         page.on("console", lambda message: told.append(message.text))
@@ -88,6 +95,66 @@ def test_a_page_shows_every_step_without_a_kernel(opened):
     assert page.locator(".agentnb-board tbody:not([hidden]) tr[data-row]").count() == 1
     page.get_by_role("option", name=re.compile("step 2: sort")).click()
     page.wait_for_function("document.querySelector('.agentnb-where').textContent === 'step 2 of 7'")
+
+
+@pytest.mark.needs_chromium
+def test_a_text_is_found_in_the_steps_and_the_page_goes_from_one_to_the_next(opened):
+    page = opened("run")
+    page.get_by_label("find steps that have this text").fill("CHECK_order")
+    page.get_by_text("– of 1", exact=True).wait_for()
+    page.get_by_role("button", name="previous step found").click()
+    page.get_by_text("1 of 1", exact=True).wait_for()
+    assert state(page) == "step 3 of 7"
+    page.get_by_label("find steps that have this text").fill("of no step")
+    page.get_by_text("never", exact=True).wait_for()
+
+
+@pytest.mark.needs_chromium
+def test_the_tree_of_forks_can_be_read(opened):
+    page = opened("forked")
+    row = page.locator(".agentnb-forks li").filter(has_text="again")
+    assert "from step 2: 3 steps" in row.inner_text()
+    assert row.get_by_role("button").filter(visible=True).count() == 0
+
+
+@pytest.mark.needs_chromium
+def test_single_regions_are_collapsed_and_opened(opened):
+    page = opened("regions")
+    folds = page.locator(".agentnb-fold")
+    before = folds.count()
+    page.locator('.agentnb-fold[data-scope="look_up"]').focus()
+    page.keyboard.press("Enter")
+    box = page.locator('g.node[data-node="region: look_up"]')
+    box.wait_for()
+    assert folds.count() == before - 1
+    box.focus()
+    page.keyboard.press("Enter")
+    page.locator("g.node[data-node=archive]").wait_for()
+    assert folds.count() == before
+
+
+@pytest.mark.needs_chromium
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(opened, theme):
+    from importlib.resources import files
+
+    page = opened("forked", color_scheme=theme)
+    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then(found => found.violations)")
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+@pytest.mark.needs_chromium
+def test_a_printed_page_is_light_and_has_no_buttons(opened):
+    page = opened("run", color_scheme="dark")
+    page.emulate_media(media="print")
+    page.wait_for_selector(".agentnb-cockpit[data-theme=light]")
+    assert not page.locator(".agentnb-bar").first.is_visible()
+    assert not page.get_by_label("find steps that have this text").is_visible()
+    colour = "getComputedStyle(document.querySelector('.agentnb-cockpit')).backgroundColor"
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    assert page.locator("g.node[data-node=sort]").is_visible()
+    assert page.locator("tr[data-row=draft]").is_visible()
 
 
 @pytest.mark.needs_chromium

@@ -291,7 +291,7 @@ const listsPart = (() => {
   function forkRow(row, ask) {
     const name = row.shown
       ? make("strong", { "aria-current": "true" }, row.name)
-      : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "original" : row.name,
+      : row.absent ? make("span", { title: "an exported page has the states of one run" }, row.kept ? "original" : row.name) : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "original" : row.name,
         title: `show this run here: ${row.name} (${row.id})`, click: () => ask("switch", null, row.id) });
     const sign = row.depth ? [make("span", { class: "agentnb-faint", "aria-hidden": "true", text: "⋔ " })] : [];
     const beside = row.shown ? [] : [make("button", { type: "button", class: "agentnb-link", text: "compare", title: `show ${row.name} beside this run; one slider moves both`,

@@ -16,9 +16,10 @@ const recordedPart = (() => {
   /** The recorded states: a chunk is unpacked when a step in it is shown, and its states are derived once. */
   function record(size) {
     const known = new Map(); // number of a chunk -> the promise of its content
+    const raw = (number) => unpacked(String(number));
     function chunk(number) {
       if (!known.has(number)) {
-        known.set(number, unpacked(String(number)).then((found) => {
+        known.set(number, raw(number).then((found) => {
           found.states = [found.state];
           for (const changed of found.changes) {
             const before = found.states.at(-1);
@@ -30,7 +31,41 @@ const recordedPart = (() => {
       return known.get(number);
     }
     const at = (position) => chunk(Math.floor(position / size));
-    return { at, state: async (position) => (await at(position)).states[position % size] };
+    return { at, raw: (position) => raw(Math.floor(position / size)), state: async (position) => (await at(position)).states[position % size] };
+  }
+
+  /** The texts of a value, without the names of its fields and places. */
+  function textsOf(value) {
+    if (Array.isArray(value)) return value.map(textsOf).join("\n");
+    if (value === null || typeof value !== "object") return String(value ?? "");
+    return Object.entries(value).map(([name, each]) => (["at", "cut", "old", "time", "seconds"].includes(name) ? "" : textsOf(each))).join("\n");
+  }
+
+  /** Searches the nodes, outputs, calls, events and errors of all steps for a text; the latest search is kept. */
+  function searcher(steps, main) {
+    let latest = [null, null];
+    async function search(text) {
+      const found = [];
+      for (let first = 0; first <= main.length; first += main.chunk) {
+        const { steps: told } = await steps.raw(first);
+        for (const [number, { node, outputs, error, calls, events, acts }] of Object.entries(told)) {
+          if (textsOf([node, outputs, error, calls, events, acts]).toLowerCase().includes(text)) found.push(Number(number));
+        }
+      }
+      return found;
+    }
+    return (text) => {
+      const wanted = String(text).trim().toLowerCase();
+      if (latest[0] !== wanted) latest = [wanted, search(wanted)];
+      return latest[1];
+    };
+  }
+
+  /** The drawing with regions closed: the one with exactly these, otherwise the most similar one besides the shown one. */
+  function nearest(drawings, wanted, shown) {
+    const apart = (one, other) => one.filter((each) => !other.includes(each)).length + other.filter((each) => !one.includes(each)).length;
+    const cost = ({ closed }) => apart(closed, wanted) + (apart(closed, wanted) && !apart(closed, shown) ? Infinity : 0);
+    return [...drawings].sort((one, other) => cost(one) - cost(other) || 0)[0];
   }
 
   /** The exercises: the first unanswered one hides what follows its step. */
@@ -70,11 +105,13 @@ const recordedPart = (() => {
 
   /** The model of the page, with the interface that a widget's model has. */
   function recordedModel(main, times, steps, quiz, first) {
-    const values = { svg: main.begins_closed ? "requested" : main.svg, commands: main.commands, state: first };
+    const values = { svg: main.begins_closed ? "requested" : main.drawings[0].svg, commands: main.commands, state: first };
     const listeners = {};
     const fire = (name, ...told) => [...(listeners[name] || [])].forEach((listener) => listener(...told));
     const byNode = new Map(); // index of a name -> its steps
     let timer = 0;
+    const search = searcher(steps, main);
+    let drawn = main.drawings[main.begins_closed ? 1 : 0];
     let wanted = first.position; // the position that was requested last
 
     /** What a page may do at a position. */
@@ -139,8 +176,14 @@ const recordedPart = (() => {
       },
       forks: () => main.forks,
       drawing(which) {
-        const all = which === null ? main.begins_closed : which.length > 0;
-        return all && main.closed ? main.closed : { svg: main.svg, closed: [], folds: { regions: {}, nodes: {}, edges: {} } };
+        drawn = which === null ? main.drawings[main.begins_closed ? 1 : 0] : nearest(main.drawings, which, drawn.closed);
+        return drawn;
+      },
+      async find(text) {
+        const all = (await search(text)).filter((number) => number <= quiz.end(main.length));
+        const rank = all.filter((number) => number <= wanted).length;
+        const [before, after] = [all.findLast((number) => number < wanted) ?? null, all[rank] ?? null];
+        return { wrong: "", total: all.length, before, after, rank, hits: all };
       },
       async flows() {
         const { flows } = await steps.at(wanted);
@@ -191,7 +234,15 @@ const recordedPart = (() => {
     const el = document.querySelector("#agentnb");
     el.classList.add("agentnb-recorded");
     render({ model, el });
-    document.documentElement.dataset.ready = "yes";
+    const find = el.querySelector(".agentnb-find");
+    find.placeholder = "find text";
+    find.setAttribute("aria-label", "find steps that have this text");
+    const page = document.documentElement;
+    window.matchMedia("print").addEventListener("change", ({ matches }) => {
+      if (matches) page.dataset.theme = "light"; // paper is white
+      else delete page.dataset.theme;
+    });
+    page.dataset.ready = "yes";
   }
 
   return { open };
