@@ -23,7 +23,8 @@ body{margin:0;padding:12px;font:14px/1.5 system-ui,-apple-system,"Segoe UI",sans
 .agentnb-still :is(th,td){padding:2px 10px;text-align:left;vertical-align:top;border-top:1px solid #8884}
 .agentnb-still img{max-width:100%;background:#fff}
 @media print{
-.agentnb-recorded :is(.agentnb-bar,.agentnb-sash,.agentnb-split,.agentnb-finder,.agentnb-pane-tools,.agentnb-filter){display:none!important}
+.agentnb-recorded :is(.agentnb-bar,.agentnb-sash,.agentnb-split,.agentnb-finder,.agentnb-pane-tools,.agentnb-filter){
+display:none!important}
 .agentnb-recorded :is([data-pane=details],[data-pane=board]) :is(div,section){max-height:none!important;overflow:visible!important}
 }
 """
