@@ -24,8 +24,9 @@ body{margin:0;padding:12px;font:14px/1.5 system-ui,-apple-system,"Segoe UI",sans
 .agentnb-still img{max-width:100%;background:#fff}
 @media print{
 .agentnb-recorded :is(.agentnb-bar,.agentnb-sash,.agentnb-split,.agentnb-finder,.agentnb-pane-tools,.agentnb-filter){
-display:none!important}
-.agentnb-recorded :is([data-pane=details],[data-pane=board]) :is(div,section){max-height:none!important;overflow:visible!important}
+  display:none!important}
+.agentnb-recorded :is([data-pane=details],[data-pane=board]) :is(div,section){
+  max-height:none!important;overflow:visible!important}
 }
 """
 _PAGE: Final = Template("""<!doctype html>
