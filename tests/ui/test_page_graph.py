@@ -6,7 +6,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.draw.svg_patch import changed
-from agentnb.ui import graph_view
+from agentnb.ui import graph_view, picture_marks
 from tests.ui import runs
 from tests.ui.graphs import chosen, done, long, node, obeyed, tool
 
@@ -179,9 +179,9 @@ def test_what_a_step_changes_of_the_picture_is_short(on):
         session = nb.Session(long(size))
         session.edit({f"key{number}": number for number in range(size)})
         drawing = graph_view.drawing_of(session)
-        before = graph_view.marks(drawing, session._parts.pictures.view())
+        before = picture_marks.marks(drawing, session._parts.pictures.view())
         session.step()
-        found = changed(before, graph_view.marks(drawing, session._parts.pictures.view()))
+        found = changed(before, picture_marks.marks(drawing, session._parts.pictures.view()))
         assert set(found["nodes"]) == {"n0", "n1"}
         assert len(json.dumps(found)) < 300
 
