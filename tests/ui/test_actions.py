@@ -15,7 +15,7 @@ from agentnb.ui.command_queue import Desk, Request
 from agentnb.ui.commands import carry_out
 from agentnb.ui.details import pane
 from agentnb.ui.page_queries import look
-from agentnb.ui.status_line import said
+from agentnb.ui.status_line import status_text
 from agentnb.ui.view_model import abilities
 from tests.ui import runs
 
@@ -58,7 +58,7 @@ def test_what_can_be_done_is_told_where_it_can_be_done():
 
 def test_an_event_is_emitted_and_the_idle_run_has_work_to_do():
     session = nb.Session(nb.samples("team"))
-    assert said(session).endswith("Idle: nothing is due. Emit an event to go on.")
+    assert status_text(session).endswith("Idle: nothing is due. Emit an event to go on.")
     carry_out(session, "emit", '{"goal": "Tell of swifts."}', "goal.created")
     assert (session.status, session.current) == ("ready", "plan")
     assert session.events[-1].payload == {"goal": "Tell of swifts."}

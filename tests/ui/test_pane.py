@@ -17,7 +17,8 @@ MOST = 60_000  # characters of JSON that one look may send
 
 def whole_run(name):
     """Return a session of a sample that has come to its end."""
-    session = nb.Session(nb.samples(name), answers=["Say it shorter.", "approve", "yes", "yes", "yes"])
+    answers = ["tea", "pay"] if name == "cafe" else ["Say it shorter.", "approve", "yes", "yes", "yes"]
+    session = nb.Session(nb.samples(name), answers=answers)
     if name == "team":
         session.emit("goal.created", {"goal": "How swifts live"})
     if name == "incident":

@@ -10,7 +10,8 @@ from agentnb.dialects.activegraph import ObjectType, Pack, PackPolicy, Policy, R
 from agentnb.dialects.activegraph.errors import PackSchemaViolation
 from agentnb.errors import AgentNbError, ExecutionError
 from agentnb.ui.prompts import asked, change, give
-from agentnb.ui.view_model import abilities, said
+from agentnb.ui.status_line import status_text
+from agentnb.ui.view_model import abilities
 from tests.dialects.activegraph.making import graph, on, runtime, types
 
 
@@ -208,7 +209,7 @@ def test_the_cockpit_shows_it_and_decides_it(waits):
     assert can["answer"]
     assert can["change"]
     assert not can["step"]
-    assert said(session).endswith("Idle: nothing is due. Leave is asked for: 'order', 'book#1'.")
+    assert status_text(session).endswith("Idle: nothing is due. Leave is asked for: 'order', 'book#1'.")
     shown = [asked(one) for one in session.pending]
     assert [(one["kind"], one["node"], one["options"]) for one in shown] == [
         ("approval", "order", ["yes", "no"]),
