@@ -16,7 +16,13 @@ def main() -> None:
     assert shutil.which("dot") is None, "this is meant to run without Graphviz's dot"
     assert "site-packages" in str(nb.__file__), f"not the installed package: {nb.__file__}"
     for sample in nb.samples():
-        nb.samples(sample.name)
+        missing = sample.dialect in {"langgraph", "burr"} and importlib.util.find_spec(sample.dialect) is None
+        text = ""
+        try:
+            nb.samples(sample.name)
+        except nb.ExecutionError as error:
+            text = str(error)
+        assert (f"agentnb[{sample.dialect}]" in text) if missing else not text, text
     session = nb.Session(nb.samples("triage"), {"ticket": "My invoice is wrong"}, answers=["approve"], store="runs.db")
     session.step()
     session.back()
