@@ -177,7 +177,7 @@ def test_in_the_past_repair_leaves_the_steps_that_come_later():
 
 
 @given(st.lists(st.tuples(st.sampled_from(["goto", "fork", "step", "write"]), st.integers(0, 120)), max_size=12))
-def test_a_state_that_was_restored_is_kept_for_the_next_time_and_changes_with_no_run(moves):
+def test_a_restored_state_changes_with_no_other_run(moves):
     made, seen = long_run(120)
     runs = [made]
     for number, (verb, at) in enumerate(moves):

@@ -280,7 +280,6 @@ class History:
     times: dict[int, tuple[datetime, ...]] = field(default_factory=dict)  # step -> the clock times it read
     loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
     checkpoints: list[Checkpoint] = field(default_factory=list)
-    restored: Checkpoint | None = None  # the step that was restored last, if it is not the tip: it may be again
     sealed: int = -1
     counted: dict[tuple[str, int | None], list[int]] = field(default_factory=dict)
     indexed: int = 0

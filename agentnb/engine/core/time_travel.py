@@ -137,9 +137,6 @@ def restore(run: Run, step: int) -> None:
     target = home(run, step)
     segments: list[tuple[History, int]] = [(target, step)]
     checkpoint = target.checkpoint_before(step)
-    known = target.restored
-    if known is not None and known.step <= step and (checkpoint is None or checkpoint.step < known.step):
-        checkpoint = known
     for child, parent in zip(reversed(run.chain), list(reversed(run.chain))[1:], strict=False):
         if child.base > step or checkpoint is not None:
             continue
@@ -153,8 +150,6 @@ def restore(run: Run, step: int) -> None:
             _apply_steps(run, history, start, end, checkpoint.writes)
         else:
             _apply_steps(run, history, history.base, end, 0)
-    if step - checkpoint.step > NEAR and step < target.tip:
-        _remember(run, target, step)
     start = target.s_pos[step - target.base]
     for number in target.queue_after(step):
         if run.tables.acts[number].node >= 0:
@@ -169,28 +164,18 @@ def restore(run: Run, step: int) -> None:
     run.set_mark()
 
 
-def _remember(run: Run, history: History, step: int) -> None:
-    """Keep the state after a step that was restored: people go back to the same step, and fork there, repeatedly."""
-    scopes = scopes_of(run)
-    for scope in scopes.values():
-        scope.shared = True
-    data = {number: scope.data for number, scope in scopes.items()}
-    frames = tuple((frame.id, frame.iteration) for frame in run.frames.values())
-    history.restored = Checkpoint(step, history.s_wend[step - history.base], run.used, data, frames)
-
-
 def _load_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
     root = run.root
     run.frames = {0: root}
     run.live = {act.id: act for act in root.acts.values()}
     root.scope.open = 0
-    root.scope.data, root.scope.shared = checkpoint.data[0], True
+    root.scope.data, root.scope.shared = dict(checkpoint.data[0]), False
     for number, iteration in checkpoint.frames:
         if number:
             run.open_frame(run.tables.frames[number]).iteration = iteration
     for frame in run.frames.values():
         if frame.row.policy != "shared" and frame.id:
-            frame.scope.data, frame.scope.shared = checkpoint.data[frame.scope.id], True
+            frame.scope.data, frame.scope.shared = dict(checkpoint.data[frame.scope.id]), False
     run.used = checkpoint.used
 
 

@@ -52,7 +52,6 @@ def fill(run: Run, values: Mapping[str, Any]) -> None:
     for history in histories.values():
         _fill_rows(history, given)
         history.checkpoints = [_fill_checkpoint(checkpoint, given) for checkpoint in history.checkpoints]
-        history.restored = None
     run.given = _fill_value(run.given, (), given)
     run.tables.frames[:] = [row if row.given is None else row._replace(given=_fill_value(row.given, (), given))
                             for row in run.tables.frames]  # fmt: skip
