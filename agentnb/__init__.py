@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from agentnb.scenarios import run_scenarios
     from agentnb.session import Session
     from agentnb.session.logs import configure_logging
-    from agentnb.session.reopen import runs
+    from agentnb.session.run_list import runs
     from agentnb.trace import SimulationStep, SimulationTrace
     from agentnb.ui.debugger import Debugger, debug
     from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage
@@ -66,7 +66,7 @@ _HOMES = {
     "Recipe": "agentnb.recipe.model",
     "Session": "agentnb.session",
     "open": "agentnb.recordings.formats",
-    "runs": "agentnb.session.reopen",
+    "runs": "agentnb.session.run_list",
     "open_activegraph": "agentnb.dialects.activegraph.foreign.session",
     "debug": "agentnb.ui.debugger",
     "Debugger": "agentnb.ui.debugger",

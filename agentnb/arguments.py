@@ -88,15 +88,15 @@ class _Signature:
 
     def convert(self, args: tuple[Any, ...], words: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return positional and keyword arguments as plain values."""
-        plain = [self._converted(name, value) for name, value in zip(self.names, args, strict=False)]
-        return (*plain, *args[len(plain) :]), {name: self._converted(name, value) for name, value in words.items()}
+        plain = [self._convert(name, value) for name, value in zip(self.names, args, strict=False)]
+        return (*plain, *args[len(plain) :]), {name: self._convert(name, value) for name, value in words.items()}
 
-    def _converted(self, name: str, value: Any) -> Any:
+    def _convert(self, name: str, value: Any) -> Any:
         kind = self.kinds.get(name)
-        convert = kind.convert if kind is not None else _bounded
+        convert = kind.convert if kind is not None else _bound_size
         found = value if name in _LAZY else convert(value)
         if found is UNREADABLE:
-            raise self._refused(f"{name} is {_noun(value)} whose items cannot be read, or that has too many")
+            raise self._make_error(f"{name} is {_noun(value)} whose items cannot be read, or that has too many")
         return found
 
     def explain(self, args: tuple[Any, ...], words: dict[str, Any], failure: BaseException) -> AgentNbError | None:
@@ -116,9 +116,9 @@ class _Signature:
                 reasons.append(f"{name} is {_noun(value)} that raises {class_name(failure)} when used")
             elif name != "self" and (why := _misfit(self.expected.get(name, "Any"), value)):
                 reasons.append(f"{name} {why}")
-        return self._refused("; ".join(reasons)) if reasons else None
+        return self._make_error("; ".join(reasons)) if reasons else None
 
-    def _refused(self, what: str) -> AgentNbError:
+    def _make_error(self, what: str) -> AgentNbError:
         why = "an argument has the wrong type, or its own methods fail"
         return self.error(Problem("R275", what, self.where, why, "pass what the signature names; help() shows it"))
 
@@ -229,7 +229,7 @@ def _without_brackets(annotation: str) -> set[str]:
     return {word.strip().rpartition(".")[2] for word in plain.split("|")}
 
 
-def _bounded(value: Any) -> Any:
+def _bound_size(value: Any) -> Any:
     """Convert a collection of a foreign class to a built-in one, with limited length; return other values as is."""
     kind = type(value)
     if kind in _PLAIN or kind in _COLLECTIONS:

@@ -49,7 +49,7 @@ class Clock:
         """Return nanoseconds since the epoch, never decreasing."""
         return self._base + perf_counter_ns()
 
-    def seen(self) -> datetime:
+    def peek(self) -> datetime:
         """Return the visible time without ticking the clock: for times that a recipe does not see."""
         return datetime.now(UTC)
 
@@ -60,7 +60,7 @@ class Clock:
         """Wait for a number of seconds."""
         await asyncio.sleep(seconds)
 
-    def kept(self) -> dict[str, Any] | None:
+    def get_state(self) -> dict[str, Any] | None:
         """Return the state of the clock as JSON; None if it has none besides real time."""
         return None
 
@@ -79,7 +79,7 @@ class FrozenClock(Clock):
         """Return the fixed instant."""
         return self.at
 
-    def seen(self) -> datetime:
+    def peek(self) -> datetime:
         """Return the current instant, without a tick."""
         return self.at
 
@@ -95,7 +95,7 @@ class FrozenClock(Clock):
     async def sleep(self, seconds: float) -> None:
         """Return immediately."""
 
-    def kept(self) -> dict[str, Any] | None:
+    def get_state(self) -> dict[str, Any] | None:
         """Return the state of the clock as JSON."""
         return {"at": self.at.isoformat()}
 
@@ -113,7 +113,7 @@ class TickingClock(FrozenClock):
         FrozenClock.__init__(self, instant + self.step)
         return instant
 
-    def kept(self) -> dict[str, Any] | None:
+    def get_state(self) -> dict[str, Any] | None:
         """Return the current time and the step as JSON."""
         return {"at": self.at.isoformat(), "step_seconds": self.step.total_seconds()}
 
@@ -124,7 +124,7 @@ def clock_of(kept: Mapping[str, Any] | None) -> Clock:
     Example:
         >>> clock = TickingClock(step_seconds=2)
         >>> _ = clock.now()
-        >>> clock_of(clock.kept()).now().isoformat()
+        >>> clock_of(clock.get_state()).now().isoformat()
         '2000-01-01T00:00:02+00:00'
     """
     if kept is None:

@@ -168,7 +168,7 @@ _PAIR: Final = 2
 
 
 @contextmanager
-def needed(library: str, extra: str, where: str) -> Iterator[None]:
+def require_library(library: str, extra: str, where: str) -> Iterator[None]:
     """Raise a Problem with the remedy if the import inside the block fails.
 
     L590: a feature needs a package that is not installed.
@@ -217,7 +217,7 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
 
 
 @contextmanager
-def limited_suggestions() -> Iterator[None]:
+def limit_suggestions() -> Iterator[None]:
     """Limit suggestions to the first hundred unknown words: with thousands of words, the search is slow."""
     if _suggestions_left.get() is not None:
         yield
@@ -253,11 +253,11 @@ def with_article(noun: str) -> str:
     return f"an {noun}" if noun[:1] in "aeiouAEIO" else f"a {noun}"
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1.
 
     Example:
-        >>> counted(1, "edge"), counted(2, "key")
+        >>> pluralize(1, "edge"), pluralize(2, "key")
         ('1 edge', '2 keys')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -329,14 +329,14 @@ def printable(error: BaseException | None) -> BaseException | None:
     """Return an error if it can be printed as the cause of another one; None if it would reveal a secret."""
     here = error
     while here is not None:
-        for text in (_printed(here, str), _printed(here, repr)):
+        for text in (_print_error(here, str), _print_error(here, repr)):
             if text is None or has_secret(text):
                 return None
         here = here.__cause__ or here.__context__
     return error
 
 
-def _printed(error: BaseException, function: Any) -> str | None:
+def _print_error(error: BaseException, function: Any) -> str | None:
     """Return the printed form of an error; None if that fails or is too long."""
     try:
         text: str = function(error)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from agentnb.arguments import plain_arguments
 from agentnb.dialects.table import DIALECTS, Dialect, describe_content, in_order, recipe_of
-from agentnb.errors import Problem, RecipeError, did_you_mean, limited_suggestions, with_article
+from agentnb.errors import Problem, RecipeError, did_you_mean, limit_suggestions, with_article
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import ROOT, Recipe
 from agentnb.sources import SUFFIXES, Source, plain_source, read_file, read_text
@@ -70,14 +70,14 @@ def load(
         <Recipe 'hello' (coreason): 1 node, 0 edges>
     """
     if isinstance(source, Recipe):
-        return _named(source, name)
+        return _rename(source, name)
     allowed = allow_entries(allow)
     try:
-        with limited_suggestions():
+        with limit_suggestions():
             read, file = _read(source)
             read = replace(read, allow=allowed)
             chosen = _dialect_named(dialect) if dialect is not None else _recognise(read)
-            return _named(replace(recipe_of(read, chosen), file=file), name)
+            return _rename(replace(recipe_of(read, chosen), file=file), name)
     except (RecipeError, KeyboardInterrupt):
         raise
     except BaseException as error:  # also the SystemExit of an object in a dict or a graph
@@ -95,7 +95,7 @@ def _unreadable(source: object, error: BaseException) -> Problem:
     )
 
 
-def _named(recipe: Recipe, name: str | None) -> Recipe:
+def _rename(recipe: Recipe, name: str | None) -> Recipe:
     if name is None:
         return recipe
     regions = {

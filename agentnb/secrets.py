@@ -364,11 +364,11 @@ def longest() -> int:
     return len(patterns[0][0]) if patterns else 0
 
 
-def settled(text: str) -> int:
+def count_settled(text: str) -> int:
     """Return how many characters of a growing text can be shown, because no continuation makes them part of a secret.
 
     Example:
-        >>> hide("s3cr3t-4711"); settled("the key is s3cr3")
+        >>> hide("s3cr3t-4711"); count_settled("the key is s3cr3")
         11
     """
     end, forms = len(text), [form for form, _ in _patterns()]
@@ -481,7 +481,7 @@ def secrets_in(text: str) -> Iterator[str]:
             if _is_secret_parameter(found[2]):
                 yield from {found[3], unquote_plus(found[3])}
     if _looks_named(text):
-        for begin, end, mark, quoted in _named_values(text):
+        for begin, end, mark, quoted in _find_named_values(text):
             value = text[begin:end]
             if quoted:
                 yield value
@@ -514,13 +514,13 @@ def _is_secret_parameter(name: str) -> bool:
 def _mask_named(text: str) -> str:
     """Mask the values under names of secrets in JSON or a repr, without parsing it: it may be part of a longer text."""
     pieces, end = list[str](), 0
-    for begin, stop, mark, quoted in _named_values(text):
+    for begin, stop, mark, quoted in _find_named_values(text):
         pieces += (text[end:begin], MASK if quoted else f"{mark}{MASK}{mark}")
         end = stop
     return "".join([*pieces, text[end:]]) if pieces else text
 
 
-def _named_values(text: str) -> Iterator[tuple[int, int, str, bool]]:
+def _find_named_values(text: str) -> Iterator[tuple[int, int, str, bool]]:
     """Yield the start and end of each value under a secret's name, the quotes of the name, and whether it is quoted."""
     end = 0
     named = [(found.start(), found.end(), found[2], found[1]) for found in _NAMED.finditer(text)]

@@ -64,7 +64,9 @@ def safe_str(value: Any, limit: int = 2000) -> str:
     """
     if type(value) is str and len(value) <= limit and not needs_masking(value):
         return value
-    text = mask_head(_text(value, limit) if issubclass(type(value), str) else _called(str, value, limit), limit + 1)
+    text = mask_head(
+        _text(value, limit) if issubclass(type(value), str) else _call_bounded(str, value, limit), limit + 1
+    )
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -89,7 +91,7 @@ def _text(value: Any, limit: int) -> str:
     return str.__getitem__(value, slice(limit + longest() + 1))
 
 
-def _called(function: Callable[[Any], str], value: Any, limit: int) -> str:
+def _call_bounded(function: Callable[[Any], str], value: Any, limit: int) -> str:
     """Return the beginning of the result of an object's own method, or the exception that it raised."""
     try:
         return _text(function(value), limit)
@@ -178,7 +180,7 @@ class _Writer:
     def _leaf(self, value: Any) -> str:
         kind, room = type(value), max(self.room, 0)
         if issubclass(kind, Enum):
-            return mask_head(_called(repr, value, room), room + 1)
+            return mask_head(_call_bounded(repr, value, room), room + 1)
         if issubclass(kind, str):
             return repr(str(mask_head(_text(value, room), room + 1)))
         if issubclass(kind, bytes | bytearray):
@@ -186,7 +188,7 @@ class _Writer:
             return mask_head(repr(head(value, slice(room + longest() + 1))), room + 4)
         if issubclass(kind, int) and kind is not bool:
             return _whole_number(value)
-        return mask_head(_called(repr, value, room), room + 1)
+        return mask_head(_call_bounded(repr, value, room), room + 1)
 
 
 def _whole_number(value: int) -> str:

@@ -6,6 +6,10 @@ is broken. Without Chromium the page's own figures are left out.
 A step's message is what the widget hands to the kernel's channel, as JSON without its envelope. Beside it stands what
 drawing the whole picture anew would take. Speeds are of the processor's time of this process, the watched run and the
 unwatched one in turns; the median of their ratios counts. A page is painted when the frame after the change is there.
+
+From a click to the paint is wall time, with a bridge to this process in the place of a kernel's channel. Beside it
+stands an empty round trip, a click that changes one text, measured in turns with it. What it takes beyond one frame of
+a screen with 60 a second is the bridge and what else the machine does, and does not count.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ from agentnb.ui.debugger import Debugger, page_module, page_style
 SIZES = (10, 100, 1_000)
 SHOWN = 30  # steps that are shown one by one
 STEP_BYTES, PAINTED_MS, KERNEL_MS = 1_024, 30.0, 1.0
+FRAME_MS = 1_000 / 60
+CLICKED_MS = {2: 35.0, 300: 60.0}  # from a click on Step to the paint, by the number of nodes
 SPEED, MESSAGES = 0.9, 30  # of the speed without a cockpit, at least; messages a second, at most
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -167,6 +173,65 @@ def page_rows(browser: str, size: int) -> Iterator[Row]:
     yield Row(f"{size:,} nodes: elements that {len(messages) - SHOWN:,} more steps add", grown, "", 50)
 
 
+CLICKS = """async count => {
+  const painted = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+  const button = document.querySelector('.agentnb-cockpit [data-do=step]');
+  const empty = document.body.appendChild(document.createElement('button'));
+  let arrived;
+  host.model.send = async message => {
+    for (const each of await window.bridge(message)) host.fire('msg:custom', each);
+    if (message.do === 'step') arrived();
+  };
+  empty.onclick = async () => { empty.textContent = (await window.bridge({do: 'nothing'})).length; arrived(); };
+  const found = {step: [], empty: []};
+  for (let number = 0; number < count; number++) {
+    for (const [name, target] of [['step', button], ['empty', empty]]) {
+      await new Promise(done => setTimeout(done, 80)); // what a step before it asks for by itself is over
+      await painted();
+      const begun = performance.now();
+      const there = new Promise(done => { arrived = done; });
+      target.click();
+      await there;
+      await painted();
+      found[name].push(performance.now() - begun);
+    }
+  }
+  return found;
+}"""
+
+
+def click_rows(browser: str, size: int) -> Iterator[Row]:
+    """Yield how long it takes from a click on Step to the paint."""
+    from agentnb.ui.commands import carry_out
+    from tests.ui.pages import HOST, opened
+
+    watched = Watched(ring(size))
+    session = watched.session
+    session.step(3)
+
+    def bridge(_: Any, message: dict[str, Any]) -> list[dict[str, Any]]:
+        if message["do"] == "nothing":
+            return []
+        watched.sent.clear()
+        found = carry_out(session, message["do"], message.get("value"), message.get("target"))
+        return [*watched.sent, {"heard": message["number"], "view": message["view"], "found": found}]
+
+    with opened(browser) as (context, _):
+        page = context.new_page()
+        page.expose_binding("bridge", bridge)
+        page.goto("about:blank")
+        page.evaluate(HOST)
+        first = {"svg": watched.svg, "state": {**watched.state}, "commands": command_rows()}
+        page.evaluate("([a, b, c]) => mount(a, b, c, 1)", [page_module(), page_style(), first])
+        found = page.evaluate(CLICKS, SHOWN)
+        assert page.evaluate("host.model.get('state').position") == session.position == SHOWN + 3
+    watched.close()
+    step, empty = median(found["step"]), median(found["empty"])
+    what = f"{size:,} nodes: click to paint"
+    yield Row(what, step - empty + FRAME_MS, "ms", CLICKED_MS[size])
+    yield Row(f"{what}, with the bridge; beside it an empty round trip", step, "ms", redrawn=empty)
+
+
 # -- a run that is watched ---------------------------------------------------------------------------------------------
 
 
@@ -225,6 +290,9 @@ def all_rows(steps: int, runs: int) -> Iterator[Row]:
         yield from message_rows(size)
         if browser is not None:
             yield from page_rows(browser, size)
+    if browser is not None:
+        for size in CLICKED_MS:
+            yield from click_rows(browser, size)
     yield from run_rows(steps, runs)
 
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -26,11 +30,15 @@ from clocks import seconds_of
 
 import agentnb as nb
 from agentnb.dialects import activegraph
+from agentnb.engine.persistence.event_log import Entry, RunRow, sealed
+from agentnb.store import open_log
+from agentnb.store.tables import SAID
 from agentnb.trace import SimulationTrace
 
 RUNS = 3
 STEPS = (1_000, 10_000, 100_000, 1_000_000)
 EVENTS = (1_000, 10_000, 100_000)
+RUNS_OF_A_STORE = (1_000, 10_000, 100_000)
 
 
 class Point(NamedTuple):
@@ -71,7 +79,7 @@ def long_runs(folder: Path) -> Iterator[Point]:
         watched.close()
 
 
-def pictures() -> Iterator[Point]:
+def pictures(_folder: Path) -> Iterator[Point]:
     """Yield what the kernel needs to show one step of a recipe of so many nodes."""
     for size in (10, 100, 1_000):
         row = next(row for row in cockpit.message_rows(size) if row.unit == "ms")
@@ -94,15 +102,60 @@ def behaviors(folder: Path) -> Iterator[Point]:
 
 
 def many_runs(folder: Path) -> Iterator[Point]:
-    """Yield what a row of `nb.runs` costs."""
-    recipe, made, store = cockpit.ring(2).recipe, 0, folder / "many.db"
-    for size in (100, 1_000, 3_000):
-        while made < size:
-            with_store = nb.Session(recipe, {"n": 0}, store=store, durability="batch")
-            with_store.run(max_steps=2)
-            with_store.close()
-            made += 1
-        yield Point("a run in nb.runs", "runs", size, timed(lambda: nb.runs(store), size))
+    """Yield what lists of runs cost, in stores of so many: one real run, and copies of it with ids of their own."""
+    session = cockpit.ring(2)
+    session.run(until=2)
+    session.save(folder / "many.db")
+    session.close()
+    store = open_log(folder / "many.db")
+    row, entries = store.run(), [*store.entries(session.run_id)]
+    made, began = 0, datetime(2026, 1, 1, tzinfo=UTC)
+    for size in RUNS_OF_A_STORE:
+        add_copies(folder / "many.db", row, entries, range(made, size), began)
+        made = size
+        middle = {"limit": 50, "after": f"run-{size // 2}"}
+        day = {"since": began + timedelta(minutes=size // 2), "until": began + timedelta(minutes=size // 2 + 50)}
+        yield Point("nb.runs, all of them: a run", "runs", size, timed(partial(nb.runs, store), size))
+        for what, query in {
+            "the newest 50": {"limit": 50},
+            "50 from the middle": middle,
+            "of one recipe, 10": {"recipe": "recipe 7", "limit": 10},
+            "of a period, 50": day,
+            "of a rare status": {"status": "failed"},
+            "with a text in the id": {"contains": f"run-{size - 1}"},
+        }.items():
+            yield Point(f"nb.runs: {what}", "runs", size, timed(partial(nb.runs, store, **query), 1, 5))
+        yield Point("nb.open, the last run", "runs", size, timed(partial(nb.open, store), 1, 5))
+        opened = nb.open(store)
+        yield Point("session.tree", "runs", size, timed(opened.tree, 1, 5))
+
+
+def add_copies(file: Path, row: RunRow, entries: list[Entry], numbers: range, began: datetime) -> None:
+    """Write copies of a run into a store, in one transaction: one per minute, of 100 recipes; one of 1,000 failed."""
+    runs, standing = "INSERT INTO agentnb_runs VALUES ", "INSERT INTO agentnb_standing VALUES "
+    with closing(sqlite3.connect(file)) as connection, connection:
+        for number in numbers:
+            copy = replace(
+                row, run_id=f"run-{number}", recipe=f"recipe {number % 100}", created=began + timedelta(minutes=number),
+                head=without_checksum(row.head), status="failed" if number % 1_000 == 7 else "finished",
+            ).sealed()  # fmt: skip
+            said = [getattr(copy, name) for name in SAID]
+            said[SAID.index("created")] = time = copy.created.isoformat(timespec="microseconds")
+            connection.execute(f"{runs}(?{', ?' * len(SAID)})", [number + 2, *said])
+            state = [number + 2, len(entries), copy.status, copy.steps, None, time, None]
+            connection.execute(f"{standing}(?, ?, ?, ?, ?, ?, ?)", state)
+            for entry in entries:
+                body = sealed(copy.run_id, *entry[:2], without_checksum(entry.body)).body
+                connection.execute("INSERT INTO agentnb_entries VALUES (?, ?, ?, ?)", [number + 2, *entry[:2], body])
+
+
+def without_checksum(text: str) -> str:
+    """Return a stored document without its checksum."""
+    end = text.rindex(',"crc":')
+    return f"{text[:end]}}}"
+
+
+SOURCES = {"steps": long_runs, "pictures": pictures, "events": behaviors, "runs": many_runs}
 
 
 def plot(points: list[Point], file: Path) -> None:
@@ -130,6 +183,7 @@ def plot(points: list[Point], file: Path) -> None:
 def main() -> int:
     """Measure, or plot what was measured."""
     parser = argparse.ArgumentParser(description="how costs grow")
+    parser.add_argument("--only", choices=SOURCES, help="measure these operations only")
     parser.add_argument("--json", type=Path, help="write the points to this file")
     parser.add_argument("--plot", type=Path, help="plot the points of this file instead of measuring")
     parser.add_argument("-o", type=Path, default=Path("performance.svg"), help="the plot")
@@ -141,8 +195,8 @@ def main() -> int:
     points: list[Point] = []
     assert activegraph  # imported before anything is measured
     with tempfile.TemporaryDirectory() as folder:
-        for source in (long_runs(Path(folder)), pictures(), behaviors(Path(folder)), many_runs(Path(folder))):
-            for point in source:
+        for name in SOURCES if given.only is None else (given.only,):
+            for point in SOURCES[name](Path(folder)):
                 points.append(point)
                 print(f"{point.what:36}{point.size:>10,} {point.unit:8}{point.seconds * 1e6:>12,.2f} µs", flush=True)
     if given.json is not None:

@@ -89,7 +89,7 @@ def folder(tmp_path, monkeypatch):
 def readme(names):
     session = names["session"]
     assert (session.status, session.replay().ok) == ("finished", True)
-    assert list(names["nb"].runs("runs.db")["status"]) == ["finished", "waiting"]
+    assert list(names["nb"].runs("runs.db")["status"]) == ["waiting", "finished"]
     session.close()
 
 

@@ -20,7 +20,7 @@ from agentnb.errors import (
     close_match,
     did_you_mean,
     error_text,
-    limited_suggestions,
+    limit_suggestions,
 )
 
 ONE = Problem("R104", "edge 'a' -> 'b' leads nowhere", "f.yaml:1:2", "there is no 'b'", "add it")
@@ -86,8 +86,8 @@ def test_did_you_mean():
 
 
 def test_suggestions_end_after_so_many():
-    with limited_suggestions():
-        with limited_suggestions():  # counts on
+    with limit_suggestions():
+        with limit_suggestions():  # counts on
             found = [did_you_mean("raed", ["read"], "no") for _ in range(MOST_SUGGESTIONS)]
         assert set(found) == {"did you mean 'read'?"}
         assert did_you_mean("raed", ["read"], "no") == "no"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentnb.analysis.runs import frame_names
 
 if TYPE_CHECKING:
-    from agentnb.trace.row_index import Reading
+    from agentnb.trace.row_index import StepIndex
 
 
 class StepKey(NamedTuple):
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 class StepKeys:
     """The keys of all steps of a run, and the names of its frames and scopes."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: StepIndex) -> None:
         self.reading = reading
         self.frames = frame_names(reading)
         self.keys = list(self._keys())
@@ -55,7 +55,7 @@ class StepKeys:
         return self.frames.get(number) or self.reading.frame_name(number)
 
 
-def aligned(a: StepKeys, b: StepKeys) -> Iterator[Pair]:
+def align(a: StepKeys, b: StepKeys) -> Iterator[Pair]:
     """Yield the pairs of steps of two runs, in the order of both; where they differ, in that of the first.
 
     Branches that ran in another order are the same steps.
@@ -78,4 +78,4 @@ def aligned(a: StepKeys, b: StepKeys) -> Iterator[Pair]:
             at_a += 1
 
 
-__all__ = ["Pair", "StepKey", "StepKeys", "aligned"]
+__all__ = ["Pair", "StepKey", "StepKeys", "align"]

@@ -7,7 +7,7 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from agentnb.analysis.alignment import Pair, StepKeys, aligned
+from agentnb.analysis.alignment import Pair, StepKeys, align
 from agentnb.analysis.runs import recipe_of, session_of, trace_of
 from agentnb.analysis.slices import Slice, Slices
 from agentnb.analysis.step_differences import Difference, StepRows, differences
@@ -50,7 +50,7 @@ class Comparison:
         self._keys = tuple(StepKeys(trace_of(run).reading()) for run in (a, b))
         rows_a, rows_b = map(StepRows, self._keys, (trace_of(run).run_id for run in (a, b)))
         self.start = tuple(differences(rows_a, rows_b, 0, 0))
-        self.rows = tuple(self._row(pair, rows_a, rows_b) for pair in aligned(*self._keys))
+        self.rows = tuple(self._row(pair, rows_a, rows_b) for pair in align(*self._keys))
 
     def _row(self, pair: Pair, a: StepRows, b: StepRows) -> Row:
         if pair.step_a is None or pair.step_b is None:
@@ -152,7 +152,7 @@ class Comparison:
         """
         from agentnb.draw.overlay import draw_overlay
 
-        recipe = _joined(recipe_of(self.a), recipe_of(self.b))
+        recipe = _join_recipes(recipe_of(self.a), recipe_of(self.b))
         visits = self._visits()
         marks = self.node_marks()
         parted = self.first_divergence
@@ -277,7 +277,7 @@ def _paths(found: tuple[Difference, ...]) -> list[str]:
     return [safe_str(path) for path in dict.fromkeys(each.path for each in found) if path]
 
 
-def _joined(a: Recipe, b: Recipe) -> Recipe:
+def _join_recipes(a: Recipe, b: Recipe) -> Recipe:
     """Return a recipe with the nodes and edges of both."""
     from dataclasses import replace
 

@@ -1,7 +1,7 @@
 """Counterfactuals: which single change of a run's past would have made it right.
 
 One recorded answer, write, route or input is changed at a time; a fork runs from there, on recorded answers where
-nothing changed.
+nothing changed. With samples, a live model answers the requests that have changed, and such forks are repeated.
 """
 
 from __future__ import annotations
@@ -9,34 +9,47 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial, wraps
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
+from math import nan, sqrt
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agentnb.analysis.dependence import Dependence
 from agentnb.board.masking import secret_word
 from agentnb.board.values import freeze, thaw
+from agentnb.display import view
+from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.history import RUN
 from agentnb.engine.replay.equality import unlike
+from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import parse_path
 from agentnb.recipe.descriptions import choices
 from agentnb.session import Session
 from agentnb.session.parts import parts_of
 from agentnb.session.state import state_of
 from agentnb.text import safe_repr, safe_str
-from agentnb.world.llm.recorded import RecordedClient
+from agentnb.world.llm.base import Usage
+from agentnb.world.llm.recorded import UNRECORDED, RecordedClient
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     import pandas as pd
 
-    from agentnb.world.llm.base import LLMRequest, LLMResponse
+    from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse
 
 _KINDS: Final = ("call", "route", "write", "input")  # of equal effect, the first of these comes first
 _TYPES: Final = {
     "step": "int64", "node": "object", "kind": "category", "change": "object", "outcome": "bool",
     "steps_after": "int64",
 }  # fmt: skip
+_SAMPLED: Final = {"right": "float64", "low": "float64", "high": "float64", "samples": "int64", "missing": "int64"}
+_LIMITS: Final = ("max_llm_calls", "max_tokens", "max_cost_usd", "max_seconds")
+_QUANTILE: Final = 1.959964  # of the normal distribution, for intervals of 95 %
+_MOST_SAMPLES: Final = 100_000  # of a fork
 _MOST_ALTERNATIVES: Final = 8  # per value
 _PARTS: Final = 4  # a value with parts has so many times more; so many elements of a list are changed
 _ROOM: Final = 100  # steps that a fork may take beyond twice those of the run
@@ -57,28 +70,131 @@ class Change(NamedTuple):
     skipped: int = 0  # calls of a model that are not made because their step is skipped
 
 
+@dataclass
+class Trial:
+    """What is known of one change: whether each of its forks was right, and the steps that the first one took."""
+
+    change: Change
+    outcomes: list[bool] = field(default_factory=list)
+    steps: int = 0
+    is_live: bool = False  # whether the model was asked, or would have been
+
+    def row(self) -> dict[str, Any]:
+        """Return the columns that all results have."""
+        step, node, kind, text, *_ = self.change
+        right = sum(self.outcomes) * 2 > len(self.outcomes)
+        return {"step": step, "node": node, "kind": kind, "change": safe_str(text), "outcome": right,
+                "steps_after": self.steps}  # fmt: skip
+
+    def sampled_row(self, samples: int) -> dict[str, Any]:
+        """Return the columns of a result with samples; a fork without a live model is certain after one."""
+        count = len(self.outcomes)
+        right = sum(self.outcomes) / count if count else nan
+        low, high = interval(sum(self.outcomes), count) if self.is_live else (right, right)
+        wanted = samples if self.is_live or not count else 1
+        return {**self.row(), "right": right, "low": low, "high": high, "samples": count, "missing": wanted - count}
+
+
+def interval(right: int, count: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share, by Wilson's score.
+
+    E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference. Journal of the American
+    Statistical Association 22, 209-212.
+
+    Example:
+        >>> [round(end, 3) for end in interval(8, 10)]
+        [0.49, 0.943]
+    """
+    if not count:
+        return nan, nan
+    share, square = right / count, _QUANTILE**2
+    middle = share + square / (2 * count)
+    half = _QUANTILE * sqrt(share * (1 - share) / count + square / (4 * count**2))
+    return max(0.0, (middle - half) / (1 + square / count)), min(1.0, (middle + half) / (1 + square / count))
+
+
 def counterfactuals(
     session: Session,
     ok: Callable[[Session], Any],
     at: int | None = None,
     candidates: Mapping[str, Iterable[Any]] | None = None,
     max_forks: int = 100,
+    samples: int | None = None,
+    budget: Mapping[str, Any] | None = None,
+    progress: bool = True,
 ) -> pd.DataFrame:
     """Return which single changes of the past make `ok(fork)` true; see `Session.counterfactuals`."""
     from agentnb.trace.frames import table
 
+    limits = _limits(samples, budget)
     end = session.position if at is None else at
     options = _recorded_world(session)
-    rows: list[dict[str, Any]] = []
-    for change in islice(_fairly(_changes(session, end, candidates)), max(max_forks, 0)):
-        outcome, steps = _tried(session, change, ok, options)
-        rows.append({"step": change.step, "node": change.node, "kind": change.kind, "change": safe_str(change.text),
-                     "outcome": outcome, "steps_after": steps})  # fmt: skip
-    rows.sort(key=lambda row: (not row["outcome"], _KINDS.index(row["kind"]), row["step"]))
-    return table(rows, _TYPES)
+    changes = islice(_fairly(_changes(session, end, candidates)), max(max_forks, 0))
+    if samples is None:
+        trials = []
+        for change in changes:
+            outcome, steps = _try_change(session, change, ok, options)
+            trials.append(Trial(change, [outcome], steps))
+        rows = [trial.row() for trial in trials]
+        rows.sort(key=lambda row: (not row["outcome"], _KINDS.index(row["kind"]), row["step"]))
+        return table(rows, _TYPES)
+    model = _Model(session, limits)
+    trials = list(map(Trial, changes))
+    bar = view("progress")(len(trials) * samples) if progress and trials else nullcontext(lambda _count: None)
+    with bar as advance:
+        for repeat in range(samples):
+            for trial in trials:
+                if not repeat or (trial.is_live and not model.is_over()):
+                    _sample(session, trial, ok, options, model)
+                    advance(1 if trial.is_live else samples)
+    rows = [trial.sampled_row(samples) for trial in trials]
+    rows.sort(key=lambda row: (not row["samples"], -row["low"] if row["samples"] else 0, _KINDS.index(row["kind"]),
+                               row["step"]))  # fmt: skip
+    return table(rows, _TYPES | _SAMPLED)
 
 
-def _tried(
+def _limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budget:
+    """Return the limits of all forks together.
+
+    A116: the samples or the budget of counterfactuals are invalid.
+
+    Raises:
+        ExecutionError: A116.
+    """
+    limits = Budget.of(budget or {}, {})
+    others = [
+        each.name for each in fields(limits) if each.name not in _LIMITS and getattr(limits, each.name) is not None
+    ]
+    if samples is not None and not 1 <= samples <= _MOST_SAMPLES:
+        what, why = f"{safe_repr(samples)} samples", f"a fork is run once to {_MOST_SAMPLES:,} times"
+        do = "pass samples=10, or leave it out"
+    elif budget and samples is None:
+        what, why = "a budget without samples", "forks without samples ask no model"
+        do = "pass samples=10 as well, or leave the budget out"
+    elif others:
+        what, why = f"the budget has {', '.join(others)}", "it limits what all forks together ask the model for"
+        do = f"use: {', '.join(_LIMITS)}"
+    else:
+        return limits
+    raise ExecutionError(Problem("A116", what, "session.counterfactuals(samples=..., budget=...)", why, do))
+
+
+def _sample(
+    session: Session, trial: Trial, ok: Callable[[Session], Any], options: Mapping[str, Any], model: _Model
+) -> None:
+    """Try a change once more; without a result if the budget does not allow what it needs."""
+    if model.is_late():
+        return
+    before, model.refused = model.calls, False
+    asks = options["llm"] is not None or model.is_there()  # else answers are simulated, as in the session
+    outcome, steps = _try_change(session, trial.change, ok, {**options, "llm": model if asks else None})
+    trial.is_live = trial.is_live or model.refused or model.calls > before
+    if not model.refused:
+        trial.steps = trial.steps or steps
+        trial.outcomes.append(outcome)
+
+
+def _try_change(
     session: Session, change: Change, ok: Callable[[Session], Any], options: Mapping[str, Any]
 ) -> tuple[bool, int]:
     """Return whether a run with this change is right, and how many steps it took after the change."""
@@ -210,7 +326,7 @@ class _Values:
                 yield from self._words
                 yield ""
                 if value.lstrip().startswith("{"):  # a model's answer: vary what it says, not its letters
-                    yield from map(json.dumps, self._neighbours(_parsed(value)))
+                    yield from map(json.dumps, self._neighbours(_parse(value)))
             case list():
                 yield []
                 yield value[:-1]
@@ -227,7 +343,7 @@ class _Values:
                 yield from (0, "", True)
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """Return the JSON object that a text is; an empty one if it is none."""
     try:
         return json.loads(text)
@@ -287,18 +403,82 @@ def _recorded_world(session: Session) -> dict[str, Any]:
     return found
 
 
+class _Model:
+    """The model of sampled forks: recorded answers to recorded requests; to others those of the session's model.
+
+    `calls` is how often that was asked, `refused` whether the budget did not allow a request.
+    """
+
+    def __init__(self, session: Session, limits: Budget) -> None:
+        self._recorded = RecordedClient(session.trace, strict=True)
+        self._live = state_of(session).run.world.llm
+        self._limits, self._begun = limits, perf_counter()
+        self._tokens, self._cost = 0, 0.0
+        self.calls, self.refused = 0, False
+
+    def is_there(self) -> bool:
+        """Return True if the session has a model."""
+        return self._live is not None
+
+    def is_late(self) -> bool:
+        """Return True if the time is over."""
+        return self._limits.max_seconds is not None and perf_counter() - self._begun >= self._limits.max_seconds
+
+    def is_over(self) -> bool:
+        """Return True if the budget is used up."""
+        limits = self._limits
+        used = ((limits.max_llm_calls, self.calls), (limits.max_tokens, self._tokens),
+                (limits.max_cost_usd, self._cost))  # fmt: skip
+        return self.is_late() or any(limit is not None and amount >= limit for limit, amount in used)
+
+    def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
+        """Return the recorded answer to a recorded request, or that of the live model.
+
+        A116: the budget of counterfactuals is used up.
+
+        Raises:
+            ExecutionError: A116; or there is no recorded answer and no model.
+        """
+        try:
+            return self._recorded.complete(request)
+        except ExecutionError as error:
+            if self._live is None or error.problems[0].code not in UNRECORDED:
+                raise
+        if self.is_over():
+            self.refused = True
+            raise ExecutionError(
+                Problem("A116", "the budget of counterfactuals is used up", f"node {request.node!r}",
+                        "the model has been asked as often as the budget allows", "pass a larger budget")
+            )  # fmt: skip
+        self.calls += not getattr(self._live, "made_up", False)
+        answer = self._live.complete(request)
+        return self._later(answer) if inspect.isawaitable(answer) else self._counted(answer)
+
+    async def _later(self, answer: Awaitable[LLMResponse]) -> LLMResponse:
+        return self._counted(await answer)
+
+    def _counted(self, answer: LLMResponse) -> LLMResponse:
+        usage = getattr(answer, "usage", None) or Usage()
+        self._tokens += (usage.tokens_in or 0) + (usage.tokens_out or 0)
+        self._cost += float(usage.cost_usd or 0)
+        return answer
+
+
 @dataclass(frozen=True)
 class _LaterAnswers:
-    """A recorded model for a fork that skipped a step: the node's next request gets the answer after that step's."""
+    """The model of a fork that skipped a step: the node's next request gets the answer after that step's."""
 
-    made_up: ClassVar = True  # no model is called
-
-    client: RecordedClient
+    client: LLMClient
     node: str | None
     skipped: int
 
-    def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the recorded answer."""
+    @property
+    def made_up(self) -> bool:
+        """Whether no model is called."""
+        return bool(getattr(self.client, "made_up", False))
+
+    def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
+        """Return the client's answer."""
         if request.node == self.node:
             request = replace(request, of_node=request.of_node + self.skipped)
         return self.client.complete(request)
@@ -314,14 +494,14 @@ def _recorded_tool(tool: Any, calls: list[Any]) -> Any:
         return None
 
     @wraps(tool)
-    def recorded(*words: Any, **named: Any) -> Any:
+    def call_recorded(*words: Any, **named: Any) -> Any:
         asked = dict(signature.bind(*words, **named).arguments)
         for call in calls:
             if isinstance(call.arguments, Mapping) and thaw(call.arguments) == asked:
                 return thaw(call.result)
         return tool(*words, **named)
 
-    return recorded
+    return call_recorded
 
 
 __all__ = ["counterfactuals"]

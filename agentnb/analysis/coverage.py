@@ -140,7 +140,7 @@ def coverage(runs: Any) -> Coverage:
         ExecutionError: A101, one of them is not a run; A103, there are none.
     """
     found = runs_of(runs, "nb.coverage()")
-    return _covered(found, "nb.coverage()")
+    return _measure(found, "nb.coverage()")
 
 
 @plain_arguments
@@ -158,7 +158,7 @@ def suspects(runs: Any, ok: Any) -> Suspects:
         ExecutionError: A101, one of them is not a run; A103, there are none; A104, there is not one value per run.
     """
     found = runs_of(runs, "nb.suspects()")
-    covered = _covered(found, "nb.suspects()")
+    covered = _measure(found, "nb.suspects()")
     right = np.array([bool(ok(run)) for run in found] if callable(ok) else _values(ok, len(found)), dtype=bool)
     failures = int((~right).sum())
     rows: list[tuple[Element, int, int, float]] = []
@@ -190,7 +190,7 @@ def _values(ok: Iterable[Any], size: int) -> list[bool]:
     return found
 
 
-def _covered(runs: list[Any], where: str) -> Coverage:
+def _measure(runs: list[Any], where: str) -> Coverage:
     """Return the coverage of several runs.
 
     A103: there are no runs to analyse.

@@ -16,7 +16,7 @@ from agentnb.engine.core.history import History, Tables
 from agentnb.errors import ExecutionError, Problem
 from agentnb.trace.columns import least
 from agentnb.trace.frames import NAMES, Frames
-from agentnb.trace.row_index import Reading
+from agentnb.trace.row_index import StepIndex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class ManyFrames(Frames):
         traces = [trace_of(run, "nb.frames()") for run in runs]
         _check_ids(traces)
         groups: dict[Any, list[int]] = {}
-        readings: list[Reading] = []
+        readings: list[StepIndex] = []
         for place, trace in enumerate(traces):
             reading = trace.reading()
             readings.append(reading)
@@ -89,7 +89,7 @@ class ManyFrames(Frames):
         if not tables:
             made = Frames(_no_rows())[name]
             tables = [(made, np.zeros(0, dtype=np.int64))]
-        frame, runs = _concatenated(tables)
+        frame, runs = _concatenate(tables)
         ids = pd.Index(self._ids, dtype="str")
         column = pd.Categorical.from_codes(runs.astype(least(len(ids))), categories=ids)
         frame.insert(0, "run_id", pd.Series(column))
@@ -133,13 +133,13 @@ def _check_ids(traces: list[SimulationTrace]) -> None:
         )  # fmt: skip
 
 
-def _no_rows() -> Reading:
+def _no_rows() -> StepIndex:
     history = History(Tables())
     history.first_row([], 0)
-    return Reading([history], ())
+    return StepIndex([history], ())
 
 
-def _concatenated(tables: list[tuple[pd.DataFrame, NDArray[np.int64]]]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+def _concatenate(tables: list[tuple[pd.DataFrame, NDArray[np.int64]]]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Return the tables of several recipes as one, in the order of the runs."""
     if len(tables) == 1:
         return tables[0]

@@ -16,7 +16,7 @@ import numpy as np
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.engine.core.history import OUTSIDE, ActRow, Checkpoint, FrameRow, History, Tables
 from agentnb.trace.columns import Columns, ints
-from agentnb.trace.row_index import Reading
+from agentnb.trace.row_index import StepIndex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ _NAMES = ("s_act", "s_wend", "s_pend", "w_code", "p_act", "r_code", "r_step")
 class _Numbers:
     """The numbers in the merged tables of one run's frames, activations and paths."""
 
-    def __init__(self, reading: Reading, tables: Tables, seq: int) -> None:
+    def __init__(self, reading: StepIndex, tables: Tables, seq: int) -> None:
         self.frames = self._frames(reading, tables)
         self.acts = np.array([self._act(row, tables, seq) for row in reading.tables.acts] or [0], dtype=np.int64)
         self.codes = np.array([self._code(scope, path, tables) for scope, path in reading.tables.codes] or [0])
@@ -55,7 +55,7 @@ class _Numbers:
         self.start = tables.act(ActRow(-1, self.root))
 
     @staticmethod
-    def _frames(reading: Reading, tables: Tables) -> dict[int, int]:
+    def _frames(reading: StepIndex, tables: Tables) -> dict[int, int]:
         root = len(tables.frames)
         tables.frames.append(FrameRow(root, 0, -1, ROOT_SCOPE, "isolated", -1, root, 0))
         found = {0: root}
@@ -79,14 +79,14 @@ class _Numbers:
         return 0 if own is None else tables.code(own, path)
 
 
-class MergedRows(Reading):
+class MergedRows(StepIndex):
     """Many runs with the same nodes and edges as one sequence of steps.
 
     `starts` are the steps of the merged history at which the runs start; the steps of a run follow its start. `events`
     are the numbers by which the numbers of each run's events are raised.
     """
 
-    def __init__(self, readings: Sequence[Reading]) -> None:
+    def __init__(self, readings: Sequence[StepIndex]) -> None:
         history = History(Tables())  # its root frame encloses those of the runs
         self.starts: list[int] = []
         self.raised: list[int] = []
@@ -100,7 +100,7 @@ class MergedRows(Reading):
         history.loose = tuple(self._loose)
         super().__init__([history], readings[0].nodes, readings[0].edges)
 
-    def _add_run(self, history: History, run: int, reading: Reading) -> None:
+    def _add_run(self, history: History, run: int, reading: StepIndex) -> None:
         numbers = _Numbers(reading, history.tables, self._seq)
         start, writes, events = self._steps, len(history.w_new), len(history.events)
         self.starts.append(start)

@@ -10,7 +10,7 @@ from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe
 from agentnb.session import Session
 from agentnb.text import class_name, safe_str
 from agentnb.trace.recipe_snapshot import recipe_of as snapshot_recipe
-from agentnb.trace.row_index import Reading
+from agentnb.trace.row_index import StepIndex
 from agentnb.trace.trace import SimulationTrace
 
 
@@ -82,13 +82,14 @@ def runs_of(runs: Any, where: str) -> list[Any]:
 
 def stored_runs(store: Any) -> Iterator[Session]:
     """Yield the runs of a store, oldest first, each opened read-only."""
-    from agentnb.session.reopen import open_stored, runs
+    from agentnb.session.reopen import open_stored
+    from agentnb.session.run_list import runs
 
-    for run_id in runs(store)["run_id"]:
+    for run_id in reversed(runs(store)["run_id"].tolist()):
         yield open_stored(store, run_id)
 
 
-def frame_names(reading: Reading) -> dict[int, str]:
+def frame_names(reading: StepIndex) -> dict[int, str]:
     """Return a name for each frame of a run that a second run can share: its regions, outermost first.
 
     `root` is the whole run. A region opened again by the same node in the same frame has the number of the opening, as

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from agentnb.board.paths import changed
+from agentnb.board.paths import apply_change
 from agentnb.board.scopes import Board, Scope
 from agentnb.board.values import ABSENT, ATOMS, thaw
 from agentnb.engine.core.frames import frame_inputs
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agentnb.session import Session
-    from agentnb.trace.row_index import Reading
+    from agentnb.trace.row_index import StepIndex
 
 # What Python and the conditions' language evaluate alike, for numbers. Products are not: they may grow without limit.
 _GRAMMAR: Final = (
@@ -66,11 +66,11 @@ def find(session: Session, condition: Any) -> list[int]:
     return _search_root(reading, asked)
 
 
-def _has_key(reading: Reading, name: str) -> bool:
+def _has_key(reading: StepIndex, name: str) -> bool:
     return any(path[0] == name for _, path in reading.tables.codes)
 
 
-def _scopes_after(reading: Reading) -> NDArray[np.int64]:
+def _scopes_after(reading: StepIndex) -> NDArray[np.int64]:
     """Return the scope that a condition sees after each step from step 1 on: that of the next node, or the root's."""
     tables = reading.tables
     if len(tables.frames) == 1:
@@ -91,7 +91,7 @@ def _scopes_after(reading: Reading) -> NDArray[np.int64]:
 # -- runs with one scope --------------------------------------------------------------------------------------------
 
 
-def _search_root(reading: Reading, asked: Condition) -> list[int]:
+def _search_root(reading: StepIndex, asked: Condition) -> list[int]:
     """Search a run whose conditions all see the root's scope."""
     columns = Columns(reading)
     keys = None if asked.whole or not asked.reads else _first_keys(asked)
@@ -146,7 +146,7 @@ def _answers(
         else:
             path = paths[code >> 2][1]
             key = str(path[0])
-            top = changed(data.get(key, ABSENT), path[1:], code & 3, values[row], path)
+            top = apply_change(data.get(key, ABSENT), path[1:], code & 3, values[row], path)
             if top is ABSENT:
                 data.pop(key, None)
             else:
@@ -313,7 +313,7 @@ def _holds_for(answer_of: Callable[[Any], Any], value: Any) -> bool:
 # -- runs with several scopes ---------------------------------------------------------------------------------------
 
 
-def _search_everywhere(session: Session, reading: Reading, asked: Condition, scopes: NDArray[np.int64]) -> list[int]:
+def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, scopes: NDArray[np.int64]) -> list[int]:
     """Search a run whose conditions see another scope at times, or names besides the board's."""
     replica, codes = StateProjection(reading.tables), reading.tables.codes
     found: list[int] = []
@@ -334,7 +334,7 @@ def _search_everywhere(session: Session, reading: Reading, asked: Condition, sco
                 replica.roll(history, at, step, writes)
                 at, writes, scope_before = step, end, scope
                 inner = Scope(-1, "find")
-                inner.data = replica.seen(scope)
+                inner.data = replica.visible_items(scope)
                 seen = _Tracked(inner)
                 seen.forget()
                 names: Mapping[str, Any] = seen
@@ -352,7 +352,7 @@ def _search_everywhere(session: Session, reading: Reading, asked: Condition, sco
     return found
 
 
-def _frames_after(reading: Reading) -> NDArray[np.int64]:
+def _frames_after(reading: StepIndex) -> NDArray[np.int64]:
     """Return the frame of the next node after each step; the root where there is none."""
     frame_of = np.array([act.frame if act.node >= 0 else 0 for act in reading.tables.acts] or [0])
     found = []

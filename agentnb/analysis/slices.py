@@ -151,7 +151,7 @@ class _Slicer:
         if by_node:
             self.step(step, distance)
             if rows.phase(step) == LEAVE:
-                self._merged(row, step, distance)
+                self._follow_merge(row, step, distance)
 
     def step(self, step: int, distance: int) -> None:
         """Follow what a step read and called, and why it ran."""
@@ -167,7 +167,7 @@ class _Slicer:
         act = rows.act(step)
         if act.event >= 0:
             self._event(step, act.event, distance)
-        self._given(step, distance)
+        self._follow_inputs(step, distance)
         choice = rows.choice_before(step)
         if choice is not None:
             self._queue.append(lambda: self._choice(choice, distance + 1))
@@ -192,7 +192,7 @@ class _Slicer:
             self._add(step, node, path_text(read.path), "condition", distance, read.inferred)
         self.step(step, distance)
 
-    def _merged(self, row: int, step: int, distance: int) -> None:
+    def _follow_merge(self, row: int, step: int, distance: int) -> None:
         """Follow a write at the end of a composite node into the scopes of its inside."""
         rows = self.rows
         path, bound = rows.path(row), rows.bound_before(step)
@@ -233,7 +233,7 @@ class _Slicer:
         if emitter is not None:
             self._queue.append(lambda: self.step(emitter, distance + 1))
 
-    def _given(self, step: int, distance: int) -> None:
+    def _follow_inputs(self, step: int, distance: int) -> None:
         """Follow the inputs of an enclosing frame: which of them a step used is not recorded."""
         frame = self.rows.reading.tables.frames[self.rows.act(step).frame]
         if frame.given is None or not frame.id:

@@ -18,7 +18,7 @@ from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Call, Event
-    from agentnb.trace.row_index import Reading
+    from agentnb.trace.row_index import StepIndex
 
 MOST: Final = 20  # places inside one value that are reported
 
@@ -144,7 +144,7 @@ def differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iterator[
     yield from edits
 
 
-def _is_shared(a: Reading, b: Reading, step_a: int, step_b: int) -> bool:
+def _is_shared(a: StepIndex, b: StepIndex, step_a: int, step_b: int) -> bool:
     """Return True if both steps are the same rows: those that a fork shares with its parent."""
     if step_a != step_b:
         return False
@@ -173,16 +173,16 @@ def _writes(a: StepRows, b: StepRows, at: Place) -> Iterator[tuple[Difference, b
             scope = wrote.scope
             if one is not None and other is not None and one.op == other.op:
                 for row in unlike_places(a, b, one.new, other.new, path):
-                    yield _written(at, row.path, row.recorded, row.replayed, by_node, scope), by_node
+                    yield _compare_write(at, row.path, row.recorded, row.replayed, by_node, scope), by_node
                 continue
             then, now = (ABSENT if side is None or side.op == DELETE else side.new for side in (one, other))
             if not by_node:  # an edit in one run: the other has the value from before
                 then = a.value(scope, path, at[0]) if one is None else then
                 now = b.value(scope, path, at[1]) if other is None else now
-            yield _written(at, path, then, now, by_node, scope, one, other), by_node
+            yield _compare_write(at, path, then, now, by_node, scope, one, other), by_node
 
 
-def _written(
+def _compare_write(
     at: Place, path: Path, one: Any, other: Any, by_node: bool, scope: int,
     wrote_a: _Written | None = None, wrote_b: _Written | None = None,
 ) -> Difference:  # fmt: skip
@@ -197,10 +197,10 @@ def _written(
         reason = f"the runs began with {name!r} as {told[0]} in a and {told[1]} in b"
     else:
         reason = f"{name!r} was written as {told[0]} in a and {told[1]} in b"
-    return Difference(*at, name, _thawed(one), _thawed(other), reason, scope)
+    return Difference(*at, name, _thaw(one), _thaw(other), reason, scope)
 
 
-def _thawed(value: Any) -> Any:
+def _thaw(value: Any) -> Any:
     return value if value is ABSENT else thaw(value)
 
 
@@ -229,7 +229,7 @@ def _routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
         if next(unlike_places(a, b, then, now), None) is not None:
             told = [safe_repr(value) for value in (then, now)]
             reason = f"the condition of the edge to {target!r} was {told[0]} in a and {told[1]} in b"
-            yield Difference(*at, "route", _thawed(then), _thawed(now), reason)
+            yield Difference(*at, "route", _thaw(then), _thaw(now), reason)
 
 
 def _events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
@@ -265,7 +265,7 @@ def _below(path: Path) -> str:
 def _value(at: Place, name: str, one: Any, other: Any, verb: str) -> Difference:
     secret = secret_word(parse_path(name))
     told = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
-    return Difference(*at, name, _thawed(one), _thawed(other), f"{name!r} {verb} {told[0]} in a and {told[1]} in b")
+    return Difference(*at, name, _thaw(one), _thaw(other), f"{name!r} {verb} {told[0]} in a and {told[1]} in b")
 
 
 __all__ = ["Difference", "StepRows", "differences"]

@@ -1,6 +1,6 @@
 """Sweep: recipes over many inputs, seeds and models, in the processes of this machine or in any executor.
 
-A worker makes a chunk of runs and returns of each what a store keeps; only the calling process writes.
+A worker makes a chunk of runs and returns their records, or their tables; only the calling process writes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.analysis.sweep_executors import results
-from agentnb.analysis.sweep_results import Parts, Results, Stored
+from agentnb.analysis.sweep_results import Parts, Results, Stored, Unstored
 from agentnb.analysis.sweep_workers import Job, Work
 from agentnb.arguments import plain_arguments
 from agentnb.board.codec import encode
@@ -23,8 +23,8 @@ from agentnb.display import view
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
-from agentnb.store import MemoryLog, open_log
-from agentnb.text import safe_str
+from agentnb.store import open_log
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     import os
@@ -76,7 +76,8 @@ def sweep(
 
     Raises:
         ExecutionError: A110, the inputs are neither mappings nor a table; A111, the executor cannot receive the recipe;
-            A113, two recipes have the same name, there is none, or both a store and a folder are given.
+            A113, two recipes have the same name, there is none, or both a store and a folder are given; A115,
+            `concurrency` is less than 1.
         StoreError: the runs cannot be stored.
 
     Example:
@@ -88,32 +89,50 @@ def sweep(
         >>> list(swept.runs["status"])
         ['finished', 'finished']
     """
-    work = Work(_named(recipe), dict(models or {}), session_options, timeout, concurrency)
+    _check_concurrency(concurrency)
+    work = Work(
+        _name_recipes(recipe), dict(models or {}), session_options, timeout, concurrency, tables=parquet is not None
+    )
     if store is not None and parquet is not None:
         raise ExecutionError(
             Problem("A113", "both a store and a folder for Parquet files", "nb.sweep(store=..., parquet=...)",
                     "runs are written to one place", "leave one of them out")
         )  # fmt: skip
-    jobs = list(_jobs(work, inputs_of(inputs), [0] if seeds is None else list(seeds)))
-    kept: Results
+    jobs = list(jobs_of(work, inputs_of(inputs), [0] if seeds is None else list(seeds)))
+    made: Results = Unstored()
     if parquet is not None:
-        kept = Parts(parquet, _TYPES)
-    else:
-        kept = Stored(MemoryLog() if store is None else open_log(store), resumes=store is not None)
-    found = Sweep(work, kept, jobs)
-    known = kept.known()
+        made = Parts(parquet)
+    elif store is not None:
+        made = Stored(open_log(store))
+    found = Sweep(work, made, jobs)
+    known = made.load_run_ids()
     todo = [job for job in jobs if job.run_id not in known]
-    for job in jobs if len(todo) < len(jobs) else ():
+    for job in jobs if known else ():
         if job.run_id in known:
-            kept.add_known(job)
-    with _progress_bar(len(jobs), len(jobs) - len(todo), shown=progress) as advance, kept:
-        for result in results(work, todo, executor):
-            kept.add(result)
-            advance()
+            made.add_known(job, known[job.run_id])
+    with _progress_bar(len(jobs), len(jobs) - len(todo), shown=progress) as advance, made:
+        for chunk in results(work, todo, executor):
+            made.add(chunk)
+            advance(len(chunk.numbers))
     return found
 
 
-def _named(recipe: Any) -> dict[str, Recipe]:
+def _check_concurrency(concurrency: int | None) -> None:
+    """Check how many runs are to share an event loop.
+
+    A115: a sweep cannot run fewer than one run at once.
+
+    Raises:
+        ExecutionError: A115.
+    """
+    if concurrency is not None and concurrency < 1:
+        raise ExecutionError(
+            Problem("A115", f"concurrency is {safe_repr(concurrency)}", "nb.sweep(concurrency=...)",
+                    "it is how many runs share an event loop, at least 1", "leave it out, or pass a positive number")
+        )  # fmt: skip
+
+
+def _name_recipes(recipe: Any) -> dict[str, Recipe]:
     """Return the recipes by name.
 
     A113: the recipes of a sweep cannot be told apart.
@@ -154,17 +173,17 @@ def inputs_of(inputs: Any) -> list[dict[str, Any]]:
     )  # fmt: skip
 
 
-def _jobs(work: Work, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Iterator[Job]:
+def jobs_of(work: Work, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Iterator[Job]:
     """Yield the runs, each with an id that follows from its recipe, inputs, seed and model."""
     seen: Counter[str] = Counter()
     number = 0
     for name, recipe in work.recipes.items():
         prefix = safe_str(work.options.get("name") or name or recipe.name, 60)
         for given in inputs:
-            told = encode(freeze(dict(given)), lenient=True)
+            encoded = encode(freeze(dict(given)), lenient=True)
             for seed in seeds:
                 for model in work.models or ("",):
-                    text = json.dumps([recipe.fingerprint, told, seed, *([model] if model else [])], sort_keys=True)
+                    text = json.dumps([recipe.fingerprint, encoded, seed, *([model] if model else [])], sort_keys=True)
                     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
                     again = f"-{seen[digest]}" if seen[digest] else ""
                     seen[digest] += 1
@@ -174,9 +193,9 @@ def _jobs(work: Work, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int])
 
 @contextmanager
 def _progress_bar(total: int, done: int, *, shown: bool) -> Iterator[Any]:
-    """Yield a function to call after each run."""
+    """Yield a function to call with the number of runs that have been made since."""
     if not shown or not total:
-        yield lambda: None
+        yield lambda _count: None
         return
     with view("progress")(total, done) as advance:
         yield advance
@@ -188,8 +207,8 @@ def _progress_bar(total: int, done: int, *, shown: bool) -> Iterator[Any]:
 class Sweep:
     """The runs of a sweep. `runs` is a table with one row per run; `frames` are the seven tables over all runs."""
 
-    def __init__(self, work: Work, kept: Results, jobs: Sequence[Job]) -> None:
-        self._work, self._kept = work, kept
+    def __init__(self, work: Work, made: Results, jobs: Sequence[Job]) -> None:
+        self._work, self._made = work, made
         self._jobs = {job.run_id: job for job in jobs}
 
     @property
@@ -209,7 +228,7 @@ class Sweep:
 
         more = {"recipe": len(self._work.recipes) > 1, "model": bool(self._work.models)}
         types = _TYPES | {name: "object" for name, shown in more.items() if shown}
-        return table(sorted(self._kept.rows(self._jobs), key=lambda row: row["number"]), types)
+        return table(sorted(self._made.rows(self._jobs), key=lambda row: row["number"]), types)
 
     @property
     def failed(self) -> pd.DataFrame:
@@ -220,7 +239,7 @@ class Sweep:
     @property
     def frames(self) -> Any:
         """The seven tables over all runs, each with a leading column `run_id`; see `nb.frames`."""
-        return self._kept.frames(self._jobs)
+        return self._made.frames(self._jobs)
 
     @property
     def charts(self) -> Any:
@@ -238,19 +257,19 @@ class Sweep:
         job = self._jobs.get(run_id)
         recipe = self.recipe if job is None else self._work.recipes[job.recipe]
         options = self._work.options if job is None else self._work.options_of(job)
-        return self._kept.session(run_id, recipe=recipe, **{name: options[name] for name in names if name in options})
+        return self._made.session(run_id, recipe=recipe, **{name: options[name] for name in names if name in options})
 
     def iter_runs(self) -> Iterator[Session]:
         """Yield every stored run as a read-only session, in the order of the table."""
-        return self._kept.sessions(self._jobs)
+        return self._made.sessions(self._jobs)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._made)
 
     def __repr__(self) -> str:
         """Return one line: how many runs have which status."""
-        counts = self._kept.counts
+        counts = self._made.counts
         return f"<Sweep of {len(self)} runs: {', '.join(f'{count} {status}' for status, count in counts.items())}>"
 
 
-__all__ = ["Sweep", "inputs_of", "sweep"]
+__all__ = ["Sweep", "inputs_of", "jobs_of", "sweep"]

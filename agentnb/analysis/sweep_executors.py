@@ -2,52 +2,86 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import multiprocessing
 import os
 import pickle
 import sys
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from dataclasses import fields
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from agentnb.analysis.sweep_workers import INHERITED, Job, Result, Work, row_of, run_chunk, run_inherited, run_pickled
+from agentnb.analysis.sweep_workers import (
+    INHERITED,
+    Chunk,
+    Job,
+    Result,
+    Work,
+    chunk_of,
+    row_of,
+    run_chunk,
+    run_inherited,
+    run_pickled,
+)
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Recipe
 from agentnb.recipe.pickling import read_only
 from agentnb.text import safe_str
 
 CHUNK: Final = 64  # runs that a worker gets at once, at most
+_SECONDS: Final = 0.2  # that a chunk should take: what is lost if the sweep is killed, and how often progress is seen
 _AHEAD: Final = 3  # chunks per worker that are handed over before their results are needed
+_CAN_FORK: Final = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
+_CONTEXT: Final = multiprocessing.get_context("fork") if _CAN_FORK else None
+_Run = Callable[[Sequence[Job]], Chunk]
 
 
-def results(work: Work, jobs: Sequence[Job], executor: Executor | None) -> Iterator[Result]:
+class _Killed(Exception):
+    """Raised when a pool has lost a process and with it the runs that had been handed over."""
+
+    def __init__(self, jobs: list[Job]) -> None:
+        super().__init__()
+        self.jobs = jobs
+
+
+def results(work: Work, jobs: Sequence[Job], executor: Executor | None) -> Iterator[Chunk]:
     """Yield the results as they arrive."""
     if not jobs:
         return
-    if executor is not None:
-        yield from _in_executor(work, jobs, executor)
-    elif "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin":
-        yield from _in_processes(work, jobs)
+    workers = _workers(executor) if executor is not None else min(os.cpu_count() or 1, len(jobs))
+    if isinstance(executor, ThreadPoolExecutor):
+        yield from _chunks_in(executor, work, jobs, workers, partial(run_chunk, work))
+    elif executor is None and _CAN_FORK:
+        number = max(INHERITED, default=0) + 1
+        INHERITED[number] = work
+        try:
+            yield from _in_processes(work, jobs, workers, partial(run_inherited, number), None)
+        finally:
+            del INHERITED[number]
     else:
-        with ProcessPoolExecutor() as pool:
-            yield from _in_executor(work, jobs, pool)
+        run = partial(run_pickled, _sendable(work))
+        if executor is None or isinstance(executor, ProcessPoolExecutor):
+            yield from _in_processes(work, jobs, workers, run, executor)
+        else:
+            yield from _chunks_in(executor, work, jobs, workers, run)
 
 
-def _in_executor(work: Work, jobs: Sequence[Job], executor: Executor) -> Iterator[Result]:
-    """Run in an executor; one of threads shares the recipe, any other receives it pickled.
+def _sendable(work: Work) -> bytes:
+    """Return the work as it is sent to other processes.
 
     A111: the executor's processes cannot receive the recipe or the options.
+
+    Raises:
+        ExecutionError: A111.
     """
-    if isinstance(executor, ThreadPoolExecutor):
-        yield from _chunks_in(executor, jobs, _workers(executor), lambda chunk: (run_chunk, work, chunk))
-        return
     try:
-        text = _pickled(work)
+        return _pickle(work)
     except Exception as error:
         raise ExecutionError(
             Problem("A111", "the recipe or its options cannot be sent to another process", "nb.sweep(executor=...)",
@@ -55,10 +89,9 @@ def _in_executor(work: Work, jobs: Sequence[Job], executor: Executor) -> Iterato
                     "define functions in a module rather than in a cell or a lambda; or pip install cloudpickle; or "
                     "leave the executor out")
         ) from error  # fmt: skip
-    yield from _chunks_in(executor, jobs, _workers(executor), lambda chunk: (run_pickled, text, chunk))
 
 
-def _pickled(work: Work) -> bytes:
+def _pickle(work: Work) -> bytes:
     """Return the work as a pickle: by cloudpickle, if it is there, functions of a notebook travel, too."""
     try:
         import cloudpickle
@@ -90,75 +123,105 @@ def _workers(executor: Any) -> int:
     return int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
 
 
-def _chunks_in(executor: Executor, jobs: Sequence[Job], workers: int, call: Any) -> Iterator[Result]:
-    """Hand over chunks, a few ahead of the results, so that memory does not grow with the number of runs."""
-    waiting = deque(_chunks(jobs, workers))
-    flying: dict[Future[list[Result]], Sequence[Job]] = {}
+def _chunks_in(executor: Executor, work: Work, jobs: Sequence[Job], workers: int, run: _Run) -> Iterator[Chunk]:
+    """Hand over chunks, a few ahead of the results, so that memory does not grow with the number of runs.
+
+    The first chunks are small; once the time of a run is known, a chunk has as many as fill `_SECONDS`. The runs of a
+    chunk that the executor lost are handed over again, each alone; one that is lost again is a row `killed`.
+
+    Raises:
+        _Killed: the executor is a pool of processes, and one of them was killed.
+    """
+    flying: dict[Future[Chunk], Sequence[Job]] = {}
+    lost: list[Job] = []
+    least = work.together()  # a chunk with fewer runs would leave an event loop idle
+    size, begin = min(least, len(jobs) // (workers * _AHEAD) or 1), 0
     try:
-        while waiting or flying:
-            while waiting and len(flying) < workers * _AHEAD:
-                chunk = waiting.popleft()
-                flying[executor.submit(*call(chunk))] = chunk
+        while lost or begin < len(jobs) or flying:
+            while (lost or begin < len(jobs)) and len(flying) < workers * _AHEAD:
+                chunk = [lost[-1]] if lost else jobs[begin : begin + size]
+                flying[executor.submit(run, chunk)] = chunk
+                if lost:
+                    lost.pop()
+                else:
+                    begin += len(chunk)
             for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                made = _result_of(future, flying[future], work)
                 chunk = flying.pop(future)
-                yield from _results_of(future, chunk)
+                if made is None:
+                    lost += chunk
+                    continue
+                each = made.seconds / len(chunk)
+                share = (len(jobs) - begin) // (workers * _AHEAD)
+                size = max(1, min(CHUNK, share, max(least, int(_SECONDS / each) if each else 1)))
+                yield made
+    except BrokenProcessPool as error:
+        for future in [future for future in flying if future.done() and future.exception() is None]:
+            del flying[future]
+            yield future.result()
+        raise _Killed([job for chunk in flying.values() for job in chunk] + lost) from error
     finally:
         for future in flying:
             future.cancel()
 
 
-def _results_of(future: Future[list[Result]], chunk: Sequence[Job]) -> list[Result]:
-    """Return the results of a chunk; if the executor lost it, one failed row per run."""
+def _result_of(future: Future[Chunk], jobs: Sequence[Job], work: Work) -> Chunk | None:
+    """Return the results of a chunk; None if it was lost and is to be tried again, run by run.
+
+    Raises:
+        BrokenProcessPool: the whole executor is lost.
+    """
     try:
         return future.result()
     except BrokenProcessPool:
         raise
     except Exception as error:  # noqa: BLE001  (what an executor raises is its own affair)
-        text = safe_str(f"{type(error).__name__}: {error}")
-        return [Result(row_of(job, None, "killed", text), None) for job in chunk]
+        if len(jobs) > 1:
+            return None
+        return _killed(jobs[0], work, f"{type(error).__name__}: {error}")
 
 
-def _chunks(jobs: Sequence[Job], workers: int) -> Iterator[Sequence[Job]]:
-    size = max(1, min(CHUNK, len(jobs) // (workers * _AHEAD) or 1))
-    for start in range(0, len(jobs), size):
-        yield jobs[start : start + size]
+def _killed(job: Job, work: Work, error: str) -> Chunk:
+    return chunk_of([Result(row_of(job, None, "killed", safe_str(error)))], tables=work.tables)
 
 
-def _in_processes(work: Work, jobs: Sequence[Job]) -> Iterator[Result]:
-    """Run in forked processes; after one was killed, the runs that were under way are made again, each alone."""
-    workers = min(os.cpu_count() or 1, len(jobs))
-    number = max(INHERITED, default=0) + 1
-    INHERITED[number] = work
-    try:
-        rest: list[Job] = list(jobs)
-        while rest:
-            done: set[int] = set()
-            try:
-                with _pool(workers) as pool:
-                    for result in _chunks_in(pool, rest, workers, lambda chunk: (run_inherited, number, chunk)):
-                        done.add(result.row["number"])
-                        yield result
-                rest = []
-            except BrokenProcessPool:
-                rest = [job for job in rest if job.number not in done]
-                under_way, rest = rest[: workers * _AHEAD * CHUNK], rest[workers * _AHEAD * CHUNK :]
-                for job in under_way:
-                    yield _alone(number, job)
-    finally:
-        del INHERITED[number]
+def _in_processes(
+    work: Work, jobs: Sequence[Job], workers: int, run: _Run, executor: ProcessPoolExecutor | None
+) -> Iterator[Chunk]:
+    """Run in a pool of processes; after one was killed, the runs that were under way are made again, each alone.
+
+    The pool of the caller is used until one of its processes is killed: then it is of no more use.
+    """
+    context = getattr(executor, "_mp_context", None) if executor is not None else _CONTEXT
+    rest: Sequence[Job] = jobs
+    while rest:
+        done: set[int] = set()
+        try:
+            with nullcontext(executor) if executor is not None else _pool(workers, context) as pool:
+                for made in _chunks_in(pool, work, rest, workers, run):
+                    done.update(made.numbers)
+                    yield made
+            rest = ()
+        except _Killed as killed:
+            executor = None
+            for job in killed.jobs:
+                yield _alone(work, job, run, context)
+            done.update(job.number for job in killed.jobs)
+            rest = [job for job in rest if job.number not in done]
 
 
-def _alone(number: int, job: Job) -> Result:
+def _alone(work: Work, job: Job, run: _Run, context: Any) -> Chunk:
     """Make one run in a process of its own."""
     try:
-        with _pool(1) as pool:
-            return pool.submit(run_inherited, number, [job]).result()[0]
+        with _pool(1, context) as pool:
+            return pool.submit(run, [job]).result()
     except BrokenProcessPool:
-        return Result(row_of(job, None, "killed", "its process was killed while it ran"), None)
+        return _killed(job, work, "its process was killed while it ran")
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork"))
+def _pool(workers: int, context: Any) -> ProcessPoolExecutor:
+    # What a worker inherits lives as long as it does: the collector need not look at it.
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=gc.freeze)
 
 
 __all__ = ["CHUNK", "results"]

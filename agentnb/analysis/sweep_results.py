@@ -10,15 +10,16 @@ import weakref
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from agentnb.analysis.many_frames import ManyFrames
-from agentnb.analysis.sweep_workers import Job, Result, row_of
+from agentnb.analysis.sweep_workers import Chunk, Job, row_of
 from agentnb.engine.persistence.event_log import EventLog
-from agentnb.errors import Problem, StoreError, needed
+from agentnb.errors import Problem, StoreError, require_library
 from agentnb.session.reopen import open_stored
 from agentnb.store import MemoryLog
 from agentnb.text import safe_repr, safe_str
@@ -30,28 +31,31 @@ if TYPE_CHECKING:
     from agentnb.session import Session
 
 _IN_MEMORY: Final = 2**23  # bytes of rows that are held in memory; more are in a temporary file
-_PART: Final = 1_000  # runs in a Parquet file
+_CHUNKS_AT_ONCE: Final = 8  # chunks whose records are in memory while all runs are read in order
+_PART: Final = 1_000  # runs in a Parquet file, at least
 _JSON: Final = ("inputs", "outputs")  # columns that are JSON text in Parquet, because each run may have other keys
 
 
-class Rows:
-    """Rows of a table, one by one: in memory while they are few, then in a temporary file."""
+class Blobs:
+    """Pickled objects in the order in which they were added: in memory while they are few, then in a temporary file."""
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  (closed with this object)
         weakref.finalize(self, self._file.close)
         self._starts = array("q")
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row."""
+    def add(self, blob: bytes) -> None:
+        """Add an object's pickle."""
         self._file.seek(0, os.SEEK_END)
         self._starts.append(self._file.tell())
-        pickle.dump(dict(row), self._file, pickle.HIGHEST_PROTOCOL)
+        self._file.write(blob)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        for start in self._starts:
-            self._file.seek(start)
-            yield pickle.load(self._file)  # noqa: S301  (this object has written it)
+    def __getitem__(self, place: int) -> Any:
+        self._file.seek(self._starts[place])
+        return pickle.load(self._file)  # noqa: S301  (this process or one of its workers has written it)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -63,17 +67,17 @@ class Results(ABC):
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    @abstractmethod
-    def known(self) -> set[str]:
-        """Return the ids of the runs that were made before."""
+    def load_run_ids(self) -> Mapping[str, str]:
+        """Return the runs that were made before: run id -> status."""
+        return {}
 
-    @abstractmethod
-    def add_known(self, job: Job) -> None:
+    def add_known(self, job: Job, status: str) -> None:
         """Add a run that was made before."""
+        self.counts[status] += 1
 
-    @abstractmethod
-    def add(self, result: Result) -> None:
-        """Add the result of a run."""
+    def add(self, made: Chunk) -> None:
+        """Add the results of some runs."""
+        self.counts.update(made.statuses)
 
     @abstractmethod
     def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
@@ -91,9 +95,9 @@ class Results(ABC):
     def sessions(self, jobs: Mapping[str, Job]) -> Iterator[Session]:
         """Yield the runs as read-only sessions."""
 
-    @abstractmethod
     def frames(self, jobs: Mapping[str, Job]) -> Any:
         """Return the seven tables over all runs."""
+        return ManyFrames(self.sessions(jobs))
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -101,57 +105,91 @@ class Results(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:  # noqa: B027  (most hold nothing that is not written)
         """Write what is still held, also if the sweep is interrupted."""
-        self.flush()
-
-    @abstractmethod
-    def flush(self) -> None:
-        """Write what is still held."""
 
 
-class Stored(Results):
-    """Results in an event log; `resumes`: the runs that it has already are not made again."""
+class Unstored(Results):
+    """Results of a sweep without a store: chunks as the workers sent them, in memory or in a temporary file."""
 
-    def __init__(self, log: EventLog, *, resumes: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.log, self._resumes, self._rows = log, resumes, Rows()
+        self._rows, self._records = Blobs(), Blobs()
+        self._numbers: list[array[int]] = []  # by chunk
 
-    def known(self) -> set[str]:
-        """Return the ids of the runs in the store; none if it does not exist yet."""
-        if not self._resumes:
-            return set()
-        try:
-            return {row.run_id for row in self.log.runs()}
-        except StoreError as error:
-            if error.problems[0].code != "L410":
-                raise
-            return set()
-
-    def add_known(self, job: Job) -> None:
-        """Add a run that the store has."""
-        session = open_stored(self.log, job.run_id)
-        status, problem = self.log.run(job.run_id).status, session.error
-        self._note(row_of(job, session, status, None if problem is None else problem.what))
-
-    def add(self, result: Result) -> None:
-        """Add the result of a run, and store it."""
-        self._note(result.row)
-        if result.kept is not None:
-            kept, entries = result.kept
-            self.log.create(replace(kept, writer=None, status=result.row["status"], steps=result.row["steps"]), entries)
-            self.log.release(kept.run_id)
-
-    def flush(self) -> None:
-        """Do nothing: each run is stored as it arrives."""
-
-    def _note(self, row: dict[str, Any]) -> None:
-        self.counts[row["status"]] += 1
-        self._rows.add(row)
+    def add(self, made: Chunk) -> None:
+        """Hold the results of some runs."""
+        super().add(made)
+        self._rows.add(made.rows)
+        self._records.add(made.content)
+        self._numbers.append(array("q", made.numbers))
 
     def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
         """Return the rows of the table."""
-        return list(self._rows)
+        return list(chain.from_iterable(self._rows))
+
+    def session(self, run_id: str, **options: Any) -> Session:
+        """Return a run as a session, at its end.
+
+        Raises:
+            StoreError: L413, there is no such run, or nothing of it could be stored.
+        """
+        log = MemoryLog()
+        for record in chain.from_iterable(self._records):
+            if record is not None and record[0].run_id == run_id:
+                log.add([record])
+                break
+        return open_stored(log, run_id, **options)
+
+    def sessions(self, jobs: Mapping[str, Job]) -> Iterator[Session]:
+        """Yield every run, in the order of the table."""
+        places = sorted((number, chunk, row) for chunk, numbers in enumerate(self._numbers)
+                        for row, number in enumerate(numbers))  # fmt: skip
+        load = lru_cache(_CHUNKS_AT_ONCE)(self._records.__getitem__)
+        for _, chunk, row in places:
+            record = load(chunk)[row]
+            if record is not None:
+                log = MemoryLog()
+                log.add([record])
+                yield open_stored(log, record[0].run_id)
+
+
+class Stored(Results):
+    """Results in a store; the runs that it has already are not made again."""
+
+    def __init__(self, log: EventLog) -> None:
+        super().__init__()
+        self.log, self._rows = log, Blobs()
+        self._known: dict[str, str] = {}
+
+    def load_run_ids(self) -> Mapping[str, str]:
+        """Return the runs in the store; none if it does not exist yet."""
+        try:
+            return {row.run_id: row.status for row in self.log.runs()}
+        except StoreError as error:
+            if error.problems[0].code != "L410":
+                raise
+            return {}
+
+    def add_known(self, job: Job, status: str) -> None:
+        """Add a run that the store has."""
+        super().add_known(job, status)
+        self._known[job.run_id] = status
+
+    def add(self, made: Chunk) -> None:
+        """Store some runs, in one change, and hold their rows."""
+        super().add(made)
+        self.log.add([record for record in pickle.loads(made.content) if record is not None])  # noqa: S301  (a worker's)
+        self._rows.add(made.rows)
+
+    def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
+        """Return the rows of the table; those of runs made before are read from the store."""
+        found = list(chain.from_iterable(self._rows))
+        for run_id, status in self._known.items():
+            session = open_stored(self.log, run_id)
+            problem = session.error
+            found.append(row_of(jobs[run_id], session, status, None if problem is None else problem.what))
+        return found
 
     def session(self, run_id: str, **options: Any) -> Session:
         """Return a run as a session, at its end.
@@ -163,14 +201,10 @@ class Stored(Results):
 
     def sessions(self, jobs: Mapping[str, Job]) -> Iterator[Session]:
         """Yield every stored run, in the order of the table."""
-        stored = {row.run_id for row in self.log.runs()}
+        stored = self.load_run_ids()
         for run_id in jobs:
             if run_id in stored:
                 yield open_stored(self.log, run_id)
-
-    def frames(self, jobs: Mapping[str, Job]) -> ManyFrames:
-        """Return the seven tables over all runs."""
-        return ManyFrames(self.sessions(jobs))
 
 
 class Parts(Results):
@@ -179,48 +213,45 @@ class Parts(Results):
     The file of `runs` is written last and renamed into place: runs are known if all of their tables are written.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
         super().__init__()
-        with needed("pyarrow", "parquet", "nb.sweep(parquet=...)"):
+        with require_library("pyarrow", "parquet", "nb.sweep(parquet=...)"):
             import pyarrow as pa  # noqa: F401  (pandas calls it)
-        self.folder, self._columns = Path(folder), columns
-        self._held: list[Result] = []
+        self.folder = Path(folder)
+        self._held: list[Chunk] = []
         self._next = 1 + max((int(path.stem.rpartition("-")[2]) for path in self._files("runs")), default=0)
 
     def _files(self, table: str) -> list[Path]:
         return sorted((self.folder / table).glob("part-*.parquet"))
 
-    def known(self) -> set[str]:
-        """Return the ids of the runs in the folder."""
-        return {run_id for path in self._files("runs") for run_id in self._read(path)["run_id"]}
+    def load_run_ids(self) -> Mapping[str, str]:
+        """Return the runs in the folder."""
+        paths = self._files("runs")
+        return {run_id: "known" for path in paths for run_id in self._read(path, ["run_id"])["run_id"]}
 
-    def add_known(self, job: Job) -> None:
-        """Count a run that the folder has."""
-        self.counts["known"] += 1
-
-    def add(self, result: Result) -> None:
-        """Add the result of a run; write a file if there are enough."""
-        self.counts[result.row["status"]] += 1
-        self._held.append(result)
-        if len(self._held) >= _PART:
+    def add(self, made: Chunk) -> None:
+        """Add the results of some runs; write a file if there are enough."""
+        super().add(made)
+        self._held.append(made)
+        if sum(len(each.numbers) for each in self._held) >= _PART:
             self.flush()
+
+    def __exit__(self, *_: object) -> None:
+        """Write what is still held, also if the sweep is interrupted."""
+        self.flush()
 
     def flush(self) -> None:
         """Write the runs that are held as one more file of each table."""
         if not self._held:
             return
-        log = MemoryLog()
-        for kept, entries in filter(None, (result.kept for result in self._held)):
-            log.create(replace(kept, writer=None), entries)
-            log.release(kept.run_id)
-        many = ManyFrames(open_stored(log, row.run_id) for row in log.runs())
-        name = f"part-{self._next:06d}.parquet"
-        for table in NAMES:
-            self._put(many[table], table, name)
-        rows = [result.row | {key: json.dumps(result.row[key], default=safe_repr) for key in _JSON}
-                for result in self._held]  # fmt: skip
         import pandas as pd
 
+        name = f"part-{self._next:06d}.parquet"
+        made = [pickle.loads(each.content) for each in self._held]  # noqa: S301  (a worker's)
+        for table in NAMES:
+            self._put(_concatenated([frames[table] for frames in made]), table, name)
+        rows = [row | {key: json.dumps(row[key], default=safe_repr) for key in _JSON}
+                for each in self._held for row in pickle.loads(each.rows)]  # noqa: S301  # fmt: skip
         self._put(pd.DataFrame(rows), "runs", name)
         self._next += 1
         self._held = []
@@ -231,8 +262,8 @@ class Parts(Results):
         frame.to_parquet(place / f".{name}", index=False)
         (place / f".{name}").replace(place / name)
 
-    def _read(self, path: Path) -> pd.DataFrame:
-        """Return the table in a file.
+    def _read(self, path: Path, columns: list[str] | None = None) -> pd.DataFrame:
+        """Return the table in a file, or some of its columns.
 
         A114: a file of a sweep cannot be read.
 
@@ -242,7 +273,7 @@ class Parts(Results):
         import pandas as pd
 
         try:
-            return pd.read_parquet(path)
+            return pd.read_parquet(path, columns=columns)
         except Exception as error:
             raise StoreError(
                 Problem("A114", f"{path.name} cannot be read", str(path),
@@ -304,4 +335,16 @@ class PartFrames:
         return f"<frames in {safe_str(self._folder, 200)}: {', '.join(NAMES)}>"
 
 
-__all__ = ["PartFrames", "Parts", "Results", "Rows", "Stored"]
+def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return tables one below the other; categories of any of them are categories of all."""
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    whole = pd.concat([*frames], ignore_index=True)
+    for name, dtype in frames[0].dtypes.items():
+        if isinstance(dtype, pd.CategoricalDtype):
+            whole[name] = union_categoricals([frame[name] for frame in frames], ignore_order=True)
+    return whole
+
+
+__all__ = ["Blobs", "PartFrames", "Parts", "Results", "Stored", "Unstored"]

@@ -1,4 +1,4 @@
-"""What a worker of a sweep does: it makes a chunk of runs and returns of each its row and what a store keeps."""
+"""What a worker of a sweep does: it makes a chunk of runs and returns their rows and their records, or their tables."""
 
 from __future__ import annotations
 
@@ -6,25 +6,32 @@ import asyncio
 import pickle
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.engine.persistence.event_log import Entry, RunRow
 from agentnb.errors import AgentNbError
 from agentnb.recipe.model import Recipe
 from agentnb.recipe.user_functions import is_async
 from agentnb.session import Session
+from agentnb.session.reopen import open_stored
 from agentnb.session.state import state_of
+from agentnb.session.stored_run import copy_of
 from agentnb.store import MemoryLog
-from agentnb.text import safe_str
+from agentnb.text import safe_repr, safe_str
+from agentnb.trace.frames import NAMES
 
 if TYPE_CHECKING:
     from types import FrameType
 
+    import pandas as pd
+
 TOGETHER: Final = 16  # runs that share a worker's event loop, where something awaits
+Record = tuple[RunRow, list[Entry]]  # a run as a store holds it
 
 
 class Job(NamedTuple):
@@ -38,12 +45,24 @@ class Job(NamedTuple):
     model: str = ""
 
 
-@dataclass
-class Result:
-    """One run that was made: its row of the table, and what a store keeps of it; None if there is nothing to keep."""
+class Result(NamedTuple):
+    """One run that was made: its row of the table, and its record; None if there is nothing that can be stored."""
 
     row: dict[str, Any]
-    kept: tuple[RunRow, list[Entry]] | None
+    record: Record | None = None
+
+
+class Chunk(NamedTuple):
+    """Runs that were made together: their numbers and statuses; the rest is pickled until somebody asks for it.
+
+    `rows` are their rows of the table; `content` are their records (for some, None), or the seven tables over them.
+    """
+
+    numbers: list[int]
+    statuses: list[str]
+    rows: bytes
+    content: bytes
+    seconds: float = 0.0
 
 
 class TimedOut(BaseException):
@@ -54,7 +73,8 @@ class TimedOut(BaseException):
 class Work:
     """What all runs of a sweep share: the recipes and models by name, the options, the seconds that a run may take.
 
-    `concurrency` is how many runs share a worker's event loop; None: several, where something awaits.
+    `concurrency` is how many runs share a worker's event loop; None: several, where something awaits. `tables`: workers
+    return the tables over their runs, not the records.
     """
 
     recipes: Mapping[str, Recipe]
@@ -62,6 +82,7 @@ class Work:
     options: Mapping[str, Any] = field(default_factory=dict)
     timeout: float | None = None
     concurrency: int | None = None
+    tables: bool = False
 
     def options_of(self, job: Job) -> dict[str, Any]:
         """Return the options of a run's session."""
@@ -87,20 +108,59 @@ class Work:
 INHERITED: dict[int, Work] = {}
 
 
-def run_inherited(number: int, jobs: Sequence[Job]) -> list[Result]:
+def run_inherited(number: int, jobs: Sequence[Job]) -> Chunk:
     """Run a chunk in a process that was forked from the one that made the sweep."""
     return run_chunk(INHERITED[number], jobs)
 
 
-def run_pickled(work: bytes, jobs: Sequence[Job]) -> list[Result]:
+def run_pickled(work: bytes, jobs: Sequence[Job]) -> Chunk:
     """Run a chunk in a process that knows nothing of the sweep."""
     return run_chunk(pickle.loads(work), jobs)  # noqa: S301  (it comes from the process that made the sweep)
 
 
-def run_chunk(work: Work, jobs: Sequence[Job]) -> list[Result]:
+def run_chunk(work: Work, jobs: Sequence[Job]) -> Chunk:
     """Make these runs: one after the other, or several at a time on one event loop."""
-    together = work.together()
-    return [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
+    begun, together = perf_counter(), work.together()
+    made = [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
+    return chunk_of(made, tables=work.tables)._replace(seconds=perf_counter() - begun)
+
+
+def chunk_of(results: Sequence[Result], *, tables: bool) -> Chunk:
+    """Return results as they are sent to the calling process."""
+    rows = [result.row for result in results]
+    records = [result.record for result in results]
+    content: Any = _tables_of(records) if tables else records
+    return Chunk([row["number"] for row in rows], [row["status"] for row in rows], _pickled_rows(rows),
+                 pickle.dumps(content, pickle.HIGHEST_PROTOCOL))  # fmt: skip
+
+
+def _tables_of(records: Iterable[Record | None]) -> dict[str, pd.DataFrame]:
+    """Return the seven tables over the runs that have a record."""
+    from agentnb.analysis.many_frames import ManyFrames
+
+    log = MemoryLog()
+    log.add([*filter(None, records)])
+    many = ManyFrames(open_stored(log, row.run_id) for row in log.runs())
+    return {name: many[name] for name in NAMES}
+
+
+def _pickled_rows(rows: list[dict[str, Any]]) -> bytes:
+    """Return rows as a pickle; an input or output that cannot be pickled is replaced by its representation."""
+    try:
+        return pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # noqa: BLE001  (what pickling a user's object raises is its own affair)
+        return pickle.dumps([_picklable(row) for row in rows], pickle.HIGHEST_PROTOCOL)
+
+
+def _picklable(row: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(row)
+    for column in ("inputs", "outputs"):
+        for key, value in row[column].items():
+            try:
+                pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+            except Exception:  # noqa: BLE001  (the same)
+                found[column] = {**found[column], key: safe_repr(value)}
+    return found
 
 
 async def _run_all(work: Work, jobs: Sequence[Job], together: int) -> list[Result]:
@@ -147,7 +207,8 @@ def _result(work: Work, job: Job, session: Session | None, raised: BaseException
     match raised:
         case None:
             assert session is not None
-            status, error = str(session.status), None if session.error is None else session.error.what
+            problem = session.error
+            status, error = state_of(session).status, None if problem is None else problem.what
         case TimedOut():
             status, error = "timeout", f"it took longer than {work.timeout:g} seconds"
         case AgentNbError():
@@ -155,12 +216,12 @@ def _result(work: Work, job: Job, session: Session | None, raised: BaseException
         case _:
             status, error = "failed", safe_str(f"{type(raised).__name__}: {raised}")
     row = row_of(job, session, status, error)
-    return Result(row, None if session is None else _kept(session, status))
+    return Result(row, None if session is None else _record(session, status))
 
 
 def row_of(job: Job, session: Session | None, status: str, error: str | None) -> dict[str, Any]:
     """Return the row of a run in the table of a sweep, without secrets."""
-    row = {"number": job.number, "run_id": job.run_id, "inputs": masked(dict(job.inputs)), "seed": job.seed,
+    row = {"number": job.number, "run_id": job.run_id, "inputs": mask_value(dict(job.inputs)), "seed": job.seed,
            "status": status, "steps": 0, "seconds": 0.0, "tokens": 0, "cost": 0.0, "outputs": {},
            "error": error, "recipe": job.recipe, "model": job.model}  # fmt: skip
     if session is None:
@@ -172,20 +233,18 @@ def row_of(job: Job, session: Session | None, status: str, error: str | None) ->
         "seconds": (history.s_t1[-1] - history.s_t0[0]) / 1e9,
         "tokens": sum((call.tokens_in or 0) + (call.tokens_out or 0) for call in calls),
         "cost": float(sum(call.cost_usd or 0 for call in calls)),
-        "outputs": masked(board),
+        "outputs": mask_value(board),
     }
     return row
 
 
-def _kept(session: Session, status: str) -> tuple[RunRow, list[Entry]] | None:
-    """Return what a store keeps of a run; None if its values cannot be stored."""
-    log = MemoryLog()
+def _record(session: Session, status: str) -> Record | None:
+    """Return a run as a store holds it; None if its values cannot be stored."""
     try:
-        session.save(log)
+        row, entry = copy_of(state_of(session), status)
     except AgentNbError:
         return None
-    row = log.run(session.run_id)
-    return replace(row, writer=None, status=status), list(log.entries(session.run_id))
+    return row, [entry]
 
 
 @contextmanager
@@ -223,4 +282,7 @@ def _time_limit(session: Session, seconds: float | None) -> Iterator[None]:
         raise TimedOut
 
 
-__all__ = ["INHERITED", "Job", "Result", "Work", "row_of", "run_chunk", "run_inherited", "run_pickled"]
+__all__ = [
+    "INHERITED", "TOGETHER", "Chunk", "Job", "Record", "Result", "Work", "chunk_of", "row_of", "run_chunk",
+    "run_inherited", "run_pickled",
+]  # fmt: skip

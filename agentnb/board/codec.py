@@ -25,7 +25,7 @@ from uuid import UUID
 
 from agentnb.board import external_types
 from agentnb.board.decoders import DECODERS, Record, name_of, offset_of, zone_of
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import (
     ABSENT,
     Absent,
@@ -97,7 +97,7 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
     cls = type(value)
     if cls is str:
         text = mask_text(value)
-        return encode_atom(text) if text == value and type(text) is str else _masked_text(text)
+        return encode_atom(text) if text == value and type(text) is str else _mask_text(text)
     if cls is int or cls is bool or cls is NoneType:
         return encode_atom(value) if value not in SECRETS.numbers else {TAG: "masked"}
     if cls is float:
@@ -106,7 +106,7 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
         return _mapping(value, lenient)
     if cls is list or cls is FrozenList:
         return [encode(item, lenient=lenient) for item in value]
-    found = _registered(cls) or (cls is Opaque and _registered(type(value.value)))
+    found = _find_registered(cls) or (cls is Opaque and _find_registered(type(value.value)))
     if found:
         return _by_codec(found, value.value if cls is Opaque else value, key, lenient)
     return _ENCODERS.get(cls, _other)(value, key, lenient)
@@ -157,7 +157,7 @@ def decode(document: Json) -> Any:
     return Record(str(tag), document)
 
 
-def _registered(cls: type) -> Registered | None:
+def _find_registered(cls: type) -> Registered | None:
     if not _BY_TYPE:
         return None
     return next((_BY_TYPE[base] for base in cls.__mro__ if base in _BY_TYPE), None)
@@ -223,18 +223,18 @@ def is_stored_unchanged(value: Any) -> bool:
     return value is None or (cls is bool and value not in SECRETS.numbers)
 
 
-def _masked_text(text: str) -> Json:
+def _mask_text(text: str) -> Json:
     """Return a masked text; a secret, or a URL that contains one, is requested again when a run is reopened."""
     if type(text) is Masked:
         return {TAG: "masked"} if text == MASK else {TAG: "masked", "v": str(text)}
     return {TAG: "masked", "v": text} if is_url(text) else encode_atom(text)
 
 
-def _named(value: Mapping[str, Any], lenient: bool) -> Json:
+def _encode_dict(value: Mapping[str, Any], lenient: bool) -> Json:
     return {name: encode(item, name, lenient=lenient) for name, item in value.items()}
 
 
-def _sorted(tag: str) -> Callable[[Any, object, bool], Json]:
+def _make_set_encoder(tag: str) -> Callable[[Any, object, bool], Json]:
     """Return the encoder of a set: ordered by the items' JSON, so that equal sets are equal texts."""
 
     def encode_set(value: Any, _: object, lenient: bool) -> Json:
@@ -268,14 +268,14 @@ def _record(value: FrozenRecord, _: object, lenient: bool) -> Json:
 def _fields(template: Any, parts: Mapping[str, Any], lenient: bool) -> Json:
     if type(template) is Record:
         document = parts["document"]
-        return thaw(document) if isinstance(document, dict) else masked(document)
-    document = {"type": name_of(type(template)), "v": _named(parts, lenient)}
+        return thaw(document) if isinstance(document, dict) else mask_value(document)
+    document = {"type": name_of(type(template)), "v": _encode_dict(parts, lenient)}
     if is_dataclass(template):
         return {TAG: "dataclass", **document}
     extra = getattr(template, "__pydantic_extra__", None)
     chosen = getattr(template, "__pydantic_fields_set__", ())
     model = {TAG: "model", **document, "set": sorted(chosen)}
-    return model | {"extra": _named(extra, lenient)} if extra else model
+    return model | {"extra": _encode_dict(extra, lenient)} if extra else model
 
 
 def _other(value: Any, key: object, lenient: bool) -> Json:
@@ -289,7 +289,7 @@ def _other(value: Any, key: object, lenient: bool) -> Json:
         return {TAG: "pandas", **external_types.dump_scalar(value)}
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         parts = dict(zip(cls._fields, tuple.__iter__(value), strict=True))
-        return {TAG: "namedtuple", "type": name_of(cls), "v": _named(parts, lenient)}
+        return {TAG: "namedtuple", "type": name_of(cls), "v": _encode_dict(parts, lenient)}
     for base, encoder in _BASES:
         if issubclass(cls, base):
             return encoder(value, key, lenient)
@@ -335,16 +335,16 @@ def _opaque(value: Any, key: object, lenient: bool) -> Json:
 
 
 def _base64(value: bytes) -> str:
-    return base64.b64encode(masked(value)).decode()
+    return base64.b64encode(mask_value(value)).decode()
 
 
 _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
-    Masked: lambda value, *_: _masked_text(value),
+    Masked: lambda value, *_: _mask_text(value),
     Absent: lambda *_: {TAG: "absent"},
     tuple: lambda value, _, lenient: {TAG: "tuple", "v": [encode(item, lenient=lenient) for item in value]},
-    set: _sorted("set"),
-    FrozenSet: _sorted("set"),
-    frozenset: _sorted("frozenset"),
+    set: _make_set_encoder("set"),
+    FrozenSet: _make_set_encoder("set"),
+    frozenset: _make_set_encoder("frozenset"),
     bytes: _text("bytes", _base64),
     complex: _text("complex", repr),
     Decimal: _text("decimal"),

@@ -403,7 +403,7 @@ _fill_list: Final = list.extend
 # -- reused copies -------------------------------------------------------------------------------------------------
 
 
-class Loan:
+class ItemCopies:
     """The cached copies of a list's items: `copies[n]` is the copy of item n.
 
     Versions of a list that share their items share their loan. All copies were pristine at `mark`, a mark of
@@ -440,7 +440,7 @@ class Loan:
         return first_difference(value, copies, size)
 
 
-_loans: Final[deque[ref[Loan]]] = deque()
+_loans: Final[deque[ref[ItemCopies]]] = deque()
 
 
 def _count_of_one() -> int:
@@ -459,9 +459,9 @@ _HELD_ONCE: Final = _count_of_one()
 
 def _borrow(reader: LazyList, source: FrozenList) -> bool:
     """Fill a reader's copy with unreferenced cached copies; return False if an item is not a mapping."""
-    loan: Loan | None = source.loan
+    loan: ItemCopies | None = source.loan
     if loan is None:
-        loan = source.loan = Loan()
+        loan = source.loan = ItemCopies()
         _remember(loan)
     loan.expected = True
     copies, items, size = loan.copies, source.items, source.size
@@ -497,7 +497,7 @@ def _items(reader: list[Any], size: int) -> Iterator[Any]:
     return items if list.__len__(reader) == size else islice(items, size)
 
 
-def _remember(loan: Loan) -> None:
+def _remember(loan: ItemCopies) -> None:
     """Add a loan to the cache; drop the copies of the oldest one if the cache is full."""
     _loans.append(ref(loan))
     while len(_loans) > _CACHED_LOANS:
@@ -514,7 +514,7 @@ def _freeze_dict_copy(value: CopiedDict, like: Any, walk: Walk) -> FrozenDict:
     if source is None or dict.__len__(value) != len(source):
         return freeze_dict(dict.copy(value), like, walk)
     if value.pristine is None and isinstance(value, LazyDict):
-        changed = _changed_parts((value.opened or {}).items(), walk)
+        changed = _find_changed_parts((value.opened or {}).items(), walk)
         if changed:
             return frozen_dict({**source, **changed})
     _include_source(walk, source)
@@ -527,14 +527,14 @@ def _freeze_list_copy(value: CopiedList, like: Any, walk: Walk) -> FrozenList:
         return freeze_list(list.copy(value), like, walk)
     changed = {}
     if isinstance(value, LazyList):
-        changed = _changed_parts((value.opened or {}).items(), walk)
+        changed = _find_changed_parts((value.opened or {}).items(), walk)
         if value.changes is not None and value.changes.mark is not value.mark:
             parts = enumerate(zip(list.__getitem__(value, slice(source.size)), source.items, strict=False))
             settled = value.opened or ()
             stale = [(at, pair) for at, pair in parts if at not in settled and pair[0].pristine is not pair[1]]
-            changed |= _changed_parts(stale, walk)
+            changed |= _find_changed_parts(stale, walk)
     if changed:
-        source = source.replaced(changed)
+        source = source.replace_items(changed)
     else:
         _include_source(walk, source)
     for item in list.__getitem__(value, slice(source.size, None)) if list.__len__(value) > source.size else ():
@@ -550,7 +550,7 @@ def _include_source(walk: Walk, source: FrozenDict | FrozenList) -> None:
     walk.depth += 1
 
 
-def _changed_parts(parts: Iterable[tuple[Any, tuple[Any, Any]]], walk: Walk) -> dict[Any, Any]:
+def _find_changed_parts(parts: Iterable[tuple[Any, tuple[Any, Any]]], walk: Walk) -> dict[Any, Any]:
     """Return, by key or index, the frozen forms of the copies that differ from the frozen parts they came from."""
     pairs = [(key, freeze(copied, was, walk), was) for key, (copied, was) in parts]
     return {key: frozen for key, frozen, was in pairs if frozen is not was}

@@ -31,7 +31,7 @@ def is_array(value: Any) -> bool:
     )
 
 
-def copied(value: Any, copy_item: Callable[[Any], Any]) -> Any:
+def copy_array(value: Any, copy_item: Callable[[Any], Any]) -> Any:
     """Return a copy of an array, a Series or a DataFrame; `copy_item` copies the objects in cells."""
     made = value.copy()
     if not hasattr(made, "iloc"):
@@ -156,16 +156,16 @@ def dump_array(value: Any, encode: Encode) -> dict[str, Any] | None:
     return parts if index and labels and all(columns) else None
 
 
-def masked_array(value: Any, mask: Callable[..., Any]) -> Any:
+def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
     """Return a copy of an array or frame in which `mask(item, name)` replaces each item that may be a secret."""
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if pandas is not None and isinstance(value, pandas.DataFrame):
-        columns = [_masked_column(value.iloc[:, at], label, mask) for at, label in enumerate(value.columns)]
+        columns = [_mask_column(value.iloc[:, at], label, mask) for at, label in enumerate(value.columns)]
         copied = pandas.DataFrame(dict(enumerate(columns)), index=value.index)
         copied.columns = value.columns
         return copied
     if pandas is not None and isinstance(value, pandas.Series):
-        return _masked_column(value, value.name, mask).copy()
+        return _mask_column(value, value.name, mask).copy()
     if numpy is None or value.dtype.kind not in "OU":
         return value.copy()
     items = [mask(item) for item in value.ravel().tolist()]
@@ -194,7 +194,7 @@ def secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
         yield from ((label, value.iloc[at : at + 1].to_numpy(dtype=object).ravel().tolist()) for label, at in rows)
 
 
-def _masked_column(column: Any, label: Any, mask: Callable[..., Any]) -> Any:
+def _mask_column(column: Any, label: Any, mask: Callable[..., Any]) -> Any:
     if not is_secret(label) and column.dtype.kind not in "OU" and column.dtype.name not in ("str", "string"):
         return column
     items = [mask(item, label) for item in column]

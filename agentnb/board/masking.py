@@ -78,13 +78,13 @@ def secret_word(path: Iterable[Any]) -> str | None:
     return next((str(word) for word in path if is_secret(word)), None)
 
 
-def masked_atoms(values: Any) -> Any:
+def mask_atoms(values: Any) -> Any:
     """Return a column for output: texts, bytes and numbers masked that are, or contain, a secret."""
     kinds = {*map(type, values)} & ({str, bytes, int} if SECRETS.numbers else {str, bytes})
-    return [masked(value) if type(value) in kinds else value for value in values] if kinds else values
+    return [mask_value(value) if type(value) in kinds else value for value in values] if kinds else values
 
 
-def masked(value: Any, key: object = None) -> Any:
+def mask_value(value: Any, key: object = None) -> Any:
     """Return a value for output: secrets, by name or by value, are masked at any depth.
 
     Mappings and objects become dicts and lists stay lists; values without parts are unchanged.
@@ -94,10 +94,10 @@ def masked(value: Any, key: object = None) -> Any:
     kind = type(value)
     if kind is str:
         return mask_text(value)
-    return _masked_atom(value, kind) if kind in ATOMS else _Masking().masked(value, 0)
+    return _mask_atom(value, kind) if kind in ATOMS else _Masking().mask_value(value, 0)
 
 
-def _masked_atom(value: Any, kind: type) -> Any:
+def _mask_atom(value: Any, kind: type) -> Any:
     if kind is bytes:
         return mask_bytes(value)
     return MASK if kind is int and value in SECRETS.numbers else value
@@ -109,31 +109,33 @@ class _Masking:
     def __init__(self) -> None:
         self.done: dict[int, tuple[Any, Any]] = {}  # the parts are referenced, too, so that no id is reused
 
-    def masked(self, value: Any, depth: int, key: object = None) -> Any:
+    def mask_value(self, value: Any, depth: int, key: object = None) -> Any:
         if key is not None and value is not None and is_secret(key, value):
             return MASK
         kind = type(value)
         if kind is str:
             return mask_text(value)
         if kind in ATOMS:
-            return _masked_atom(value, kind)
+            return _mask_atom(value, kind)
         if depth > DEPTH_LIMIT:
             return INSIDE_ITSELF
         found = self.done.get(id(value))
         if found is None:
             self.done[id(value)] = (value, INSIDE_ITSELF)
-            found = self.done[id(value)] = (value, self._masked_parts(value, kind, depth + 1))
+            found = self.done[id(value)] = (value, self._mask_parts(value, kind, depth + 1))
         return found[1]
 
-    def _masked_parts(self, value: Any, kind: type, depth: int) -> Any:
+    def _mask_parts(self, value: Any, kind: type, depth: int) -> Any:
         if kind is FrozenRecord:
             value, kind = value.parts, FrozenDict
         if issubclass(kind, dict):
-            return {self.masked(name, depth): self.masked(item, depth, name) for name, item in dict.items(value)}
+            return {
+                self.mask_value(name, depth): self.mask_value(item, depth, name) for name, item in dict.items(value)
+            }
         if kind is FrozenList:
-            return [self.masked(item, depth) for item in value]
+            return [self.mask_value(item, depth) for item in value]
         if issubclass(kind, list):
-            return [self.masked(item, depth) for item in list.__iter__(value)]
+            return [self.mask_value(item, depth) for item in list.__iter__(value)]
         if issubclass(kind, tuple):
             names = kind._fields if is_named_tuple(kind) else ()  # type: ignore[attr-defined]  # checked by is_named_tuple
             named = (
@@ -141,10 +143,10 @@ class _Masking:
                 if names
                 else ((None, item) for item in tuple.__iter__(value))
             )
-            parts = [self.masked(item, depth, name) for name, item in named]
+            parts = [self.mask_value(item, depth, name) for name, item in named]
             return remade(kind, parts)
         if issubclass(kind, set | frozenset):
-            return self._masked_set(value, kind, depth)
+            return self._mask_set(value, kind, depth)
         if issubclass(kind, str):
             text = mask_text(str.__str__(value))
             return value if issubclass(kind, Enum | Masked) else text
@@ -153,19 +155,19 @@ class _Masking:
         if issubclass(kind, float) and not issubclass(kind, Enum):
             return float.__float__(value)
         if kind is FrozenArray or external_types.is_array(value):
-            return external_types.masked_array(value.held if kind is FrozenArray else value, masked)
+            return external_types.mask_array(value.held if kind is FrozenArray else value, mask_value)
         return value
 
-    def _masked_set(self, value: Any, kind: type, depth: int) -> Any:
+    def _mask_set(self, value: Any, kind: type, depth: int) -> Any:
         base: type[set[Any] | frozenset[Any]] = set if issubclass(kind, set) else frozenset
         items = list(base.__iter__(value))
-        parts = [self.masked(item, depth) for item in items]
+        parts = [self.mask_value(item, depth) for item in items]
         if all(part is item for part, item in zip(parts, items, strict=True)):
             return value
         return base(part if type(part).__hash__ is not None else item for part, item in zip(parts, items, strict=True))
 
 
-def shown(value: Any, key: object = None) -> Any:
+def to_display(value: Any, key: object = None) -> Any:
     """Return a copy of a frozen value for display, with its secrets masked.
 
     It has the type it was written with; dataclasses and pydantic objects become dicts of their fields, at any depth.
@@ -174,31 +176,31 @@ def shown(value: Any, key: object = None) -> Any:
         return MASK
     cls = type(value)
     if cls is FrozenDict:
-        return {masked(name): shown(item, name) for name, item in value.items()}
+        return {mask_value(name): to_display(item, name) for name, item in value.items()}
     if cls is FrozenList:
-        return [shown(item) for item in value]
+        return [to_display(item) for item in value]
     if cls is FrozenRecord:
-        return _shown_fields(value)
+        return _display_fields(value)
     if cls is tuple:
-        return tuple(shown(item) for item in value)
+        return tuple(to_display(item) for item in value)
     if cls is Opaque:  # as in a reopened run: the object itself could change, or refuse to be shown
-        return _shown_object(value)
-    return masked(set(value) if cls is FrozenSet else thaw(value))
+        return _display_object(value)
+    return mask_value(set(value) if cls is FrozenSet else thaw(value))
 
 
-def _shown_object(value: Opaque) -> Any:
+def _display_object(value: Opaque) -> Any:
     from agentnb.board.codec import decode, encode  # here to avoid an import cycle
 
     return decode(encode(value, lenient=True))
 
 
-def _shown_fields(value: FrozenRecord) -> Any:
+def _display_fields(value: FrozenRecord) -> Any:
     from agentnb.board.decoders import fields_of  # here to avoid an import cycle
 
     found = fields_of(value)
     if found is not None:
-        return {name: shown(item, name) for name, item in found.items()}
+        return {name: to_display(item, name) for name, item in found.items()}
     copied = thaw(value)
     for name, item in value.parts.items():
-        object.__setattr__(copied, name, shown(item, name))
+        object.__setattr__(copied, name, to_display(item, name))
     return copied

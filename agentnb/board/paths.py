@@ -41,7 +41,7 @@ def _index(key: str | int) -> int | None:
     return int(key) if key.removeprefix("-").isdecimal() else None
 
 
-def changed(value: Any, rest: Path, op: int, new: Any, path: Path) -> Any:
+def apply_change(value: Any, rest: Path, op: int, new: Any, path: Path) -> Any:
     """Return a frozen value like `value` with `op` applied at `rest`; ABSENT if nothing is left of it.
 
     Missing parts, or None, along the path become mappings; deleting a missing part changes nothing.
@@ -53,11 +53,11 @@ def changed(value: Any, rest: Path, op: int, new: Any, path: Path) -> Any:
     if not rest:
         if op == SET:
             return freeze(new, value)
-        return ABSENT if op == DELETE else _appended(value, new, path)
+        return ABSENT if op == DELETE else _append(value, new, path)
     inner = _part(value, rest[0])
     if op == DELETE and inner is ABSENT:
         return value
-    part = changed(inner, rest[1:], op, new, path)
+    part = apply_change(inner, rest[1:], op, new, path)
     if op == DELETE and part is inner:  # the part to delete further down is missing
         return value
     if isinstance(value, FrozenRecord):
@@ -105,7 +105,7 @@ def _in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> Frozen
     return frozen_list(items)
 
 
-def _appended(value: Any, new: Any, path: Path) -> FrozenList:
+def _append(value: Any, new: Any, path: Path) -> FrozenList:
     item = freeze(new)
     if isinstance(value, FrozenList):
         return value.grown(item)

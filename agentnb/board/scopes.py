@@ -60,11 +60,11 @@ class Scope:
         value = self.get(path[0])  # type: ignore[arg-type]  # a first key is text
         return value if len(path) == 1 or value is ABSENT else look(value, path[1:])
 
-    def seen(self) -> dict[str, Any]:
+    def visible_items(self) -> dict[str, Any]:
         """Return every key visible from this scope with its frozen value, the outermost scope's first."""
         if self.parent is None:
             return dict(self.data)
-        keys = self.parent.seen()
+        keys = self.parent.visible_items()
         for key, value in self.data.items():
             if value is DELETED:
                 keys.pop(key, None)
@@ -73,14 +73,14 @@ class Scope:
         return keys
 
 
-class Mark:
+class Sentinel:
     """The type of two sentinels that are never values: not in this scope, and deleted in this child scope."""
 
     __slots__ = ()
 
 
-_UNSEEN: Final = Mark()
-DELETED: Final = Mark()
+_UNSEEN: Final = Sentinel()
+DELETED: Final = Sentinel()
 
 
 class Board(Mapping[str, Any]):
@@ -97,16 +97,16 @@ class Board(Mapping[str, Any]):
             key = _plain_key(key, scope)
         value = scope.get(key)
         if value is ABSENT and "." in key:
-            value = scope.look(resolve_path(key, scope.seen()))
+            value = scope.look(resolve_path(key, scope.visible_items()))
         if value is ABSENT:
-            raise KeyError(UnknownKey(key, scope.seen))
+            raise KeyError(UnknownKey(key, scope.visible_items))
         return thaw(value)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._find().seen())
+        return iter(self._find().visible_items())
 
     def __len__(self) -> int:
-        return len(self._find().seen())
+        return len(self._find().visible_items())
 
     def __contains__(self, key: object) -> bool:
         scope: Scope = self._find()
@@ -116,16 +116,16 @@ class Board(Mapping[str, Any]):
             key = str.__str__(key)
         if scope.get(key) is not ABSENT:
             return True
-        return "." in key and scope.look(resolve_path(key, scope.seen())) is not ABSENT
+        return "." in key and scope.look(resolve_path(key, scope.visible_items())) is not ABSENT
 
     def __repr__(self) -> str:
-        from agentnb.errors import counted
+        from agentnb.errors import pluralize
         from agentnb.text import safe_repr, safe_str
 
         rows = "".join(
-            f"\n  {safe_str(key)}: {safe_repr(value, key=key)}" for key, value in self._find().seen().items()
+            f"\n  {safe_str(key)}: {safe_repr(value, key=key)}" for key, value in self._find().visible_items().items()
         )
-        return f"<Board: {counted(len(self), 'key')}>{rows}"
+        return f"<Board: {pluralize(len(self), 'key')}>{rows}"
 
 
 def _plain_key(key: object, scope: Scope) -> str:
@@ -133,7 +133,7 @@ def _plain_key(key: object, scope: Scope) -> str:
     from agentnb.text import safe_repr
 
     if not issubclass(type(key), str):
-        raise KeyError(UnknownKey(safe_repr(key), scope.seen))
+        raise KeyError(UnknownKey(safe_repr(key), scope.visible_items))
     return str.__str__(key)
 
 
@@ -148,7 +148,7 @@ def put(scope: Scope, key: str, top: Any) -> None:
         data[key] = DELETED
 
 
-def closed(scope: Scope, path: Path) -> BoardError:
+def closed_scope_error(scope: Scope, path: Path) -> BoardError:
     """Return the error for a write to a scope that has open child scopes: B106."""
     return BoardError(
         Problem(

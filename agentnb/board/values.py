@@ -62,6 +62,7 @@ _ATOM_BASES: Final = (Enum, PurePath, datetime, date, time, timedelta, str, int,
 # that reads their memory finds their items. All include the value itself. A tuple is made as fast as it can be.
 Extent: TypeAlias = tuple[int, int, int, bool]
 _ATOM: Final[Extent] = (0, 0, 0, True)
+_FLAT: Final[tuple[Extent, ...]] = tuple((1, 1, 1 + count, True) for count in range(32))  # of so many atoms; shared
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
@@ -173,7 +174,7 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
         grown.loan, grown.shared = loan, True
         return grown
 
-    def replaced(self, parts: Mapping[int, Any]) -> FrozenList:
+    def replace_items(self, parts: Mapping[int, Any]) -> FrozenList:
         """Return this list with other frozen items at some indexes."""
         items = self.items[: self.size]
         levels, total, weight, plain = self.extent
@@ -329,12 +330,12 @@ def extent_of(frozen: Any) -> Extent:
         return _ATOM
     if cls is FrozenDict or cls is FrozenList:
         own: Extent = frozen.extent
-        return own if cls is FrozenDict or frozen.expose() else _hidden(own)
+        return own if cls is FrozenDict or frozen.expose() else _hide(own)
     if cls is FrozenRecord:
-        return _hidden(frozen.parts.extent, 1)
+        return _hide(frozen.parts.extent, 1)
     if issubclass(cls, tuple):
         extent = _extent_around(frozen)
-        return extent if extent[0] == 1 else _hidden(extent)
+        return extent if extent[0] == 1 else _hide(extent)
     if cls is FrozenArray:
         # Code in C finds the wrapper. Copying each array with the value that it is in would cost too much.
         size = getattr(frozen.held, "size", SIZE_LIMIT)
@@ -342,7 +343,7 @@ def extent_of(frozen: Any) -> Extent:
     return 1, 1, len(frozen) if cls is FrozenSet else 1, cls not in FROZEN
 
 
-def _hidden(extent: Extent, levels: int = 0) -> Extent:
+def _hide(extent: Extent, levels: int = 0) -> Extent:
     """Return the extent of a part that code in C must not see, and the levels around it."""
     return extent[0] + levels, extent[1], extent[2], False
 
@@ -351,8 +352,9 @@ def _extent_around(parts: Collection[Any]) -> Extent:
     """Return the extent of a collection of frozen parts."""
     levels, total, weight, plain = 0, 1, 1 + len(parts), True
     for part in parts:
-        if type(part) not in ATOMS:
-            inner, within, more, seen = extent_of(part)
+        cls = type(part)
+        if cls not in ATOMS:
+            inner, within, more, seen = part.extent if cls is FrozenDict else extent_of(part)
             levels, total, weight, plain = max(levels, inner), total + within, weight + more, plain and seen
     return levels + 1, total, weight, plain
 
@@ -382,10 +384,11 @@ def frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Callable[[
     """Return a FrozenDict of names and as many values, of which `frozen` freezes those that are not atoms."""
     classes = {*map(type, values)}
     if not classes <= ATOMS:
-        return frozen_dict(dict(zip(names, map(frozen, values), strict=True)))
-    result = FrozenDict(zip(names, values, strict=True))
+        parts = [value if type(value) in ATOMS else frozen(value) for value in values]
+        return frozen_dict(dict(zip(names, parts, strict=True)))
+    result, count = FrozenDict(zip(names, values, strict=True)), len(values)
     result.flat = 2 if classes <= _TEXTS else 1
-    result.extent = 1, 1, 1 + len(values), True
+    result.extent = _FLAT[count] if count < len(_FLAT) else (1, 1, 1 + count, True)
     return result
 
 
@@ -561,7 +564,7 @@ def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
     if external_types.is_array(value):
         if type(like) is FrozenArray and external_types.same_array(value, like.held):
             return like
-        return FrozenArray(external_types.copied(value, lambda cell: thaw(freeze(cell, ABSENT, walk))))
+        return FrozenArray(external_types.copy_array(value, lambda cell: thaw(freeze(cell, ABSENT, walk))))
     return _freeze_by_reference(value, like)
 
 
@@ -653,7 +656,7 @@ def thaw(value: Any) -> Any:
             object.__setattr__(thawed, name, thaw(item))
         return thawed
     if cls is FrozenArray:
-        return external_types.copied(value.held, lambda cell: thaw(freeze(cell)))
+        return external_types.copy_array(value.held, lambda cell: thaw(freeze(cell)))
     if cls is Opaque:
         return value.value
     if issubclass(cls, tuple) and not ATOMS.issuperset(map(type, tuple.__iter__(value))):

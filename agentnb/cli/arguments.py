@@ -100,8 +100,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     _word_of_tools(draw)
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a .svg, .png, .dot or .mmd file")
 
-    runs = command("runs", runs_command, "list the runs in a store")
-    runs.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
+    _words_of_runs(command("runs", runs_command, "list the runs in a store, the newest first"))
 
     trace = command("trace", trace_command, "print what happened in a run")
     trace.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, or a store")
@@ -143,6 +142,18 @@ def parser_of_all() -> argparse.ArgumentParser:
     _word_of_tools(mcp)
     _words_of_world(mcp)
     return parser
+
+
+def _words_of_runs(runs: argparse.ArgumentParser) -> None:
+    runs.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
+    runs.add_argument("--recipe", metavar="NAME", help="only runs of the recipe of this name")
+    runs.add_argument("--fingerprint", metavar="TEXT", help="only runs of this version of a recipe")
+    runs.add_argument("--status", metavar="WORD", help="only runs of this status: finished, failed, waiting ...")
+    runs.add_argument("--since", metavar="TIME", help="only runs created then or later: 2026-01-31T18:30; UTC")
+    runs.add_argument("--until", metavar="TIME", help="only runs created then or earlier; a day counts whole")
+    runs.add_argument("--contains", metavar="TEXT", help="only runs whose id or name contains this text")
+    runs.add_argument("--limit", type=int, metavar="N", help="the most runs; left out: all")
+    runs.add_argument("--after", metavar="RUN_ID", help="only runs listed after this one: the next page")
 
 
 def _words_of_kept_runs(command: Callable[..., argparse.ArgumentParser]) -> None:

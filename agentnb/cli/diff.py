@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.masking import masked, secret_word
+from agentnb.board.masking import mask_value, secret_word
 from agentnb.board.values import ABSENT
 from agentnb.cli.output import print_json
 from agentnb.expressions.paths import parse_path
@@ -41,7 +41,7 @@ def diff_command(args: argparse.Namespace) -> int:
 def _plain(found: Difference) -> dict[str, Any]:
     """Return a difference as a mapping, without secrets; a missing value is omitted."""
     word = secret_word(parse_path(found.path))
-    values = {name: masked(value, word) for name, value in (("a", found.a), ("b", found.b)) if value is not ABSENT}
+    values = {name: mask_value(value, word) for name, value in (("a", found.a), ("b", found.b)) if value is not ABSENT}
     where = {name: getattr(found, name) for name in ("step_a", "step_b", "node", "path")}
     return {**where, **values, "reason": str(found)}
 

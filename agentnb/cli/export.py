@@ -13,7 +13,7 @@ from agentnb.session import Session
 from agentnb.testing.goldens import record_golden
 
 FORMATS: Final[Mapping[str, Callable[[Session, Path], object]]] = {
-    ".html": lambda session, path: session.trace.to_html(path),
+    ".html": lambda session, path: session.to_html(path),
     ".json": lambda session, path: session.trace.to_json(path),
     ".jsonl": record_golden,
     ".parquet": lambda session, path: session.trace.to_parquet(path),

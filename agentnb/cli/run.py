@@ -9,13 +9,13 @@ from contextlib import ExitStack, closing, nullcontext, redirect_stdout
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.cli.output import print_all, print_json
-from agentnb.cli.scenarios import asked_for, chaos_of, run_all
+from agentnb.cli.scenarios import chaos_of, run_all, wants_scenarios
 from agentnb.cli.script import script
 from agentnb.errors import Problem
 from agentnb.recipe.agent_expansion import WHOLE
-from agentnb.recipe.descriptions import typed
+from agentnb.recipe.descriptions import parse_typed
 from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 from agentnb.world.agents import agents_in
@@ -30,14 +30,14 @@ EXITS = {"failed": 1, "exhausted": 3, "waiting": 4}
 
 def run_command(args: argparse.Namespace) -> int:
     """Run a recipe until it stops, printing one line per step and then the board; or run its scenarios."""
-    if asked_for(args):
+    if wants_scenarios(args):
         return run_all(args)
     from agentnb.cli.python_objects import load_recipe, models_of, tools_of
     from agentnb.session import Session
 
     recipe = load_recipe(args.file, args.allow)
     budget = None if args.max_steps is None else {"max_steps": args.max_steps}
-    inputs = {key: typed(text, recipe.inputs.get(key)) for key, text in args.inputs}
+    inputs = {key: parse_typed(text, recipe.inputs.get(key)) for key, text in args.inputs}
     # Output of the nodes themselves is not part of the document.
     with ExitStack() as at_end:
         with redirect_stdout(sys.stderr) if args.json else nullcontext():
@@ -70,7 +70,7 @@ def _problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
     X424: an agent ended its task without success
     """
     if session.status == "waiting":
-        yield _unanswered(recipe, session)
+        yield _describe_unanswered(recipe, session)
     elif session.error is not None:
         yield session.error
     elif session.status == "finished" and WHOLE in agents_in(recipe.meta):
@@ -114,13 +114,13 @@ def _result(session: Session, problems: list[Problem]) -> dict[str, Any]:
         "current": session.current,
         "limit": _limit(session),
         "simulated": list(session.simulated),
-        "board": masked(dict(session.board)),
+        "board": mask_value(dict(session.board)),
         "error": str(session.error) if session.error else None,
         "problems": list(map(asdict, problems)),
     }
 
 
-def _unanswered(recipe: Recipe, session: Session) -> Problem:
+def _describe_unanswered(recipe: Recipe, session: Session) -> Problem:
     nodes = ", ".join(repr(pending.node) for pending in session.pending)
     return Problem(
         code="U905",

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from agentnb.cli.output import print_json
 from agentnb.cli.script import script
 from agentnb.errors import AgentNbError, Problem, RecipeError, did_you_mean
-from agentnb.recipe.descriptions import listed, typed
+from agentnb.recipe.descriptions import list_names, parse_typed
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe, Scenario
     from agentnb.scenarios import ScenarioResult
 
 
-def asked_for(args: argparse.Namespace) -> bool:
+def wants_scenarios(args: argparse.Namespace) -> bool:
     """Return True if scenarios are to run: requested with --scenarios or by id."""
     return bool(args.scenarios or args.only)
 
@@ -38,7 +38,7 @@ def run_all(args: argparse.Namespace) -> int:
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
         report = run_scenarios(
             recipe,
-            _chosen(recipe, args.only),
+            _choose(recipe, args.only),
             budget=None if args.max_steps is None else {"max_steps": args.max_steps},
             chaos=chaos_of(args),
             seed=args.seed,
@@ -56,7 +56,7 @@ def run_all(args: argparse.Namespace) -> int:
 
 def chaos_of(args: argparse.Namespace) -> dict[str, Any] | None:
     """Return the fault injection requested by the arguments, in the form of `Chaos`; None if there is none."""
-    return {key: typed(text) for key, text in args.chaos} or None
+    return {key: parse_typed(text) for key, text in args.chaos} or None
 
 
 def _refuse_mixed(args: argparse.Namespace) -> None:
@@ -78,7 +78,7 @@ def _refuse_mixed(args: argparse.Namespace) -> None:
         raise AgentNbError(*problems)
 
 
-def _chosen(recipe: Recipe, ids: Iterable[str]) -> list[Scenario] | None:
+def _choose(recipe: Recipe, ids: Iterable[str]) -> list[Scenario] | None:
     """Return the recipe's scenarios of these ids, in its own order; None for all of them.
 
     Raises:
@@ -89,7 +89,7 @@ def _chosen(recipe: Recipe, ids: Iterable[str]) -> list[Scenario] | None:
         return None
     problems = [
         Problem("U909", f"there is no scenario {id!r}", recipe.file or f"recipe {recipe.name!r}",
-                f"its scenarios are: {listed(by_id)}", did_you_mean(id, by_id, "use one of them"))
+                f"its scenarios are: {list_names(by_id)}", did_you_mean(id, by_id, "use one of them"))
         for id in wanted if id not in by_id
     ]  # fmt: skip
     if problems:

@@ -51,7 +51,11 @@ def script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any]:
     if problems:
         raise RecipeError(*problems)
     agents = content.get("agents") or {}
-    options = {"llm": content.get("llm"), "answers": content.get("answers"), "tools": dict(map(_fixed, agents.items()))}
+    options = {
+        "llm": content.get("llm"),
+        "answers": content.get("answers"),
+        "tools": dict(map(_make_fixed, agents.items())),
+    }
     if recipe is not None:
         from agentnb.scenarios.judge import without_judge
 
@@ -59,6 +63,6 @@ def script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value}
 
 
-def _fixed(agent: tuple[str, Any]) -> tuple[str, Callable[..., Any]]:
+def _make_fixed(agent: tuple[str, Any]) -> tuple[str, Callable[..., Any]]:
     reference, output = agent
     return reference, lambda **_inputs: deepcopy(output)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.cli.run import report, step_line
 from agentnb.cli.script import script
-from agentnb.recipe.descriptions import typed
+from agentnb.recipe.descriptions import parse_typed
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 def resume_command(args: argparse.Namespace) -> int:
     """Continue a run of a store until it stops."""
-    return _continued(args, lambda session, _recipe: session.run())
+    return _continue(args, lambda session, _recipe: session.run())
 
 
 def answer_command(args: argparse.Namespace) -> int:
     """Answer what a run of a store waits for, and continue it."""
 
     def answer(session: Session, _recipe: Recipe) -> None:
-        session.answer(typed(args.value), args.node)
+        session.answer(parse_typed(args.value), args.node)
         session.run()
 
-    return _continued(args, answer)
+    return _continue(args, answer)
 
 
 def fork_command(args: argparse.Namespace) -> int:
     """Fork a run of a store at a step, with other values, and run the fork; it is kept in the store too."""
-    return _continued(args, lambda session, _recipe: session.run(), fork=True)
+    return _continue(args, lambda session, _recipe: session.run(), fork=True)
 
 
-def _continued(args: argparse.Namespace, act: Any, *, fork: bool = False) -> int:
+def _continue(args: argparse.Namespace, act: Any, *, fork: bool = False) -> int:
     from agentnb.cli.python_objects import load_recipe, models_of, tools_of
     from agentnb.recordings.formats import open as open_run
 
@@ -47,7 +47,7 @@ def _continued(args: argparse.Namespace, act: Any, *, fork: bool = False) -> int
         with closing(open_run(args.store, args.run, recipe=recipe, **options)) as session:
             made = session
             if fork:
-                made = session.fork(args.at, edit={key: typed(text) for key, text in args.edits} or None)
+                made = session.fork(args.at, edit={key: parse_typed(text) for key, text in args.edits} or None)
             with closing(made):
                 if not args.json:
                     made.subscribe(lambda step: print(step_line(step), flush=True))

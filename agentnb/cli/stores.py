@@ -6,8 +6,9 @@ import argparse
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.cli.output import is_missing, print_json
+from agentnb.errors import pluralize
 from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 
@@ -15,14 +16,16 @@ if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationTrace
 
 TABLES: Final = ("steps", "writes", "reads", "edges", "calls", "interventions", "events")
+FILTERS: Final = ("recipe", "fingerprint", "status", "since", "until", "contains", "limit", "after")  # of `nb.runs`
 _SHOWN: Final = {"steps": ["step", "node", "phase", "status", "seconds", "inputs", "outputs", "error"]}
 
 
 def runs_command(args: argparse.Namespace) -> int:
-    """Print the runs of a store, one per line; forks follow the run that they were forked from."""
-    from agentnb.session.reopen import runs
+    """Print the runs of a store, one per line, the newest first; forks follow the run that they were forked from."""
+    from agentnb.session.run_list import runs
 
-    frame = runs(args.store)
+    filters = {name: getattr(args, name) for name in FILTERS}
+    frame = runs(args.store, **filters)
     if args.json:
         print_json({"runs": frame})
         return 0
@@ -30,17 +33,16 @@ def runs_command(args: argparse.Namespace) -> int:
     known = set(frame["run_id"])
     for row in frame.to_dict("records"):
         children.setdefault(row["parent"] if row["parent"] in known else None, []).append(row)
-
-    def tell(parent: Any, depth: int) -> None:
-        for row in children.get(parent, ()):
-            begun = f", from step {row['forked']}" if depth else ""
-            when = row["created"].strftime("%Y-%m-%d %H:%M:%S")
-            stands = f"{row['status']}, {row['steps']} step{'' if row['steps'] == 1 else 's'}{begun}"
-            print(f"{'  ' * depth}{_line(row['run_id'])}  {when}  {_line(row['name'])}: {stands}")
-            tell(row["run_id"], depth + 1)
-
-    tell(None, 0)
-    print(f"{len(frame)} run{'' if len(frame) == 1 else 's'}")
+    rest = [(0, row) for row in reversed(children.get(None, []))]
+    while rest:
+        depth, row = rest.pop()
+        begun = f", from step {row['forked']}" if depth else ""
+        when = row["created"].strftime("%Y-%m-%d %H:%M:%S")
+        stands = f"{row['status']}, {pluralize(row['steps'], 'step')}{begun}"
+        print(f"{'  ' * depth}{_line(row['run_id'])}  {when}  {_line(row['name'])}: {stands}")
+        rest += [(depth + 1, fork) for fork in reversed(children.get(row["run_id"], []))]
+    older = f"; older ones: --after {_line(frame['run_id'].iloc[-1])}" if len(frame) == args.limit else ""
+    print(f"{pluralize(len(frame), 'run')}{older}")
     return 0
 
 
@@ -51,7 +53,7 @@ def trace_command(args: argparse.Namespace) -> int:
         trace.to_json(args.output)
     frame = getattr(trace.frames, args.table)
     if args.json:
-        told = {"run": trace.run_id, "recipe": trace.agent_id, "source": source, "outcome": masked(trace.outcome)}
+        told = {"run": trace.run_id, "recipe": trace.agent_id, "source": source, "outcome": mask_value(trace.outcome)}
         print_json({**told, args.table: frame})
         return 0
     shown = frame[_SHOWN.get(args.table, list(frame.columns))].astype(object).map(_cell)
@@ -83,4 +85,4 @@ def _cell(value: Any) -> Any:
     return value if isinstance(value, int | float | datetime) else safe_repr(value)
 
 
-__all__ = ["TABLES", "runs_command", "trace_command"]
+__all__ = ["FILTERS", "TABLES", "runs_command", "trace_command"]

@@ -270,7 +270,7 @@ def _path(fault: ErrorDetails, written: Written) -> Path:
 def _unknown_paths(path: Path, value: Any, described: Any, written: Written) -> Iterator[Path]:
     """Yield the paths of keys that no class for the surrounding mapping knows."""
     if isinstance(value, Mapping):
-        model = _meant(described, value, written)
+        model = _find_meant(described, value, written)
         if model is not None and model.model_config.get("extra") != "allow":
             yield from ((*path, key) for key in _unknown_in(value, model))
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
@@ -285,21 +285,21 @@ def _model(path: Path, written: Written) -> type[BaseModel] | None:
     described: Any = written.root
     for key in path:
         described, value = _inside(described, value, key, written), _part(value, key)
-    return _meant(described, value, written)
+    return _find_meant(described, value, written)
 
 
 def _inside(described: Any, value: Any, key: str | int, written: Written) -> Any:
     """Return the annotation of a part of a value with an annotation; Any if there is none."""
     if isinstance(value, list):
         return next((get_args(each)[0] for each in _alternatives(described) if get_origin(each) is list), Any)
-    model = _meant(described, value, written)
+    model = _find_meant(described, value, written)
     if model is not None:
         field = _field(model, str(key))
         return Any if field is None else field.annotation
     return next((get_args(each)[1] for each in _alternatives(described) if get_origin(each) is dict), Any)
 
 
-def _meant(described: Any, value: Any, written: Written) -> type[BaseModel] | None:
+def _find_meant(described: Any, value: Any, written: Written) -> type[BaseModel] | None:
     """Return the class among an annotation's alternatives that describes a value; None where there is none."""
     models = [each for each in _alternatives(described) if isinstance(each, type) and issubclass(each, BaseModel)]
     if len(models) > 1 and isinstance(value, Mapping):

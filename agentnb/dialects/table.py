@@ -16,8 +16,8 @@ from agentnb.dialects.langgraph import loader as langgraph
 from agentnb.dialects.networkx import loader as networkx
 from agentnb.dialects.polaris import loader as polaris
 from agentnb.dialects.symphony import loader as symphony
-from agentnb.errors import Problem, RecipeError, limited_suggestions, with_article
-from agentnb.recipe.agent_expansion import grafted
+from agentnb.errors import Problem, RecipeError, limit_suggestions, with_article
+from agentnb.recipe.agent_expansion import graft_agents
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source
 from agentnb.text import class_name
@@ -121,7 +121,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
 })  # fmt: skip
 
 
-@limited_suggestions()
+@limit_suggestions()
 def recipe_of(source: Source, dialect: Dialect) -> Recipe:
     """Return the recipe in a source; warnings are among its notes.
 
@@ -133,7 +133,7 @@ def recipe_of(source: Source, dialect: Dialect) -> Recipe:
     recipe, problems = dialect.load(source)
     if recipe is None:
         raise RecipeError(*in_order(problems))
-    recipe = replace(grafted(recipe, {}), notes=tuple(dict.fromkeys([*problems, *recipe.notes])), text=source.text)
+    recipe = replace(graft_agents(recipe, {}), notes=tuple(dict.fromkeys([*problems, *recipe.notes])), text=source.text)
     allowed = (*recipe.meta.get("allow", ()), *source.allow)  # an object may define its own
     recipe = replace(recipe, meta=MappingProxyType({**recipe.meta, "allow": allowed}))
     recipe = replace(recipe, notes=tuple(dict.fromkeys([*recipe.notes, *_tool_warnings(recipe)])))

@@ -96,7 +96,7 @@ def board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, room: in
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
     touched: dict[Way, Touched] = {"read": {}, "write": {}}
     for way in touched:
-        touched[way] = dict(_touched(here, view, way, literal))
+        touched[way] = dict(_find_touched(here, view, way, literal))
     own = own_keys(recipe, here, literal)
     keys = dict.fromkeys([*own, *map(str, view.board)])
     keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
@@ -175,7 +175,7 @@ def declared_rows(node: Node, way: Way) -> tuple[str, ...]:
     return tuple(node.reads if way == "read" else node.writes)
 
 
-def _touched(
+def _find_touched(
     nodes: Iterable[Node], view: RunView, way: Way, literal: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, bool]]]:
     """Return each node with the rows that it reads or writes; True if declared by the recipe, False if observed."""
@@ -208,13 +208,13 @@ def _row(
     said += [word for word, names in (("input", recipe.inputs), ("output", recipe.outputs)) if key in names]
     for word, using in (("read by", users["read"]), ("written by", users["write"])):
         if nodes := using.get(key):
-            said.append(f"{word} {_listed(nodes)}")
+            said.append(f"{word} {_join_names(nodes)}")
     marks = tuple(mark for mark, keys in zip(("written", "read"), marked, strict=True) if key in keys)
     value = value_text(key, values[key]) if key in values else ""
     return Row(key, cut(clean(key), KEY_WIDTH - 18, KEY_SIZE) or "''", value, "\n".join(said), marks)
 
 
-def _listed(names: Collection[str]) -> str:
+def _join_names(names: Collection[str]) -> str:
     some = list(names)[:_NAMES]
     return ", ".join(some) + (f" and {len(names) - len(some)} more" if len(names) > len(some) else "")
 
@@ -224,5 +224,5 @@ def _flows(touched: Mapping[Way, Touched], numbers: Mapping[str, int], view: Run
         for id, rows in found.items():
             places = tuple(sorted(numbers[key] for key in rows if key in numbers))
             if places:
-                tip = f"{id} {'reads' if way == 'read' else 'writes'} {_listed(rows)}"
+                tip = f"{id} {'reads' if way == 'read' else 'writes'} {_join_names(rows)}"
                 yield Flow(id, way, places, tip, id == view.current, not all(rows.values()))

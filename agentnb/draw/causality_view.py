@@ -15,7 +15,7 @@ _FAMILIES: Final = {"llm.": "think", "tool.": "act", "approval.": "person"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ChainEvent:
     """An event of a chain: the node that emitted it (empty: from outside), its cause, and its subject.
 
     `part` is cause, self or effect; `away` is its distance from the event asked about.
@@ -32,7 +32,7 @@ class Told:
     step: int | None = None
 
 
-def draw_chain(title: str, rows: Sequence[Told], *, most: int = MOST) -> Sketch:
+def draw_chain(title: str, rows: Sequence[ChainEvent], *, most: int = MOST) -> Sketch:
     """Return the drawing of a chain; if it is long, of the events nearest to the one asked about."""
     near = {row.id for row in sorted(rows, key=lambda row: abs(row.away))[:most]}  # on a tie the first
     shown = [row for row in rows if row.id in near]
@@ -42,7 +42,7 @@ def draw_chain(title: str, rows: Sequence[Told], *, most: int = MOST) -> Sketch:
     return sketch(title, map(_thing, shown), _ties(shown), words, rest=rest, what="chain of causes:")
 
 
-def _thing(row: Told) -> Thing:
+def _thing(row: ChainEvent) -> Thing:
     family = "event" if row.node else "person"
     family = next((colour for begin, colour in _FAMILIES.items() if row.type.startswith(begin)), family)
     about = ", ".join(row.about)
@@ -54,7 +54,7 @@ def _thing(row: Told) -> Thing:
     )
 
 
-def _ties(rows: Sequence[Told]) -> Iterator[Tie]:
+def _ties(rows: Sequence[ChainEvent]) -> Iterator[Tie]:
     known = {row.id for row in rows}
     for row in rows:
         if row.cause in known and row.cause != row.id:
@@ -62,7 +62,7 @@ def _ties(rows: Sequence[Told]) -> Iterator[Tie]:
             yield Tie(row.cause, row.id, "causes", row.node, tip)
 
 
-def _words(rows: Sequence[Told]) -> Iterator[str]:
+def _words(rows: Sequence[ChainEvent]) -> Iterator[str]:
     for row in rows:
         sign = {"cause": "<-", "self": "==", "effect": "->"}[row.part]
         about = f" about {', '.join(row.about)}" if row.about else ""
@@ -70,10 +70,10 @@ def _words(rows: Sequence[Told]) -> Iterator[str]:
         yield clean(f"{sign} {row.id} {row.type}{about}: {row.actor} {_where(row)}{after}")
 
 
-def _where(row: Told) -> str:
+def _where(row: ChainEvent) -> str:
     if row.step is not None:
         return f"in step {row.step}"
     return "in the step that is under way" if row.node else "from outside"
 
 
-__all__ = ["MOST", "Told", "draw_chain"]
+__all__ = ["MOST", "ChainEvent", "draw_chain"]

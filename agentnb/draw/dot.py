@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.draw.board_table import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_WIDTH, BoardTable, Row
 from agentnb.draw.diagram import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, picture_of
-from agentnb.draw.folding import folded
+from agentnb.draw.folding import fold
 from agentnb.draw.label_text import safe
 from agentnb.draw.style import COLOURS, HEAT
 from agentnb.errors import AgentNbError, Problem, did_you_mean
@@ -91,7 +91,7 @@ def draw_recipe(
 
     check_direction(direction)
     picture = picture_of(recipe, board=board, direction=direction, run=run, spare=spare)
-    return Drawing(recipe, folded(picture, collapsed, run))
+    return Drawing(recipe, fold(picture, collapsed, run))
 
 
 def check_direction(direction: str) -> None:

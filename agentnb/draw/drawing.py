@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.arguments import plain_arguments
 from agentnb.draw.diagram import Picture, edge_words, reacts
 from agentnb.draw.dot import dot_text
-from agentnb.draw.fan_out import thinned
+from agentnb.draw.fan_out import thin_picture
 from agentnb.draw.label_text import clean
 from agentnb.draw.mermaid import mermaid_text
 from agentnb.draw.reactive import reactive_lines
@@ -52,19 +52,19 @@ class Drawing:
     @cached_property
     def svg(self) -> str:
         """The drawing as self-contained SVG text; it follows the viewer's light or dark setting."""
-        return write_svg(thinned(self.picture), self.geometry)
+        return write_svg(thin_picture(self.picture), self.geometry)
 
     @cached_property
     def bare_svg(self) -> str:
         """The drawing as SVG text without a style sheet, for a page that already includes `style.stylesheet()`."""
-        return write_svg(thinned(self.picture), self.geometry, styled=False)
+        return write_svg(thin_picture(self.picture), self.geometry, styled=False)
 
     @cached_property
     def geometry(self) -> Geometry:
         """The layout, computed on first use."""
         from agentnb.draw.render import lay_out
 
-        return lay_out(thinned(self.picture))
+        return lay_out(thin_picture(self.picture))
 
     def patch(self, view: RunView) -> Patch:
         """Return what this state of a run changes in the recipe's drawing; `svg_patch.py` defines the format."""

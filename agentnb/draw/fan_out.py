@@ -41,7 +41,7 @@ def with_groups(picture: Picture) -> Picture:
                   for box in picture.boxes)  # fmt: skip
     links = tuple(replace(link, label="") if link.target in made else link for link in picture.links)
     order = (*picture.order, *(pair for _, items in groups for pair in _rows(items, picture)))
-    return replace(picture, boxes=boxes, links=links, areas=_nested(picture.areas, made), order=order)
+    return replace(picture, boxes=boxes, links=links, areas=_nest(picture.areas, made), order=order)
 
 
 def _groups(picture: Picture) -> list[Group]:
@@ -110,7 +110,7 @@ def _rows(items: Sequence[str], picture: Picture) -> list[tuple[str, str]]:
     return list(zip(names, names[COLUMNS:], strict=False))
 
 
-def _nested(areas: Sequence[Area], made: Mapping[str, Area]) -> tuple[Area, ...]:
+def _nest(areas: Sequence[Area], made: Mapping[str, Area]) -> tuple[Area, ...]:
     """Return the areas with the groups, each after its parent and before the areas in it."""
     found: list[Area] = []
     for area in areas:
@@ -120,7 +120,7 @@ def _nested(areas: Sequence[Area], made: Mapping[str, Area]) -> tuple[Area, ...]
     return (*found, *dict.fromkeys(group for group in made.values() if group not in found))
 
 
-def thinned(picture: Picture) -> Picture:
+def thin_picture(picture: Picture) -> Picture:
     """Return a picture for layout: of a group, only the first row is entered and only the last row is left.
 
     The other lines are `later`, marked `thin`: hidden until a run takes them. Laid out, they would push the rows apart.

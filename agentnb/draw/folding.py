@@ -74,11 +74,11 @@ class Folds:
         known: dict[tuple[str, str], list[Flow]] = {}
         for flow in table.flows:
             known.setdefault((flow.way, self.nodes.get(flow.node, flow.node)), []).append(flow)
-        flows = tuple(one[0] if one[0].node == node else _joined(node, one, table) for (_, node), one in known.items())
+        flows = tuple(one[0] if one[0].node == node else _join(node, one, table) for (_, node), one in known.items())
         return replace(table, flows=flows)
 
 
-def _joined(node: str, flows: list[Flow], table: BoardTable) -> Flow:
+def _join(node: str, flows: list[Flow], table: BoardTable) -> Flow:
     rows = tuple(sorted({row for flow in flows for row in flow.rows}))
     keys = ", ".join(table.rows[row].key for row in rows)
     word = "reads" if flows[0].way == "read" else "writes"
@@ -88,7 +88,7 @@ def _joined(node: str, flows: list[Flow], table: BoardTable) -> Flow:
     )  # fmt: skip
 
 
-def folded(picture: Picture, closed: Collection[str], run: RunView | None) -> Picture:
+def fold(picture: Picture, closed: Collection[str], run: RunView | None) -> Picture:
     """Return a picture with these regions collapsed, including the regions inside them.
 
     Raises:

@@ -25,10 +25,12 @@ _BIDI: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066
 
 def clean(text: str) -> str:
     """Return `text` masked, on one line, without characters that XML forbids or that are invisible."""
-    return " ".join("".join(_shown(char) for char in mask_text(str(text))).split())
+    masked = mask_text(str(text))
+    shown = masked if masked.isascii() and masked.isprintable() else "".join(map(_show, masked))
+    return " ".join(shown.split())
 
 
-def _shown(char: str) -> str:
+def _show(char: str) -> str:
     if char in _BIDI:
         return ""
     return char if char.isspace() or is_xml(char) else "\ufffd"

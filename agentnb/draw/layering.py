@@ -86,7 +86,7 @@ def chains(lines: Sequence[Pair], layer: Mapping[Item, int]) -> list[list[Item]]
     return result
 
 
-def ordered(layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]) -> list[list[Item]]:
+def order_layer(layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]) -> list[list[Item]]:
     """Return the items and bends of each layer in an order with few crossings."""
     up, down = _neighbours(layer, ways)
     level: dict[Item, int] = {**layer, **{bend: bend.layer for way in ways for bend in way if isinstance(bend, Bend)}}

@@ -13,7 +13,7 @@ from typing import Final
 from agentnb.draw.diagram import EDGE_SIZE, Link, Picture
 from agentnb.draw.edge_routes import LOOP, Spot, line_route, loop_route
 from agentnb.draw.geometry import Geometry, Rectangle, Route, title_width
-from agentnb.draw.layering import Bend, Item, acyclic, chains, layers_of, ordered, places
+from agentnb.draw.layering import Bend, Item, acyclic, chains, layers_of, order_layer, places
 from agentnb.draw.shapes import Point
 
 _BETWEEN: Final = 19.0
@@ -112,7 +112,7 @@ class _Plain:
         widths, heights = self._sizes(items, ways, [line[0] for line in lines])
         for link, item, _ in loops:
             widths[item] += 2 * (LOOP + self._label(link)[0])
-        rows = ordered(level, ways)
+        rows = order_layer(level, ways)
         x = places(rows, ways, widths)
         part = _Part(width=max((x[item] + widths[item] / 2 for item in x), default=0.0))
         self._stack(part, rows, x, heights)

@@ -39,7 +39,7 @@ _TYPE_WIDTH: Final = 150.0
 _LATER: Final = 600  # maximum number of hidden lines
 
 
-class Way(NamedTuple):
+class EventLine(NamedTuple):
     """A line from the type `type` to the node that `hears` it, or from the node that `tells` (emits) it.
 
     `sure` is True if it is declared or was observed; otherwise the node's code merely names the type.
@@ -98,10 +98,10 @@ def event_type(recipe: Recipe, id_: str) -> str | None:
     return id_.removeprefix(begin) if reacts(recipe) and id_.startswith(begin) else None
 
 
-def ways_of(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[Way]:
+def ways_of(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[EventLine]:
     """Yield the lines of a recipe of behaviors, including those that a run has shown."""
-    found: dict[tuple[str, str, str], Way] = {}
-    for way in (*_declared(recipe), *_shown(recipe, reactions)):
+    found: dict[tuple[str, str, str], EventLine] = {}
+    for way in (*_find_declared(recipe), *_find_shown(recipe, reactions)):
         known = found.get(way.key)
         if known is None or (way.sure and not known.sure):
             found[way.key] = way
@@ -112,7 +112,7 @@ def ways_of(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[Way]
             yield way
 
 
-def _declared(recipe: Recipe) -> Iterator[Way]:
+def _find_declared(recipe: Recipe) -> Iterator[EventLine]:
     """Yield the lines known without a run: declared listeners, declared events, and types named in code."""
     said = recipe.meta.get("events", {})
     own = tuple(said.get("own", ()))
@@ -120,17 +120,17 @@ def _declared(recipe: Recipe) -> Iterator[Way]:
         asks = tuple(_asks(node))
         for type_ in node.on:
             label, tip = ", ".join(asks), "\n".join([f"{node.id} listens to {_any(type_)}", *asks])
-            yield Way("hears", node.id, type_, label, tip)
+            yield EventLine("hears", node.id, type_, label, tip)
     for node, types in said.get("tells", {}).items():
         for type_, what in types.items():
-            yield Way("tells", node, type_, what, f"{node} declares that it tells of {type_}: {what}")
+            yield EventLine("tells", node, type_, what, f"{node} declares that it tells of {type_}: {what}")
     for edge in recipe.edges:
         for type_ in types_of(recipe, edge) if edge.source in recipe.nodes else ():
             tip = f"{edge.source} tells of {type_}, and {edge.target} listens to it"
-            yield Way("tells", edge.source, type_, "", tip, sure=not (own and type_.startswith(own)))
+            yield EventLine("tells", edge.source, type_, "", tip, sure=not (own and type_.startswith(own)))
     for node, types in said.get("may", {}).items():
         for type_ in types:
-            yield Way("tells", node, type_, "", f"{node} may tell of {type_}: its code names it", sure=False)
+            yield EventLine("tells", node, type_, "", f"{node} may tell of {type_}: its code names it", sure=False)
 
 
 def types_of(recipe: Recipe, edge: Edge) -> tuple[str, ...]:
@@ -141,15 +141,15 @@ def types_of(recipe: Recipe, edge: Edge) -> tuple[str, ...]:
     return tuple(filter(None, edge.condition.split(", ")))
 
 
-def _shown(recipe: Recipe, reactions: Reactions | None) -> Iterator[Way]:
+def _find_shown(recipe: Recipe, reactions: Reactions | None) -> Iterator[EventLine]:
     if reactions is None:
         return
     for node, type_ in reactions.told:
         if node in recipe.nodes:
-            yield Way("tells", node, type_, "", f"{node} has told of {type_}")
+            yield EventLine("tells", node, type_, "", f"{node} has told of {type_}")
     for type_, node in reactions.heard:
         if node in recipe.nodes and type_ not in recipe.nodes[node].on and ANY not in recipe.nodes[node].on:
-            yield Way("hears", node, type_, "", f"{node} was set off by {type_}")
+            yield EventLine("hears", node, type_, "", f"{node} was set off by {type_}")
 
 
 def _asks(node: Node) -> Iterator[str]:
@@ -202,7 +202,7 @@ def event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tuple[
     return tuple(mark for mark, holds in marks.items() if holds), count_text(came)
 
 
-def _link(recipe: Recipe, number: int, way: Way, boxes: Mapping[str, Box], run: RunView | None) -> Link:
+def _link(recipe: Recipe, number: int, way: EventLine, boxes: Mapping[str, Box], run: RunView | None) -> Link:
     event = event_ids(recipe) + way.type
     ends = (event, way.node) if way.kind == "hears" else (way.node, event)
     source, target = (boxes[end].name for end in ends)
@@ -211,7 +211,7 @@ def _link(recipe: Recipe, number: int, way: Way, boxes: Mapping[str, Box], run: 
     return Link(f"e{number}", source, target, way.kind, ends, number, label, way.tip, marks)
 
 
-def way_marks(recipe: Recipe, way: Way, run: RunView | None) -> tuple[str, ...]:
+def way_marks(recipe: Recipe, way: EventLine, run: RunView | None) -> tuple[str, ...]:
     """Return the marks of a line for a run: whether it was used, and whether by the last step."""
     reactions = None if run is None else run.reactions
     if reactions is None:
@@ -234,12 +234,12 @@ def _heard_as(recipe: Recipe, type_: str, node: str) -> str:
     return ANY if hears is not None and ANY in hears.on and type_ not in hears.on else type_
 
 
-def _later(recipe: Recipe, ways: Iterable[Way], boxes: Mapping[str, Box]) -> Iterator[Link]:
+def _later(recipe: Recipe, ways: Iterable[EventLine], boxes: Mapping[str, Box]) -> Iterator[Link]:
     """Yield the lines that a run may still show: from each behavior to each type that it is not known to emit."""
     known = list(ways)
     types = [type_ for type_ in dict.fromkeys(way.type for way in known) if type_ != ANY]
     keys = {way.key for way in known}
-    new = (Way("tells", node, type_) for node in recipe.nodes for type_ in types)
+    new = (EventLine("tells", node, type_) for node in recipe.nodes for type_ in types)
     for number, way in enumerate([way for way in new if way.key not in keys][:_LATER], len(known)):
         tip = f"{way.node} has told of {way.type}"
         yield replace(_link(recipe, number, way._replace(tip=tip), boxes, None), marks=("later",))
@@ -268,7 +268,7 @@ def reactive_patch(recipe: Recipe, picture: Picture, view: RunView) -> tuple[dic
     for link in (*picture.links, *picture.later):
         if link.index >= 0:
             node, event = link.ends if link.kind == "tells" else link.ends[::-1]
-            marks = way_marks(recipe, Way(link.kind, node, event.removeprefix(begin)), view)
+            marks = way_marks(recipe, EventLine(link.kind, node, event.removeprefix(begin)), view)
             if marks:
                 edges[str(link.index)] = {"classes": list(marks)}
     return nodes, edges
@@ -304,7 +304,7 @@ def _plain(box: Box, begin: str) -> str:
 
 __all__ = [
     "ANY",
-    "Way",
+    "EventLine",
     "event_ids",
     "event_marks",
     "event_type",

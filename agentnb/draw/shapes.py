@@ -60,17 +60,17 @@ def outline(shape: str, width: float, height: float) -> str:
     """Return the path data of a shape of this size around the point 0, 0."""
     w, h = width / 2, height / 2
     if shape in _POLYGONS:
-        return rounded([(x * w, y * h) for x, y in _POLYGONS[shape]], 5)
+        return round_corners([(x * w, y * h) for x, y in _POLYGONS[shape]], 5)
     draw = _DRAWN.get(shape)
     return draw(w, h) if draw else box(w, h, 8)
 
 
 def box(w: float, h: float, radius: float) -> str:
     """Return the path data of a rounded rectangle of half width `w` and half height `h`."""
-    return rounded([(-w, -h), (w, -h), (w, h), (-w, h)], min(radius, w, h))
+    return round_corners([(-w, -h), (w, -h), (w, h), (-w, h)], min(radius, w, h))
 
 
-def rounded(corners: list[Point], radius: float) -> str:
+def round_corners(corners: list[Point], radius: float) -> str:
     """Return the closed path through these corners, with rounded corners."""
     parts: list[str] = []
     for index, corner in enumerate(corners):
@@ -104,28 +104,28 @@ def _ellipse(w: float, h: float) -> str:
 
 def _hexagon(w: float, h: float) -> str:
     s = min(16.0, w / 2)
-    return rounded([(-w + s, -h), (w - s, -h), (w, 0), (w - s, h), (-w + s, h), (-w, 0)], 5)
+    return round_corners([(-w + s, -h), (w - s, -h), (w, 0), (w - s, h), (-w + s, h), (-w, 0)], 5)
 
 
 def _octagon(w: float, h: float) -> str:
     s = min(11.0, w / 2, h / 2)
     right = [(w - s, -h), (w, -h + s), (w, h - s), (w - s, h)]
-    return rounded([*right, *[(-x, -y) for x, y in right]], 4)
+    return round_corners([*right, *[(-x, -y) for x, y in right]], 4)
 
 
 def _parallelogram(w: float, h: float) -> str:
     s = min(14.0, w / 2)
-    return rounded([(-w + s, -h), (w, -h), (w - s, h), (-w, h)], 5)
+    return round_corners([(-w + s, -h), (w, -h), (w - s, h), (-w, h)], 5)
 
 
 def _trapezium(w: float, h: float) -> str:
     s = min(14.0, w / 2)
-    return rounded([(-w + s, -h), (w - s, -h), (w, h), (-w, h)], 5)
+    return round_corners([(-w + s, -h), (w - s, -h), (w, h), (-w, h)], 5)
 
 
 def _invtrapezium(w: float, h: float) -> str:
     s = min(14.0, w / 2)
-    return rounded([(-w, -h), (w, -h), (w - s, h), (-w + s, h)], 5)
+    return round_corners([(-w, -h), (w, -h), (w - s, h), (-w + s, h)], 5)
 
 
 def _cylinder(w: float, h: float) -> str:
@@ -142,7 +142,7 @@ def _component(w: float, h: float) -> str:
 def _tab(w: float, h: float) -> str:
     ear = min(44.0, w)
     top = -h + 10
-    return rounded([(-w, -h), (-w + ear, -h), (-w + ear + 7, top), (w, top), (w, h), (-w, h)], 5)
+    return round_corners([(-w, -h), (-w + ear, -h), (-w + ear + 7, top), (w, top), (w, h), (-w, h)], 5)
 
 
 def _pill(w: float, h: float) -> str:
@@ -152,7 +152,7 @@ def _pill(w: float, h: float) -> str:
 def _note(w: float, h: float) -> str:
     s = min(11.0, w, h)
     fold = f"M{pair((w - s, -h))}v{number(s)}h{number(s)}"
-    return rounded([(-w, -h), (w - s, -h), (w, -h + s), (w, h), (-w, h)], 3) + fold
+    return round_corners([(-w, -h), (w - s, -h), (w, -h + s), (w, h), (-w, h)], 3) + fold
 
 
 _DRAWN: Final[dict[str, Callable[[float, float], str]]] = {

@@ -54,7 +54,7 @@ def marks_of(recipe: Recipe, picture: Picture, view: RunView) -> Patch:
     known = recipe.nodes if picture.folds is None else {**recipe.nodes, **picture.folds.regions}
     nodes = {
         safe(id): {"classes": list(marks), "count": count_text(view.visited.get(id, 0))}
-        for id in _touched(view) if id in known and (marks := view.marks(id))
+        for id in _find_touched(view) if id in known and (marks := view.marks(id))
     }  # fmt: skip
     if reacts(recipe):
         events, edges = reactive_patch(recipe, picture, view)
@@ -72,11 +72,11 @@ def table_of(recipe: Recipe, picture: Picture, view: RunView) -> BoardTable | No
     return table if picture.folds is None else picture.folds.table(table)
 
 
-def changed(before: Patch, after: Patch) -> Patch:
+def diff(before: Patch, after: Patch) -> Patch:
     """Return the part of `after` that differs from `before`; None means as without a run.
 
     Example:
-        >>> changed({"nodes": {"a": 1, "b": 2}}, {"nodes": {"b": 3}})
+        >>> diff({"nodes": {"a": 1, "b": 2}}, {"nodes": {"b": 3}})
         {'nodes': {'a': None, 'b': 3}}
     """
     parts = {}
@@ -87,7 +87,7 @@ def changed(before: Patch, after: Patch) -> Patch:
     return {part: found for part, found in parts.items() if found}
 
 
-def _touched(view: RunView) -> dict[str, None]:
+def _find_touched(view: RunView) -> dict[str, None]:
     current = () if view.current is None else (view.current,)
     sets = (view.next, view.waiting, view.failed, view.breakpoints)
     return dict.fromkeys([*view.visited, *current, *(id for ids in sets for id in sorted(ids))])

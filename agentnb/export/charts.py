@@ -8,7 +8,7 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.errors import needed
+from agentnb.errors import require_library
 from agentnb.trace.trace import SimulationTrace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Charts:
     @property
     def timeline(self) -> Any:
         """When each step ran: one bar per step, one row per node, in seconds since the run began."""
-        alt = needed_altair()
+        alt = import_altair()
         steps = self._trace.frames.steps
         frame = steps[["step", "node", "status", "seconds"]].copy()
         frame["begin"] = (steps["timestamp"] - steps["timestamp"].min()).dt.total_seconds()
@@ -45,7 +45,7 @@ class Charts:
     @property
     def durations(self) -> Any:
         """How long the steps of each node took together, in seconds, and how many they were."""
-        alt = needed_altair()
+        alt = import_altair()
         steps = self._trace.frames.steps
         frame = steps.groupby(steps["node"].astype(str), sort=False)["seconds"].agg(["sum", "count"]).reset_index()
         frame.columns = frame.columns.map({"node": "node", "sum": "seconds", "count": "steps"})
@@ -57,7 +57,7 @@ class Charts:
     @property
     def board(self) -> Any:
         """Which step wrote which key: one column per step, one row per key, coloured by the number of writes."""
-        alt = needed_altair()
+        alt = import_altair()
         writes = self._trace.frames.writes
         keys = writes["key"].astype(str).str.partition(".")[0]
         frame = writes.assign(top=keys).groupby(["step", "top"], sort=False).size().rename("writes").reset_index()
@@ -69,7 +69,7 @@ class Charts:
     @property
     def usage(self) -> Any:
         """The tokens that the model calls of each node used, and what they cost (US dollars)."""
-        alt = needed_altair()
+        alt = import_altair()
         calls = self._trace.frames.calls
         sums = ["tokens_in", "tokens_out", "cost_usd"]
         frame = calls.groupby(calls["node"].astype(str), sort=False)[sums].sum().astype(float).reset_index()
@@ -86,7 +86,7 @@ def chart(frame: pd.DataFrame, title: str) -> Any:
     JupyterLab and Notebook 7 draw it with the Vega-Lite that they have; other viewers show its data as a table. Once
     another of Altair's renderers is enabled, that one is used.
     """
-    alt = needed_altair()
+    alt = import_altair()
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     plain = [{str(key): _plain(value) for key, value in row.items()} for row in rows]
     return _offline_chart()(alt.InlineData(values=plain), title=title)
@@ -97,13 +97,13 @@ def charts_of(trace: SimulationTrace) -> Charts:
     return Charts(trace)
 
 
-def needed_altair() -> Any:
+def import_altair() -> Any:
     """Return Altair.
 
     Raises:
         AgentNbError: it is not installed.
     """
-    with needed("altair", "charts", "trace.charts"):
+    with require_library("altair", "charts", "trace.charts"):
         import altair as alt
     return alt
 
@@ -146,4 +146,4 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-__all__ = ["Charts", "chart", "charts_of", "needed_altair"]
+__all__ = ["Charts", "chart", "charts_of", "import_altair"]

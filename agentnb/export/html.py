@@ -10,11 +10,13 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
+from dataclasses import dataclass
+from hashlib import pbkdf2_hmac, sha256
 from html import escape
 from string import Template
 from typing import Any, Final
 
+ROUNDS: Final = 100_000  # of deriving a key from an answer, as in recorded.js
 _STILL_STYLE: Final = """
 body{margin:0;padding:12px;font:14px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;background:#fff;color:#1e293b}
 @media screen and (prefers-color-scheme:dark){body{background:#0d0f12;color:#e5e9f0}}
@@ -55,7 +57,7 @@ def page(
     script: str,
     style: str,
     still: str,
-    chunks: Mapping[str, Any],
+    chunks: Mapping[str, str],
     version: str,
 ) -> str:
     """Return the HTML file.
@@ -63,7 +65,7 @@ def page(
     Args:
         script: the JavaScript; a chunk is the text of a `script` element with its name in `data-name`.
         still: the HTML for readers without JavaScript; it must be escaped.
-        chunks: the data of the page by name, as JSON values.
+        chunks: the data of the page by name, as `packed` returns them.
     """
     script, style = f"\n{script}\n", f"\n{_STILL_STYLE}{style}\n"
     if "</script" in script.casefold() or "</style" in style.casefold():
@@ -77,17 +79,52 @@ def page(
         style_hash=_hash(style),
         version=escape(version),
         data="\n".join(
-            f'<script type="application/agentnb" data-name="{escape(name)}">{packed(value)}</script>'
-            for name, value in chunks.items()
+            f'<script type="application/agentnb" data-name="{escape(name)}">{text}</script>'
+            for name, text in chunks.items()
         ),
     )
 
 
-def packed(value: Any) -> str:
-    """Return a JSON value compressed (raw deflate) and as base64, which contains nothing that HTML interprets."""
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The key of chunks that only the right answer of an exercise opens; `check` tells whether an answer is right.
+
+    It keeps a reader from finding the answer by chance, in the source of the page too. Few options are soon tried, by
+    hand or by a program: an exercise is not an examination.
+    """
+
+    salt: str
+    key: bytes
+    check: str
+
+    @classmethod
+    def of(cls, answer: str, salt: str, before: Seal | None) -> Seal:
+        """Return the seal of an answer; it includes the one of the exercise before."""
+        secret = answer.encode() + (b"" if before is None else before.key)
+        key = pbkdf2_hmac("sha256", secret, salt.encode(), ROUNDS)
+        return cls(salt, key, b64encode(_stream(key, "check", 16)).decode("ascii"))
+
+    def apply(self, name: str, content: bytes) -> bytes:
+        """Encrypt the chunk of this name, or decrypt it."""
+        stream = _stream(self.key, name, len(content))
+        return (int.from_bytes(content, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(content), "big")
+
+
+def _stream(key: bytes, name: str, size: int) -> bytes:
+    """Return pseudo-random bytes, as a browser's `deriveBits` does."""
+    return pbkdf2_hmac("sha256", key, name.encode(), 1, size)
+
+
+def pack(value: Any, name: str = "", seal: Seal | None = None) -> str:
+    """Return a JSON value compressed (raw deflate) and as base64, which contains nothing that HTML interprets.
+
+    Args:
+        seal: encrypts it as the chunk of this name.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return b64encode(squeeze.compress(text.encode("utf-8", "replace")) + squeeze.flush()).decode("ascii")
+    content = squeeze.compress(text.encode("utf-8", "replace")) + squeeze.flush()
+    return b64encode(content if seal is None else seal.apply(name, content)).decode("ascii")
 
 
 def steps_table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: int) -> str:

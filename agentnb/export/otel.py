@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.codec import encode
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.engine.core.history import OUTSIDE, Call
-from agentnb.errors import needed
+from agentnb.errors import require_library
 from agentnb.session.session import Session
 from agentnb.text import LONGEST_TEXT, safe_str
 from agentnb.trace.trace import SimulationTrace
@@ -62,7 +62,7 @@ class _Writer:
     """Sends steps in order: spans of composite nodes stay open until they are left."""
 
     def __init__(self, trace: SimulationTrace, provider: TracerProvider) -> None:
-        with needed("opentelemetry-sdk", "otel", "trace.to_otel()"):
+        with require_library("opentelemetry-sdk", "otel", "trace.to_otel()"):
             from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
 
         self._kind, self._in = SpanKind, set_span_in_context
@@ -78,7 +78,7 @@ class _Writer:
         history, row = reading.owner(step)
         made, act = self.trace.steps[step - 1], reading.act(step)
         began = history.s_t0[row]
-        ended = began + history.worked(row)
+        ended = began + history.working_time(row)
         if self.root is None:
             name = safe_str(self.trace.agent_id, 200)
             said: dict[str, Any] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name,
@@ -141,7 +141,7 @@ class _Writer:
             operation = _OPERATIONS.get(call.kind, call.kind)
             name = safe_str(call.name, 200)
             span = self._begin(f"{operation} {safe_str(call.model, 200) if call.model else name}", around, began,
-                               _said(call, operation, name), call=call.kind != "tool")  # fmt: skip
+                               _call_attributes(call, operation, name), call=call.kind != "tool")  # fmt: skip
             if call.error is not None:
                 span.set_attribute("error.type", call.error.partition(":")[0])
                 span.set_status(self._error(safe_str(call.error, LONGEST_TEXT)))
@@ -149,7 +149,7 @@ class _Writer:
             began = ended
 
 
-def _said(call: Call, operation: str, name: str) -> dict[str, Any]:
+def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
     """Return the attributes of a call; those without a value are left out."""
     found: dict[str, Any] = {"gen_ai.operation.name": operation, "agentnb.attempt": call.attempt}
     if call.kind == "tool":
@@ -157,11 +157,11 @@ def _said(call: Call, operation: str, name: str) -> dict[str, Any]:
         if call.error is None:
             found["gen_ai.tool.call.result"] = _text(call.result)
     elif call.kind in _OPERATIONS:
-        arguments: Any = masked(call.arguments)
+        arguments: Any = mask_value(call.arguments)
         asked = arguments.get("messages") if isinstance(arguments, dict) else None
         found["gen_ai.input.messages"] = _text(arguments if asked is None else asked)
         if call.error is None:
-            found["gen_ai.output.messages"] = _text([{"role": "assistant", "content": masked(call.result)}])
+            found["gen_ai.output.messages"] = _text([{"role": "assistant", "content": mask_value(call.result)}])
         found |= {
             "gen_ai.provider.name": call.provider,
             "gen_ai.request.model": call.model,
@@ -178,7 +178,7 @@ def _said(call: Call, operation: str, name: str) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     """Return a masked value as JSON."""
-    plain = masked(value)
+    plain = mask_value(value)
     try:
         return json.dumps(plain, allow_nan=False)
     except (TypeError, ValueError):

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agentnb.errors import needed
+from agentnb.errors import require_library
 from agentnb.text import safe_str
 from agentnb.trace.frames import NAMES
 from agentnb.trace.trace import SimulationTrace
@@ -24,7 +24,7 @@ def to_arrow(trace: SimulationTrace) -> dict[str, pa.Table]:
     Raises:
         ExecutionError: L590, pyarrow is not installed.
     """
-    with needed("pyarrow", "parquet", "trace.to_arrow()"):
+    with require_library("pyarrow", "parquet", "trace.to_arrow()"):
         import pyarrow as pa
 
     about = {

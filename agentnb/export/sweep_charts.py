@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentnb.export.charts import chart, needed_altair
+from agentnb.export.charts import chart, import_altair
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ class SweepCharts:
     @property
     def outcomes(self) -> Any:
         """How many runs ended in which status: one bar per model, recipe or seed."""
-        alt = needed_altair()
+        alt = import_altair()
         by = self._by or "seed"
         frame = self._runs.groupby([by, "status"], sort=False, observed=True).size().rename("runs").reset_index()
         return chart(frame, "Outcomes").mark_bar().encode(
@@ -35,7 +35,7 @@ class SweepCharts:
     @property
     def durations(self) -> Any:
         """How long the runs took, in seconds: a histogram, coloured by status."""
-        alt = needed_altair()
+        alt = import_altair()
         return chart(self._runs[["seconds", "status"]], "Time of the runs").mark_bar().encode(
             x=alt.X("seconds:Q", bin=alt.Bin(maxbins=40)), y=alt.Y("count()", title="runs"),
             color=alt.Color("status:N"),
@@ -44,7 +44,7 @@ class SweepCharts:
     @property
     def outputs(self) -> Any:
         """The outputs that are numbers: a histogram each, coloured by status."""
-        alt = needed_altair()
+        alt = import_altair()
         rows = [
             {"output": str(key), "value": value, "status": row["status"]}
             for row in self._runs[["outputs", "status"]].to_dict("records")

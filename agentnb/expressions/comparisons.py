@@ -44,7 +44,7 @@ def quick(rule: Any, evaluate: Evaluate, interpreter: Interpreter) -> Evaluate:
     """
     kinds: dict[str, type] = {}
     try:
-        test = _compiled(rule, kinds)
+        test = _compile(rule, kinds)
         return _one(*_parts(rule), evaluate, interpreter) if rule.keys() <= _ALONE else _many(
             kinds, test, evaluate, interpreter
         )  # fmt: skip
@@ -94,15 +94,15 @@ def _many(kinds: dict[str, type], test: Test, evaluate: Evaluate, interpreter: I
     return call
 
 
-def _compiled(rule: Any, kinds: dict[str, type]) -> Test:
+def _compile(rule: Any, kinds: dict[str, type]) -> Test:
     """Return a function of the keys' values; add the type that each key must have to `kinds`."""
     match rule:
         case {"and": [first, *others]} if others and len(rule) == 1:
-            return reduce(_both, [_compiled(part, kinds) for part in (first, *others)])
+            return reduce(_both, [_compile(part, kinds) for part in (first, *others)])
         case {"or": [first, *others]} if others and len(rule) == 1:
-            return reduce(_either, [_compiled(part, kinds) for part in (first, *others)])
+            return reduce(_either, [_compile(part, kinds) for part in (first, *others)])
         case {"!": inner} if len(rule) == 1:
-            test = _compiled(inner[0] if isinstance(inner, list) and len(inner) == 1 else inner, kinds)
+            test = _compile(inner[0] if isinstance(inner, list) and len(inner) == 1 else inner, kinds)
             return lambda values: not test(values)
         case {"var": _} if len(rule) == 1:
             return operator.itemgetter(_place(kinds, _key(rule), bool))

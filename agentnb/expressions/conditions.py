@@ -90,7 +90,7 @@ class Rule:
 
     def __init__(self, rule: Any, ready: Ready, place: Place | None) -> None:
         self.text, self.place, self.warning = rule_text(rule), place, ""
-        self._ready, self._compiled = ready, _compiled(ready.rule, self.text, place)
+        self._ready, self._compiled = ready, _compile(ready.rule, self.text, place)
         self._pairs = ready.pairs
         facts = self._compiled.facts()
         paths = [tuple(path) for path in facts["reads"] if path and path[0] not in ready.slots]
@@ -130,7 +130,7 @@ class Rule:
             return [(self.text, f"fails: {error.problems[0].what}")]
         if len(text) * len(self._ready.texts) > _TRACE_SIZE:
             rows = [(".".join(path), value) for path in self.reads if (value := value_at(board, path)) is not NOTHING]
-            return [*rows, _evaluated(self.text, lambda: self.evaluate(board))]
+            return [*rows, _evaluate(self.text, lambda: self.evaluate(board))]
         told = json.loads(_engine(_EXPLAINED).evaluate_with_trace(json.dumps(self._ready.rule), text))
         rows = []
         for step in told["steps"]:
@@ -139,7 +139,7 @@ class Rule:
                 rows.append((seen, step["result"]))
         # Unique by text and repr: 1 equals True, and lists are not hashable.
         rows = list({(seen, repr(value)): (seen, value) for seen, value in rows[:_MAX_ROWS]}.values())
-        return [*rows, _evaluated(self.text, lambda: self.evaluate(board))]
+        return [*rows, _evaluate(self.text, lambda: self.evaluate(board))]
 
     def _context(self, board: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """Return the rule's context from the board, and whether the library accepts it unchanged."""
@@ -234,7 +234,7 @@ def compile_rule(rule: Any, *, strict: bool = True, place: Place | None = None) 
     return Rule(rule, make_ready(rule, strict=strict, place=place), place)
 
 
-def _compiled(rule: Any, text: str, place: Place | None) -> Any:
+def _compile(rule: Any, text: str, place: Place | None) -> Any:
     try:
         return _engine(_OPERATIONS).compile(rule)
     except Exception as error:
@@ -265,7 +265,7 @@ def _cut(text: str | None) -> str:
     return repr(shown if len(shown) <= 200 else f"{shown[:199]}…")
 
 
-def _evaluated(text: str, ask: Callable[[], Any]) -> Row:
+def _evaluate(text: str, ask: Callable[[], Any]) -> Row:
     try:
         return text, ask()
     except AgentNbError as error:
@@ -333,7 +333,7 @@ class Condition:
     def explain(self, board: Mapping[str, Any]) -> list[Row]:
         """Return (text, value) of what it read and, last, of the whole; a failure is returned, not raised."""
         if self._asked is None:
-            return [_evaluated(self.text, lambda: self.call(board))]
+            return [_evaluate(self.text, lambda: self.call(board))]
         return self._asked.explain(board)
 
     def _sure(self, ask: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], Any]:

@@ -65,7 +65,7 @@ class Schema:
             if isinstance(self.rules, dict)
             else self.rules
         )
-        return _extended(base)(source, registry=Registry())
+        return _extend(base)(source, registry=Registry())
 
     @cached_property
     def rules(self) -> Any:
@@ -90,13 +90,13 @@ class Schema:
             meta = _meta_class(base)(base.META_SCHEMA, registry=_drafts(), format_checker=formats)
             for error in meta.iter_errors(self.rules):
                 yield Fault(tuple(error.absolute_path), _message_of(error))
-            yield from self._unbounded_patterns()
+            yield from self._find_unbounded_patterns()
         except RecursionError:  # by the library, which uses several calls per level
             yield Fault((), "it is nested too deep")
         except Exception as error:  # noqa: BLE001  (whatever a foreign library meets in what a stranger wrote)
             yield Fault((), f"it cannot be read ({type(error).__name__})")
 
-    def _unbounded_patterns(self) -> Iterator[Fault]:
+    def _find_unbounded_patterns(self) -> Iterator[Fault]:
         """Yield the patterns that could run too long, referenced or not.
 
         Patterns of keys, and all patterns in a schema with parts that name a draft, are matched by the library itself,
@@ -119,7 +119,7 @@ class Schema:
         inner = any(len(path) > 1 for path, _ in _texts(self.rules, ("$schema",)))
         return inner or any(path[-1] != "pattern" for path, _ in _patterns(self.rules))
 
-    def lost(self) -> Iterator[Fault]:
+    def find_lost_references(self) -> Iterator[Fault]:
         """Yield the references that lead out of the schema or to nothing in it: they are never fetched.
 
         A schema whose parts have an `$id` is not checked.
@@ -225,7 +225,7 @@ def _drafts() -> Any:
 
 
 @lru_cache(maxsize=16)
-def _extended(base: Any) -> Any:
+def _extend(base: Any) -> Any:
     """Return the class that validates values."""
     types = base.TYPE_CHECKER.redefine_many({"array": _is_array, "object": _is_object})
     own = {"uniqueItems": _unique_items, **({"pattern": _pattern} if "pattern" in base.VALIDATORS else {})}

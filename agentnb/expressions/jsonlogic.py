@@ -88,7 +88,7 @@ def check_rule(rule: Any, operators: Mapping[str, Operator], place: Place | None
             yield from _check_operation(node, operators, where)
             for key, item in node.items():
                 # An operator and the list of its arguments are one level.
-                inside.append((item, f"{pointer}/{_escaped(key)}", depth + (not _is_list(item))))
+                inside.append((item, f"{pointer}/{_escape(key)}", depth + (not _is_list(item))))
         elif _is_list(node):
             inside += ((item, f"{pointer}/{at}", depth + 1) for at, item in enumerate(node))
         else:
@@ -142,7 +142,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def _escaped(key: object) -> str:
+def _escape(key: object) -> str:
     return safe_str(key, 200).replace("~", "~0").replace("/", "~1")
 
 
@@ -189,26 +189,26 @@ class _Rewriting:
         if isinstance(node, list):
             return [self.rewritten(item, f"{pointer}/{at}") for at, item in enumerate(node)]
         if not isinstance(node, dict):
-            return node if _is_literal(node) else self._handed_over(node, pointer)
+            return node if _is_literal(node) else self._hand_over(node, pointer)
         name, arguments = _operation(node)
-        inner = self._noted(node, name, pointer)
+        inner = self._note(node, name, pointer)
         if name in (*_EQUAL, *_ORDERED):
             self._note_pair(arguments, node)
         if name in _EQUAL:
             return {name: [self._null_safe(item, f"{inner}/{at}") for at, item in enumerate(arguments)]}
         if name in _ORDERED and self.strict:
-            return {name: [self._guarded(item, f"{inner}/{at}", node) for at, item in enumerate(arguments)]}
+            return {name: [self._guard(item, f"{inner}/{at}", node) for at, item in enumerate(arguments)]}
         self._scopes += name in _SCOPED
         new = {name: self.rewritten(arguments, inner)}
         self._scopes -= name in _SCOPED
         return new
 
-    def _noted(self, node: dict[str, Any], name: str, pointer: str) -> str:
+    def _note(self, node: dict[str, Any], name: str, pointer: str) -> str:
         if name not in _GLUE:
             self.ready.texts[pointer] = rule_text(node)
-        return f"{pointer}/{_escaped(name)}"
+        return f"{pointer}/{_escape(name)}"
 
-    def _handed_over(self, text: str, pointer: str) -> Any:
+    def _hand_over(self, text: str, pointer: str) -> Any:
         try:
             template = compile_template(text, strict=self.strict, place=self.place)
         except RecipeError as error:
@@ -225,14 +225,14 @@ class _Rewriting:
             return _NULL if node is None else node
         return {"??": [self.rewritten(node, f"{pointer}/??/0"), _NULL]}
 
-    def _guarded(self, node: Any, pointer: str, comparison: dict[str, Any]) -> Any:
+    def _guard(self, node: Any, pointer: str, comparison: dict[str, Any]) -> Any:
         if _is_literal(node):
             return node
         if isinstance(node, dict) and next(iter(node)) in _ARITHMETIC:
             # A missing value in a sum counts as 0 as well.
             name, arguments = _operation(node)
-            inner = self._noted(node, name, pointer)
-            return {name: [self._guarded(item, f"{inner}/{at}", comparison) for at, item in enumerate(arguments)]}
+            inner = self._note(node, name, pointer)
+            return {name: [self._guard(item, f"{inner}/{at}", comparison) for at, item in enumerate(arguments)]}
         self.ready.guards.append((rule_text(node), rule_text(comparison)))
         thrown = {"throw": f"{MISSING}{len(self.ready.guards) - 1}"}
         return {"??": [self.rewritten(node, f"{pointer}/??/0"), thrown]}

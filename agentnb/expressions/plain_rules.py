@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import cmp_to_key
@@ -29,7 +29,7 @@ class RuleError(Exception):
     def __init__(self, error_type: str, message: str, thrown: Any = None) -> None:
         self.error_type, self.thrown = error_type, {"type": message} if thrown is None else thrown
         self.path: list[dict[str, str]] = []
-        text = _json(self.thrown) if error_type == "Thrown" else message
+        text = _json(_in_order(self.thrown), "+") if error_type == "Thrown" else message
         super().__init__(f"{error_type}: {text}")
 
 
@@ -78,7 +78,7 @@ class Compiled:
 
     def __init__(self, rule: Any, operations: int) -> None:
         _check_literals(rule)
-        self._rule, self._operations = rule, operations
+        self._rule, self._operations = json.loads(json.dumps(rule), parse_int=_read_integer), operations
 
     def facts(self) -> dict[str, Any]:
         """Return the paths of the context that the rule reads, and whether these are all (`reads_complete`)."""
@@ -96,16 +96,16 @@ class Compiled:
             RuleError: it fails, or exceeds its budget.
         """
         if isinstance(context, str):
-            context = json.loads(context)
+            context = json.loads(context, parse_int=_read_integer)
         try:
             json.dumps(context, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             raise RuleError("ParseError", f"a text is not Unicode: {error.reason}") from None
-        return Evaluation(self._operations).of(self._rule, [Scope(context)], "")
+        return _in_order(Evaluation(self._operations).of(self._rule, [Scope(context)], ""))
 
 
 class Evaluation:
-    """One evaluation of a rule: what is left of its budget, and who is told of each operator's value."""
+    """One evaluation of a rule: the rest of its budget, and the listener that gets each operator's value."""
 
     def __init__(self, operations: int, note: Callable[[str, Any], None] | None = None) -> None:
         self._left, self._note = operations, note
@@ -123,7 +123,7 @@ class Evaluation:
             if name in _LAZY:
                 value = _LAZY[name](self, arguments, scopes, inner)
             else:
-                values = self.of(arguments, scopes, inner)
+                values = self._values(name, arguments, scopes, inner)
                 if name in _SPREAD and len(arguments) == 1 and isinstance(arguments[0], dict):
                     values = values[0] if isinstance(values[0], list) else values
                 value = _EAGER[name](*values) if name in _FIXED else _EAGER[name](values)
@@ -135,6 +135,16 @@ class Evaluation:
         if self._note is not None:
             self._note(pointer, value)
         return value
+
+    def _values(self, name: str, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
+        """Return the values of arguments; arithmetic of several checks each before it evaluates the next."""
+        least, check = _CHECKED.get(name, (0, None))
+        values = []
+        for at, item in enumerate(arguments):
+            values.append(self.of(item, scopes, f"{pointer}/{at}"))
+            if check is not None and len(arguments) >= least:
+                check(values)
+        return values
 
     def pay(self, value: Any) -> None:
         """Count an operation, and the size of what it made.
@@ -154,8 +164,31 @@ class Evaluation:
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+def _json(value: Any, plus: str = "") -> str:
+    """Return a value as JSON text; positive exponents have the sign `plus`."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_json(key)}:{_json(item, plus)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_json(item, plus) for item in value) + "]"
+    if isinstance(value, float) and "e" in (text := repr(value)):
+        digits, exponent = text.split("e")
+        return (
+            format(Decimal(text), "f")
+            if exponent == "-05"
+            else f"{digits}e{plus * (exponent[0] == '+')}{int(exponent)}"
+        )
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _in_order(value: Any) -> Any:
+    """Return a value with the keys of its mappings in order."""
+    if isinstance(value, list):
+        return [_in_order(item) for item in value]
+    return {key: _in_order(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
+
+
+def _read_integer(text: str) -> int | float:
+    return number if -_WIDE <= (number := int(text)) < _WIDE else float(text)
 
 
 def _check_literals(node: Any) -> None:
@@ -184,7 +217,7 @@ def _nan() -> RuleError:
     return RuleError("Thrown", "NaN")
 
 
-def _parsed(text: str) -> int | float | None:
+def _parse_number(text: str) -> int | float | None:
     """Return the number that a text is; None if it is none."""
     if not _NUMBER.fullmatch(text):
         return None
@@ -200,7 +233,9 @@ def _number(value: Any) -> int | float:
         return 0
     if isinstance(value, bool):
         return int(value)
-    found = _parsed(value) if isinstance(value, str) else value if _is_number(value) else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and -_WIDE <= value < _WIDE else value
+    found = _parse_number(value) if isinstance(value, str) else value if _is_number(value) else None
     if found is None:
         raise _nan()
     return found
@@ -227,7 +262,7 @@ def _float_text(value: float) -> str:
     text = repr(value or 0.0)
     if "e-" in text:
         return format(Decimal(text), "f")
-    return text.replace("e+", "e") if "e" not in text or abs(value) >= 1e20 else f"{value:.1f}"
+    return text.replace("e+", "e") if "e" not in text or abs(value) >= _WIDE else f"{value:.1f}"
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -256,7 +291,7 @@ def _is_equal(one: Any, other: Any) -> bool:
     if other is None:
         return one == "" if isinstance(one, str) else not one
     if isinstance(one, str):
-        return one == str(other).lower() if isinstance(other, bool) else _parsed(one) == other
+        return one == str(other).lower() if isinstance(other, bool) else _parse_number(one) == other
     return bool(one == other)
 
 
@@ -273,10 +308,10 @@ def _is_less(one: Any, other: Any, *, equal: bool) -> bool:
 
 
 def _has_no_number(value: Any) -> bool:
-    return isinstance(value, str) and value != "" and _parsed(value) is None
+    return isinstance(value, str) and value != "" and _parse_number(value) is None
 
 
-def _found(value: Any, keys: Sequence[Any]) -> Any:
+def _look_up(value: Any, keys: Sequence[Any]) -> Any:
     """Return what a path leads to, _GONE if nothing."""
     for key in keys:
         if isinstance(value, dict):
@@ -305,11 +340,18 @@ def _keys_of(path: Any) -> list[Any] | None:
 
 
 def _sum(values: list[Any]) -> Any:
-    return _normal(sum(map(_number, values)))
+    return _combined(sum, map(_number, values))
 
 
 def _product(values: list[Any]) -> Any:
-    return _normal(math.prod(map(_number, values)))
+    return _combined(math.prod, map(_number, values))
+
+
+def _combined(combine: Callable[[Iterable[Any]], Any], numbers: Iterable[int | float]) -> Any:
+    """Return a sum or a product: exact if it is an integer of 64 bits, else that of floats."""
+    parts = list(numbers)
+    exact = combine(parts)
+    return _normal(exact if isinstance(exact, int) and -_WIDE <= exact < _WIDE else combine(map(float, parts)))
 
 
 def _difference(values: list[Any]) -> Any:
@@ -325,13 +367,13 @@ def _quotient(values: list[Any]) -> Any:
     numbers = [_number(value) for value in values]
     if len(numbers) == 1:
         numbers.insert(0, 1)
-    result = numbers[0]
+    result, are_integers = numbers[0], all(isinstance(number, int) for number in numbers)
     for divisor in numbers[1:]:
         if not divisor:
             raise _nan()
         whole = isinstance(result, int) and isinstance(divisor, int) and result % divisor == 0
-        result = result // divisor if whole else result / divisor
-    return _normal(result)
+        result = result // divisor if whole else float(result) / float(divisor)
+    return result if are_integers and isinstance(result, float) else _normal(result)
 
 
 def _remainder(values: list[Any]) -> Any:
@@ -346,6 +388,20 @@ def _remainder(values: list[Any]) -> Any:
     return _normal(result)
 
 
+def _check_number(values: list[Any]) -> None:
+    _number(values[-1])
+
+
+def _check_divisor(values: list[Any]) -> None:
+    if not _number(values[-1]) and len(values) > 1:
+        raise _nan()
+
+
+def _check_extreme(values: list[Any]) -> None:
+    if not _is_number(values[-1]):
+        raise _invalid()
+
+
 def _extreme(choose: Callable[..., Any]) -> Callable[[list[Any]], Any]:
     def of(values: list[Any]) -> Any:
         if not values or not all(map(_is_number, values)):
@@ -355,13 +411,12 @@ def _extreme(choose: Callable[..., Any]) -> Callable[[list[Any]], Any]:
     return of
 
 
-def _rounded(function: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
+def _make_rounding(function: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
     def of(values: list[Any]) -> Any:
-        numbers = [_parsed(value) if isinstance(value, str) else value for value in values]
+        numbers: list[Any] = [_parse_number(value) if isinstance(value, str) else value for value in values]
         if not all(map(_is_number, numbers)):
             raise _invalid()
-        found = [_normal(float(function(number)) if isinstance(number, float) else function(number))
-                 for number in numbers]  # fmt: skip
+        found = [_normal(float(function(float(number)))) for number in numbers]
         return found[0] if len(found) == 1 else found
 
     return of
@@ -389,7 +444,7 @@ def _in(one: Any, other: Any = None) -> bool:
     return isinstance(one, str) and isinstance(other, str) and one in other
 
 
-def _merged(values: list[Any]) -> list[Any]:
+def _merge(values: list[Any]) -> list[Any]:
     if values == [None]:
         return []
     return [part for value in values for part in (value if isinstance(value, list) else [value]) if value is not None]
@@ -406,7 +461,7 @@ def _length(value: Any) -> int:
     return len(value)
 
 
-def _sliced(values: list[Any]) -> Any:
+def _slice(values: list[Any]) -> Any:
     whole, *bounds = values
     if whole is None:
         return None
@@ -423,7 +478,7 @@ def _parts(form: Callable[[str, Any], Any]) -> Callable[[Any], list[Any]]:
             return []
         if not isinstance(value, dict):
             raise _invalid()
-        return [form(key, value[key]) for key in sorted(value)]
+        return [form(key, item) for key, item in value.items()]
 
     return of
 
@@ -442,17 +497,22 @@ def _throw(values: list[Any]) -> Any:
 
 _EAGER: Final[dict[str, Callable[..., Any]]] = {
     "+": _sum, "-": _difference, "*": _product, "/": _quotient, "%": _remainder,
-    "max": _extreme(max), "min": _extreme(min), "abs": _rounded(abs), "ceil": _rounded(math.ceil),
-    "floor": _rounded(math.floor),
+    "max": _extreme(max), "min": _extreme(min), "abs": _make_rounding(abs), "ceil": _make_rounding(math.ceil),
+    "floor": _make_rounding(math.floor),
     "!": lambda values: not (values and _is_true(values[0])), "!!": lambda values: bool(values) and _is_true(values[0]),
-    "cat": _cat, "substr": _substr, "in": _in, "merge": _merged, "length": _length,
+    "cat": _cat, "substr": _substr, "in": _in, "merge": _merge, "length": _length,
     "starts_with": lambda text, start: _text(text).startswith(_text(start)),
     "ends_with": lambda text, end: _text(text).endswith(_text(end)),
     "upper": lambda text: _text(text).upper(), "lower": lambda text: _text(text).lower(),
-    "trim": lambda text: _text(text).strip(), "split": _split, "slice": _sliced,
+    "trim": lambda text: _text(text).strip(), "split": _split, "slice": _slice,
     "keys": _parts(lambda key, _: key), "values": _parts(lambda _, item: item),
     "entries": _parts(lambda key, item: {"key": key, "value": item}),
     "type": lambda values: _type(values[0] if values else None), "throw": _throw,
+}  # fmt: skip
+# operators that check each value before the next is evaluated, from so many arguments on
+_CHECKED: Final[dict[str, tuple[int, Callable[[list[Any]], None]]]] = {
+    "+": (3, _check_number), "-": (3, _check_number), "*": (3, _check_number),
+    "/": (3, _check_divisor), "%": (3, _check_divisor), "max": (2, _check_extreme), "min": (2, _check_extreme),
 }  # fmt: skip
 _SPREAD: Final = frozenset({"+", "-", "*", "/", "%", "max", "min"})  # of one computed list: of its items
 # operators that take their arguments one by one
@@ -491,8 +551,8 @@ def _var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer
 def _here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
     scope = scopes[-1]
     if "current" in scope.place:  # of a reduce
-        return scope.place["current"] if not keys else _found(scope.place, keys)
-    return _found(scope.value, keys)
+        return scope.place["current"] if not keys else _look_up(scope.place, keys)
+    return _look_up(scope.value, keys)
 
 
 def _val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
@@ -508,7 +568,7 @@ def _val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer
         up = (level + 1) // 2
         if up and up % 1 == 0 and level % 2 and keys in (["index"], ["key"]) and len(scopes) > up:
             return scopes[-up].place.get(keys[0])
-        found = _found(scopes[max(len(scopes) - 1 - up, 0)].value, keys)
+        found = _look_up(scopes[max(len(scopes) - 1 - up, 0)].value, keys)
     return None if found is _GONE else found
 
 
@@ -525,7 +585,7 @@ def _exists(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
 
 
 def _missing(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
-    names = _merged(run.of(arguments, scopes, pointer))
+    names = _merge(run.of(arguments, scopes, pointer))
     return [name for name in names if isinstance(name, str) and _here(scopes, _keys_of(name) or []) is _GONE]
 
 
@@ -583,7 +643,8 @@ def _switch(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
 def _try(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     failed: RuleError | None = None
     for at, item in enumerate(arguments):
-        inside = scopes if failed is None else [*scopes, Scope(failed.thrown)]
+        last = at == len(arguments) - 1  # it alone sees the error that was thrown
+        inside = [*scopes, Scope(failed.thrown)] if last and failed is not None else scopes
         try:
             return run.of(item, inside, f"{pointer}/{at}")
         except RuleError as error:
@@ -598,7 +659,7 @@ def _try(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer
 def _items(value: Any) -> Iterator[Scope]:
     """Yield each item of a list, and each value of a mapping, as a scope."""
     if isinstance(value, dict):
-        yield from (Scope(value[key], {"index": at, "key": key}) for at, key in enumerate(sorted(value)))
+        yield from (Scope(value[key], {"index": at, "key": key}) for at, key in enumerate(value))
     else:
         yield from (Scope(item, {"index": at}) for at, item in enumerate(value))
 
@@ -636,7 +697,7 @@ def _reduce(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
     return result
 
 
-def _quantified(wanted: str) -> Lazy:
+def _make_quantifier(wanted: str) -> Lazy:
     def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
         value = run.of(arguments[0], scopes, f"{pointer}/0")
         if not isinstance(value, list | dict) or not value:
@@ -657,13 +718,13 @@ def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointe
         keys = [found for _, found in _each(run, arguments[2], value, scopes, f"{pointer}/2")]
 
     def compare(one: int, other: int) -> int:
-        return _ranked(keys[one], keys[other])
+        return _rank(keys[one], keys[other])
 
     order = sorted(range(len(value)), key=cmp_to_key(compare), reverse=not _is_true(upwards))
     return [value[at] for at in order]
 
 
-def _ranked(one: Any, other: Any) -> int:
+def _rank(one: Any, other: Any) -> int:
     """Return how two values are ordered: null, false, true, numbers, texts, lists, objects."""
     ranks = {"null": 0, "boolean": 1, "number": 2, "string": 3, "array": 4, "object": 5}
     left, right = ranks[_type(one)], ranks[_type(other)]
@@ -682,7 +743,7 @@ def _group_by(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], po
         run.pay(groups)
         group = next((group for group in groups if _is_same(group["key"], key)), None)
         if group is None:
-            groups.append({"items": [item.value], "key": key})
+            groups.append({"key": key, "items": [item.value]})
         else:
             group["items"].append(item.value)
     return groups
@@ -708,8 +769,8 @@ _LAZY: Final[dict[str, Lazy]] = {
     "and": _first_where(lambda value: not _is_true(value)), "or": _first_where(_is_true),
     "??": _first_where(lambda value: value is not None), "if": _if, "?:": _if, "switch": _switch, "match": _switch,
     "try": _try, "cat": _cat_within_budget,
-    "map": _map, "filter": _filter, "reduce": _reduce, "all": _quantified("all"), "some": _quantified("some"),
-    "none": _quantified("none"), "sort": _sort, "group_by": _group_by,
+    "map": _map, "filter": _filter, "reduce": _reduce, "all": _make_quantifier("all"), "some": _make_quantifier("some"),
+    "none": _make_quantifier("none"), "sort": _sort, "group_by": _group_by,
 }  # fmt: skip
 # name -> least, most arguments, aliases
 _ARITY: Final[dict[str, tuple[Any, ...]]] = {
@@ -740,7 +801,7 @@ def _reads(node: Any, depth: int) -> Iterator[list[str] | None]:
         return
     ((name, given),) = node.items()
     arguments = given if isinstance(given, list) else [given]
-    inner = {_SCOPED[name]} if name in _SCOPED else set(range(1, len(arguments))) if name == "try" else set()
+    inner = {_SCOPED[name]} if name in _SCOPED else {len(arguments) - 1 or None} if name == "try" else set()
     for at, item in enumerate(arguments):
         yield from _reads(item, depth + (at in inner))
     if name in ("var", "val", "exists", "missing", "missing_some"):

@@ -28,7 +28,7 @@ class EndlessError(ValueError):
     """A pattern could run too long; the message explains why."""
 
 
-class _Ways(NamedTuple):
+class _MatchCount(NamedTuple):
     """How many ways a part may match a text: 2 to the power of `bits`, times the text's length to the power `open`."""
 
     bits: float
@@ -85,7 +85,7 @@ def pattern_of(source: str) -> Pattern:
     return Pattern(source)
 
 
-def _ways(parts: Any) -> _Ways:
+def _ways(parts: Any) -> _MatchCount:
     bits, open_, looks = 0.0, 0.0, 0.0
     for op, given in parts:
         match str(op):
@@ -99,20 +99,20 @@ def _ways(parts: Any) -> _Ways:
                 inner = _ways(given)
             case "BRANCH":
                 ways = list(map(_ways, given[1]))
-                inner = _Ways(log2(len(ways)) + max(way.bits for way in ways), max(way.open for way in ways))
+                inner = _MatchCount(log2(len(ways)) + max(way.bits for way in ways), max(way.open for way in ways))
             case "GROUPREF_EXISTS":
-                inner = _Ways(inf, inf)
+                inner = _MatchCount(inf, inf)
             case word if word in _REPEATS:
-                inner = _repeated(int(given[0]), int(given[1]), _ways(given[2]))
+                inner = _repeat(int(given[0]), int(given[1]), _ways(given[2]))
             case _:
-                inner = _Ways(0, 0)
+                inner = _MatchCount(0, 0)
         bits, open_ = bits + inner.bits, open_ + inner.open
-    return _Ways(bits, max(open_, looks))
+    return _MatchCount(bits, max(open_, looks))
 
 
-def _repeated(least: int, most: int, inner: _Ways) -> _Ways:
-    own = _Ways(0, 1) if most - least > _OPEN else _Ways(log2(most - least + 1), 0)
-    return _Ways(own.bits + inner.bits * most, own.open + inner.open * most)
+def _repeat(least: int, most: int, inner: _MatchCount) -> _MatchCount:
+    own = _MatchCount(0, 1) if most - least > _OPEN else _MatchCount(log2(most - least + 1), 0)
+    return _MatchCount(own.bits + inner.bits * most, own.open + inner.open * most)
 
 
 class _Machine:

@@ -48,19 +48,19 @@ __all__ = [
     "TemplateAssertionError",
     "TemplateSyntaxError",
     "UndefinedError",
-    "bounded",
+    "bound",
     "charge",
-    "counted",
-    "joined",
-    "listed",
+    "charge_length",
+    "count_items",
+    "join_texts",
     "nodes",
     "pass_context",
     "program",
-    "settled",
+    "settle",
     "text_of",
+    "to_list",
     "touch",
     "weigh",
-    "weighed",
     "within",
 ]
 
@@ -108,7 +108,7 @@ def within(size: int, most: int, what: str) -> None:
     charge(size >> 4)
 
 
-def bounded(value: Any) -> Any:
+def bound(value: Any) -> Any:
     """Return a number built by a template; raise Limit if it has more than MAX_BITS bits."""
     for part in (value,) if isinstance(value, int) else _parts(value):
         if part.bit_length() > MAX_BITS:
@@ -120,7 +120,7 @@ def _parts(value: Any) -> tuple[int, ...]:
     return (value.numerator, value.denominator) if isinstance(value, Fraction) else ()
 
 
-def weighed(value: Any) -> Any:
+def charge_length(value: Any) -> Any:
     """Return `value`, charged by its length: a loop that scans a long one each time is work."""
     if isinstance(value, str | bytes):
         charge(len(value) >> 4)
@@ -128,7 +128,7 @@ def weighed(value: Any) -> Any:
         charge(len(value))
         for item in value.values() if isinstance(value, Mapping) else value:
             if type(item) not in _ATOMS:
-                weighed(item)
+                charge_length(item)
     return value
 
 
@@ -185,7 +185,7 @@ def _no_callable(value: Any) -> None:
     raise SecurityError(f"{name!r} is something to call, and a template has values only")
 
 
-def listed(items: Iterable[Any]) -> list[Any]:
+def to_list(items: Iterable[Any]) -> list[Any]:
     """Return the items as a list, at most MAX_ITEMS of them."""
     found: list[Any] = []
     for item in items:
@@ -196,7 +196,7 @@ def listed(items: Iterable[Any]) -> list[Any]:
     return found
 
 
-def joined(parts: Iterable[Any], between: str = "") -> str:
+def join_texts(parts: Iterable[Any], between: str = "") -> str:
     """Return the parts as one text within MAX_TEXT."""
     pieces, total = [], -len(between)
     for part in parts:
@@ -209,7 +209,7 @@ def joined(parts: Iterable[Any], between: str = "") -> str:
     return between.join(pieces)
 
 
-def settled(value: Any, seen: dict[int, Any] | None = None) -> Any:
+def settle(value: Any, seen: dict[int, Any] | None = None) -> Any:
     """Return `value` as a template's result: containers copied, lazy ones as lists, marked-up text as plain text.
 
     Shared parts remain shared, so a copy is never larger than what was built. Anything else, a date or a DataFrame, is
@@ -220,25 +220,25 @@ def settled(value: Any, seen: dict[int, Any] | None = None) -> Any:
     seen = {} if seen is None else seen
     if id(value) in seen:
         return seen[id(value)]
-    copy = _copied(value, seen)
+    copy = _copy(value, seen)
     seen[id(value)] = copy
     return copy
 
 
-def _copied(value: Any, seen: dict[int, Any]) -> Any:
+def _copy(value: Any, seen: dict[int, Any]) -> Any:
     touch(value)
     if isinstance(value, Mapping):
-        return {settled(key, seen): settled(item, seen) for key, item in value.items()}
+        return {settle(key, seen): settle(item, seen) for key, item in value.items()}
     if isinstance(value, list):
-        return [settled(item, seen) for item in value]
+        return [settle(item, seen) for item in value]
     if isinstance(value, tuple):
-        return tuple(settled(item, seen) for item in value)
+        return tuple(settle(item, seen) for item in value)
     if isinstance(value, set | frozenset):
         return type(value)(value)
     if isinstance(value, Markup):
         return str(value)
     if isinstance(value, Iterator):
-        return [settled(item, seen) for item in listed(value)]
+        return [settle(item, seen) for item in to_list(value)]
     if callable(value):
         _no_callable(value)
     return value
@@ -261,7 +261,7 @@ class _Names(Context):
 
 
 @pass_context
-def counted(context: _Names, items: Iterable[Any], parts: int) -> Iterator[Any]:
+def count_items(context: _Names, items: Iterable[Any], parts: int) -> Iterator[Any]:
     """Yield the items of a loop whose body has this many parts, counted against the whole rendering."""
     for item in items:
         context.spent += 1
@@ -272,7 +272,7 @@ def counted(context: _Names, items: Iterable[Any], parts: int) -> Iterator[Any]:
 
 
 @pass_context
-def _shown(_: Context, value: Any) -> str:
+def _show(_: Context, value: Any) -> str:
     # Requesting the context prevents Jinja from evaluating constants at compile time.
     text = text_of(value)
     charge(len(text) >> 4)  # the content of a `set` block is not yet part of a limited text
@@ -289,7 +289,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self, filters: Mapping[str, Callable[..., Any]], tests: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__(
             undefined=StrictUndefined,
-            finalize=_shown,
+            finalize=_show,
             autoescape=False,
             optimized=False,
             trim_blocks=True,
@@ -311,7 +311,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             raise SecurityError("text % value is not for templates; join texts with ~")
         elif operator == "**":
             _check_power(left, right)
-        return bounded(super().call_binop(context, operator, left, right))
+        return bound(super().call_binop(context, operator, left, right))
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return `obj.attribute`: a mapping's key, otherwise a public attribute that is not callable."""
@@ -337,7 +337,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return `obj[argument]`, never an attribute; for a mapping, a dotted text that is not a key is a path."""
         try:
-            value = _keyed(obj, argument) if isinstance(obj, Mapping) else obj[argument]
+            value = _get_key(obj, argument) if isinstance(obj, Mapping) else obj[argument]
         except (TypeError, LookupError):
             return self._missing(obj, argument)
         if callable(value) and not isinstance(value, Undefined):
@@ -351,7 +351,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.undefined(obj=holder, name=key, exc=error)  # type: ignore[arg-type]  # makes one, as a class does
 
 
-def _keyed(mapping: Mapping[Any, Any], key: Any) -> Any:
+def _get_key(mapping: Mapping[Any, Any], key: Any) -> Any:
     if key in mapping:  # checked first: a defaultdict would grow
         return mapping[key]
     value = value_at(mapping, key.split(".")) if isinstance(key, str) and "." in key else NOTHING
@@ -407,7 +407,7 @@ def program(environment: Sandbox, tree: nodes.Template) -> Program:
 
     def text(context: Mapping[str, Any], strict: bool) -> str:  # noqa: ARG001 - text is strict always
         _spending.left = MAX_WORK
-        return joined(render(_Names(environment, context)))
+        return join_texts(render(_Names(environment, context)))
 
     def value(context: Mapping[str, Any], strict: bool) -> Any:
         _spending.left = MAX_WORK
@@ -417,7 +417,7 @@ def program(environment: Sandbox, tree: nodes.Template) -> Program:
         found = names.vars[VALUE]
         if type(found) in _ATOMS:
             return found
-        return NOTHING if not strict and isinstance(found, Undefined) else settled(found)
+        return NOTHING if not strict and isinstance(found, Undefined) else settle(found)
 
     def line_of(error: BaseException) -> int | None:
         line, trace = None, error.__traceback__

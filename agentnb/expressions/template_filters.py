@@ -27,17 +27,17 @@ from agentnb.expressions.sandbox import (
     Context,
     Limit,
     SecurityError,
-    bounded,
+    bound,
     charge,
-    counted,
-    joined,
-    listed,
+    charge_length,
+    count_items,
+    join_texts,
     pass_context,
-    settled,
+    settle,
     text_of,
+    to_list,
     touch,
     weigh,
-    weighed,
     within,
 )
 
@@ -63,12 +63,12 @@ def _as_list(name: str) -> Callable[..., Any]:
     work = _WORK.get(name, 0)
 
     @wraps(function)
-    def filtered(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         if work and isinstance(args[place], Sized):
             charge(work * len(args[place]))
-        return listed(function(*args, **kwargs))
+        return to_list(function(*args, **kwargs))
 
-    return filtered
+    return wrapper
 
 
 def _on_text(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,35 +76,35 @@ def _on_text(function: Callable[..., Any]) -> Callable[..., Any]:
     place = _place_of_value(function)
 
     @wraps(function)
-    def filtered(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         found = list(args)
         found[place] = text_of(found[place])
         within(len(found[place]), MAX_TEXT, "characters of text")
         return function(*found, **kwargs)
 
-    return filtered
+    return wrapper
 
 
 def _on_number(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return Jinja's test, refused on anything but numbers: text % value would build texts of any length."""
 
     @wraps(function)
-    def tested(*args: Any) -> Any:
+    def wrapper(*args: Any) -> Any:
         for value in args:
             _number(value)
         return function(*args)
 
-    return tested
+    return wrapper
 
 
 def _returning_number(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that returns a number of limited size."""
 
     @wraps(function)
-    def filtered(*args: Any, **kwargs: Any) -> Any:
-        return bounded(function(*args, **kwargs))
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return bound(function(*args, **kwargs))
 
-    return filtered
+    return wrapper
 
 
 def _number(value: Any) -> Any:
@@ -114,15 +114,15 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _reversed(value: Any) -> Any:
-    return value[::-1] if isinstance(value, str) else listed(reversed(value))
+def _reverse(value: Any) -> Any:
+    return value[::-1] if isinstance(value, str) else to_list(reversed(value))
 
 
 @pass_context
 def _join(context: Context, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> str:
     if attribute is not None:
         value = STOCK_FILTERS["map"](context, value, attribute=attribute)
-    return joined(value, text_of(d))
+    return join_texts(value, text_of(d))
 
 
 def _replace(value: Any, old: Any, new: Any, count: int | None = None) -> str:
@@ -149,7 +149,7 @@ def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
 def _tojson(value: Any, indent: int | None = None) -> str:
     weigh(value)  # its JSON is about as long as its text
     within(indent or 0, _MAX_INDENT, "characters of indent")
-    return joined(json.JSONEncoder(indent=indent, sort_keys=True, ensure_ascii=False).iterencode(settled(value)))
+    return join_texts(json.JSONEncoder(indent=indent, sort_keys=True, ensure_ascii=False).iterencode(settle(value)))
 
 
 @pass_context
@@ -168,12 +168,12 @@ def _escape(value: Any) -> str:
 
 def _batch(value: Iterable[Any], linecount: int, fill_with: Any = None) -> list[Any]:
     within(linecount, MAX_ITEMS, "items in a list")
-    return listed(STOCK_FILTERS["batch"](listed(value), max(linecount, 1), fill_with))
+    return to_list(STOCK_FILTERS["batch"](to_list(value), max(linecount, 1), fill_with))
 
 
 def _slice(value: Iterable[Any], slices: int, fill_with: Any = None) -> list[Any]:
     within(slices, MAX_ITEMS, "items in a list")
-    items = listed(value)
+    items = to_list(value)
     least, longer = divmod(len(items), slices)
     ends = [least * number + min(number, longer) for number in range(slices + 1)]
     found = [items[start:end] for start, end in pairwise(ends)]
@@ -198,18 +198,18 @@ def _striptags(value: Any) -> str:
 
 def _urlencode(value: Any) -> str:
     within(weigh(value), MAX_TEXT // 12, "characters of text to encode")
-    return str(STOCK_FILTERS["urlencode"](settled(value)))
+    return str(STOCK_FILTERS["urlencode"](settle(value)))
 
 
 @pass_context
 def _xmlattr(context: Context, value: Mapping[str, Any], autospace: bool = True) -> str:
     within(weigh(value), MAX_TEXT // 6, "characters of text to escape")
-    return str(STOCK_FILTERS["xmlattr"](context.eval_ctx, settled(value), autospace))
+    return str(STOCK_FILTERS["xmlattr"](context.eval_ctx, settle(value), autospace))
 
 
 def _pprint(value: Any) -> str:
     within(weigh(value), _MAX_LAID_OUT, "characters of text to lay out")
-    return pformat(settled(value))
+    return pformat(settle(value))
 
 
 def _wordwrap(
@@ -229,7 +229,7 @@ def _wordwrap(
         break_on_hyphens=break_on_hyphens,
     )
     between = "\n" if wrapstring is None else text_of(wrapstring)
-    return joined((joined(wrapper.wrap(row), between) for row in text.splitlines()), between)
+    return join_texts((join_texts(wrapper.wrap(row), between) for row in text.splitlines()), between)
 
 
 def _percent_format(value: Any, *args: Any, **kwargs: Any) -> str:
@@ -266,7 +266,7 @@ def _brace_format(text: str, /, *args: Any, **kwargs: Any) -> str:
         number += field == ""
         _check_widths(spec or "")
         pieces.append(format(text_of(value) if conversion else _plain(value), spec or ""))
-    return joined(pieces)
+    return join_texts(pieces)
 
 
 def _is_number(field: str) -> bool:
@@ -289,7 +289,7 @@ def _range(args: list[Any]) -> list[int]:
     numbers = range(*map(_number, args))
     if numbers:
         within((numbers[-1] - numbers[0]) // numbers.step + 1, MAX_ITEMS, "items in a list")  # len() overflows
-    return listed(numbers)
+    return to_list(numbers)
 
 
 def _dict(args: list[Any], **kwargs: Any) -> dict[Any, Any]:
@@ -320,7 +320,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "join": _join,
     "pprint": _pprint,
     "replace": _replace,
-    "reverse": _reversed,
+    "reverse": _reverse,
     "round": _returning_number(_round),
     "safe": text_of,  # there is no automatic escaping to exempt it from
     "slice": _slice,
@@ -354,10 +354,10 @@ def _get(mapping: Mapping[Any, Any], key: Any, default: Any = None) -> Any:
 
 
 def _join_to(between: str, items: Iterable[Any]) -> str:
-    parts = listed(items)
+    parts = to_list(items)
     if not all(isinstance(part, str) for part in parts):
         raise TypeError("join() takes texts; |join takes anything")
-    return joined(parts, between)
+    return join_texts(parts, between)
 
 
 def _zfill(text: str, width: int) -> str:
@@ -369,22 +369,22 @@ _OF_TEXT: Mapping[str, Callable[..., Any]] = {
     "upper": str.upper,
     "lower": str.lower,
     "strip": str.strip,
-    "split": lambda text, sep=None, maxsplit=-1: listed(str.split(text, sep, maxsplit)),
+    "split": lambda text, sep=None, maxsplit=-1: to_list(str.split(text, sep, maxsplit)),
     "join": _join_to,
     "startswith": str.startswith,
     "endswith": str.endswith,
     "replace": _replace,
     "count": str.count,
     "format": _brace_format,
-    "splitlines": lambda text, keepends=False: listed(str.splitlines(text, keepends)),
+    "splitlines": lambda text, keepends=False: to_list(str.splitlines(text, keepends)),
     "title": str.title,
     "zfill": _zfill,
 }
 _OF_MAPPING: Mapping[str, Callable[..., Any]] = {
     "get": _get,
-    "items": lambda mapping: listed((key, mapping[key]) for key in mapping),
-    "keys": listed,
-    "values": lambda mapping: listed(mapping[key] for key in mapping),
+    "items": lambda mapping: to_list((key, mapping[key]) for key in mapping),
+    "keys": to_list,
+    "values": lambda mapping: to_list(mapping[key] for key in mapping),
 }
 METHODS = tuple(sorted({*_OF_TEXT, *_OF_MAPPING}))
 
@@ -401,16 +401,16 @@ def _call_method(value: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     return table[name](value, *args, **kwargs)
 
 
-def _concatenated(parts: Iterable[Any]) -> str:
-    return joined(parts)
+def _concatenate(parts: Iterable[Any]) -> str:
+    return join_texts(parts)
 
 
 # What the checked tree is rewritten to use; a template cannot name them.
 INNER: Mapping[str, Callable[..., Any]] = {
     "_called": _call_method,
-    "_concatenated": _concatenated,
-    "_counted": counted,
+    "_concatenated": _concatenate,
+    "_counted": count_items,
     "_dict": _dict,
     "_range": _range,
-    "_weighed": weighed,
+    "_weighed": charge_length,
 }

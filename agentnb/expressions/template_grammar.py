@@ -107,7 +107,7 @@ def compile_text(text: str, *, bare: bool) -> Compiled:
     """
     if len(text) > MAX_LENGTH:
         raise Refused(_too_large(f"is {len(text):,} characters long", f"at most {MAX_LENGTH:,}"))
-    tree = _parsed(text, bare=bare)
+    tree = _parse(text, bare=bare)
     refusals = [*_refusals(tree)]
     if refusals:
         raise Refused(*refusals)
@@ -122,7 +122,7 @@ def compile_text(text: str, *, bare: bool) -> Compiled:
 # -------------------------------------------------------------------------------------------------------------- parsing
 
 
-def _parsed(text: str, *, bare: bool) -> nodes.Template:
+def _parse(text: str, *, bare: bool) -> nodes.Template:
     try:
         return _bare_tree(text) if bare else _environment().parse(text)
     except TemplateAssertionError as error:
@@ -164,7 +164,7 @@ def _unreadable_expression(error: TemplateSyntaxError, text: str) -> Refusal:
         )
     elif message.startswith("unexpected char"):
         place = message.rpartition(" ")[2]
-        quote = "'" in message or '"' in message
+        quote = message.removeprefix("unexpected char ")[1:2] in ("'", '"')
         message = f"the quote at character {int(place) + 1} is not closed" if quote and place.isdigit() else message
     return Refusal("R301", error.lineno, f"cannot be read: {message}", _EXPRESSION, order)
 
@@ -241,13 +241,13 @@ class _Rewriting(NodeTransformer):
         self.generic_visit(node)
         self.loops -= 1
         assert isinstance(node.iter, nodes.Expr)
-        node.iter = _filtered("_counted", node.iter, [nodes.Const(parts)])
+        node.iter = _make_filter("_counted", node.iter, [nodes.Const(parts)])
         return node
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Assign:  # noqa: N802 - the same
         self.generic_visit(node)
         if isinstance(node.node, nodes.Expr) and _path(node.node) is None and not _is_value(node.target):
-            node.node = self._weighed(node.node)
+            node.node = self._weigh(node.node)
         return node
 
     def visit_AssignBlock(self, node: nodes.AssignBlock) -> list[nodes.Node]:  # noqa: N802 - the same
@@ -264,45 +264,45 @@ class _Rewriting(NodeTransformer):
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802 - the same
         self.generic_visit(node)
-        node.expr = self._weighed(node.expr)
+        node.expr = self._weigh(node.expr)
         for operand in node.ops:
-            operand.expr = self._weighed(operand.expr)
+            operand.expr = self._weigh(operand.expr)
         return node
 
     def visit_Filter(self, node: nodes.Filter) -> nodes.Filter:  # noqa: N802 - the same
         self.generic_visit(node)
         if node.node is not None and node.name not in _AT_ONCE:
-            node.node = self._weighed(node.node)
+            node.node = self._weigh(node.node)
         return node
 
     def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802 - the same
         self.generic_visit(node)
         if node.args:  # such as `is in xs`; the others do not look inside the value
-            node.args = [self._weighed(part) for part in node.args]
-            node.node = self._weighed(node.node)
+            node.args = [self._weigh(part) for part in node.args]
+            node.node = self._weigh(node.node)
         return node
 
-    def _weighed(self, node: nodes.Expr) -> nodes.Expr:
+    def _weigh(self, node: nodes.Expr) -> nodes.Expr:
         """Wrap a value so that it is charged by its length if a loop iterates over it repeatedly."""
-        return node if not self.loops or isinstance(node, nodes.Const) else _filtered("_weighed", node)
+        return node if not self.loops or isinstance(node, nodes.Const) else _make_filter("_weighed", node)
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802 - the same
         self.generic_visit(node)
-        return _filtered("_concatenated", nodes.List(node.nodes, lineno=node.lineno))
+        return _make_filter("_concatenated", nodes.List(node.nodes, lineno=node.lineno))
 
     def visit_Call(self, node: nodes.Call) -> nodes.Filter:  # noqa: N802 - the same
         self.generic_visit(node)
         method = node.node
-        args = [self._weighed(part) for part in node.args]
+        args = [self._weigh(part) for part in node.args]
         if isinstance(method, nodes.Name):
-            return _filtered(f"_{method.name}", nodes.List(args, lineno=node.lineno), [], node.kwargs)
+            return _make_filter(f"_{method.name}", nodes.List(args, lineno=node.lineno), [], node.kwargs)
         assert isinstance(method, nodes.Getattr)
-        return _filtered("_called", self._weighed(method.node), [nodes.Const(method.attr), *args], node.kwargs)
+        return _make_filter("_called", self._weigh(method.node), [nodes.Const(method.attr), *args], node.kwargs)
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Getitem:  # noqa: N802 - the same
         self.generic_visit(node)
         if isinstance(node.arg, nodes.Slice):
-            node.node = self._weighed(node.node)
+            node.node = self._weigh(node.node)
         return node
 
 
@@ -324,7 +324,7 @@ def _program(tree: nodes.Template, *, named: bool) -> Program:
         raise Refused(_too_large("is nested too deep", _LIMITS)) from None
 
 
-def _filtered(
+def _make_filter(
     name: str, node: nodes.Expr, args: list[nodes.Expr] | None = None, kwargs: list[nodes.Keyword] | None = None
 ) -> nodes.Filter:
     return nodes.Filter(node, name, args or [], kwargs or [], None, None, lineno=node.lineno)
@@ -433,7 +433,9 @@ def _paths(node: nodes.Node, bound: frozenset[str]) -> Iterator[Path]:  # noqa: 
     match node:
         case nodes.For(target=target, iter=items, test=test, body=body, else_=otherwise):
             yield from _paths(items, bound)
-            yield from _paths_in([*([test] if test is not None else []), *body], bound | _named(target) | {"loop"})
+            yield from _paths_in(
+                [*([test] if test is not None else []), *body], bound | _find_bound_names(target) | {"loop"}
+            )
             yield from _paths_in(otherwise, bound)
         case nodes.If(test=test, body=body, elif_=others, else_=otherwise):
             yield from _paths(test, bound)
@@ -462,12 +464,12 @@ def _paths_in(body: Sequence[nodes.Node], bound: frozenset[str]) -> Iterator[Pat
     for part in body:
         yield from _paths(part, bound)
         if isinstance(part, nodes.Assign | nodes.AssignBlock):
-            bound |= _named(part.target)
+            bound |= _find_bound_names(part.target)
 
 
 def mentions(text: str, *, bare: bool) -> list[Mention]:
     """Return what a compiling template reads, except values with a default or a test that accepts undefined."""
-    tree = _parsed(text, bare=bare)
+    tree = _parse(text, bare=bare)
     stores = (node.name for node in tree.find_all(nodes.Name) if node.ctx == "store")
     bound = frozenset({"loop", *stores})
     parts = tree.find_all((nodes.Filter, nodes.Test))
@@ -512,7 +514,7 @@ def _source_text(node: nodes.Node | None) -> str:
     return "…"
 
 
-def _named(target: nodes.Node) -> frozenset[str]:
+def _find_bound_names(target: nodes.Node) -> frozenset[str]:
     """Return the names that a loop or `set` binds."""
     return frozenset(part.name for part in (target, *target.find_all(nodes.Name)) if isinstance(part, nodes.Name))
 

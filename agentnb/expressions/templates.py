@@ -131,7 +131,7 @@ class Template:
             raise ExecutionError(self._problem(error, context)) from error
         if value is not NOTHING:
             return value
-        self.warning = f"{_quoted(self.text, bare=self._bare)} is undefined and was taken as None"
+        self.warning = f"{_quote(self.text, bare=self._bare)} is undefined and was taken as None"
         return None
 
     def strictly(self, strict: bool) -> Template:
@@ -154,10 +154,10 @@ class Template:
         from agentnb.expressions.sandbox import Limit, SecurityError, UndefinedError
 
         line = self._program.line_of(error) if self._program else None
-        what, where = _quoted(self.text, bare=self._bare), self._where(line)
+        what, where = _quote(self.text, bare=self._bare), self._where(line)
         match error:
             case UndefinedError():
-                return self._undefined(error, context, line or 1)
+                return self._undefined_problem(error, context, line or 1)
             case Limit() | RecursionError() | MemoryError():
                 asked = str(error) if isinstance(error, Limit) else "what is nested too deep or too large to hold"
                 why = f"it asks for {asked}"
@@ -170,11 +170,11 @@ class Template:
         order = "check the values it reads: session.board"
         return Problem("X324", f"{what} failed while it was rendered", where, reason, order)
 
-    def _undefined(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> Problem:
+    def _undefined_problem(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> Problem:
         """Return the Problem of an undefined name, with the names that exist."""
         from agentnb.expressions.sandbox import MissingError
 
-        what, where = _quoted(self.text, bare=self._bare), self._where(line)
+        what, where = _quote(self.text, bare=self._bare), self._where(line)
         if "inline if-expression" in str(error):
             why = "the test of its if does not hold, and there is no else"
             return Problem("X321", f"{what} has no value", where, why, "write the else: x if test else ''")
@@ -255,12 +255,12 @@ def compile_template(
 
     Raises: RecipeError: R301 to R305, every problem of the template
     """
-    return _compiled(text, strict=strict, place=place, bare=False, origin=origin)
+    return _compile(text, strict=strict, place=place, bare=False, origin=origin)
 
 
 def compile_expression(text: str, *, strict: bool = True, place: Place | None = None) -> Template:
     """Compile an expression without braces, such as `score > 3`; otherwise like `compile_template`."""
-    return _compiled(text, strict=strict, place=place, bare=True)
+    return _compile(text, strict=strict, place=place, bare=True)
 
 
 def _nowhere(_: tuple[str | int, ...]) -> None:
@@ -287,7 +287,7 @@ def render_structure(value: Any, context: Mapping[str, Any], *, strict: bool = T
 # ------------------------------------------------------------------------------------------------------------ compiling
 
 
-def _compiled(text: str, *, strict: bool, place: Place | None, bare: bool, origin: Origin | None = None) -> Template:
+def _compile(text: str, *, strict: bool, place: Place | None, bare: bool, origin: Origin | None = None) -> Template:
     if not bare and not has_markers(text):
         return Template(text, None, strict=strict, place=place, bare=bare, origin=origin)
     from agentnb.expressions.template_grammar import Refused, compile_text
@@ -295,7 +295,7 @@ def _compiled(text: str, *, strict: bool, place: Place | None, bare: bool, origi
     try:
         compiled = compile_text(text, bare=bare)
     except Refused as refused:
-        quoted = _quoted(text if origin is None else origin.text, bare=bare)
+        quoted = _quote(text if origin is None else origin.text, bare=bare)
         problems = [
             Problem(
                 code,
@@ -352,6 +352,6 @@ def _too_deep(place: Place | None) -> Problem:
 # messages
 
 
-def _quoted(text: str, *, bare: bool) -> str:
+def _quote(text: str, *, bare: bool) -> str:
     shown = text if len(text) <= 200 else f"{text[:199]}…"
     return f"the {'expression' if bare else 'template'} {shown!r}"

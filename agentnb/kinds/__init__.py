@@ -1,6 +1,6 @@
 """The kinds of nodes. One module and one row of the table per kind; to add a kind, write both.
 
-A kind that is not public is made by a dialect or by the expansion of an agent; nobody writes it in a recipe.
+A kind that is not public is made by a dialect or by the expansion of an agent; recipes do not name it.
 """
 
 from __future__ import annotations

@@ -12,15 +12,15 @@ from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import (
     arguments_of,
     as_writes,
-    asked_of,
     check_signature,
+    find_options,
     options_of,
     settings_of,
     takes_board,
 )
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import SIMULATED
-from agentnb.world.llm.simulated import SimulatedClient, mocked
+from agentnb.world.llm.simulated import SimulatedClient, mock_answer
 from agentnb.world.llm.text import in_words
 from agentnb.world.world import count_earlier_calls
 
@@ -44,8 +44,8 @@ def bind(node: Node, world: Any) -> Perform:
     if world.tools.get(ref) is not None:
         own = _bound(node, ref, world.tool(ref, node), options)
     else:
-        own = _simulated(ref, key, node.params.get("simulated"), options)
-    asking = _asking(node, ref, asked_of(world, options), text_of(node.params.get("prompt"), world.strict))
+        own = _simulate(ref, key, node.params.get("simulated"), options)
+    asking = _asking(node, ref, find_options(world, options), text_of(node.params.get("prompt"), world.strict))
     usual = asks_model(node, world)
 
     async def perform(work: Work) -> Outcome:
@@ -87,8 +87,8 @@ def has_only_simulated_model(node: Node, world: Any) -> bool:
         return True
     bound = node.kind == "agent" and world.tools.get(str(node.params.get("ref", node.id))) is not None
     model = world.model_of(node)
-    nobody = isinstance(model, SimulatedClient) or (node.kind == "chat" and model is None)
-    return nobody and node.kind in MODEL_KINDS and not bound
+    simulated = isinstance(model, SimulatedClient) or (node.kind == "chat" and model is None)
+    return simulated and node.kind in MODEL_KINDS and not bound
 
 
 EffectOf = Callable[[Work, dict[str, Any]], Effect]
@@ -116,10 +116,10 @@ def _asking(node: Node, ref: str, options: Options, prompt: Text) -> EffectOf:
     return effect
 
 
-def _simulated(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, options: Options) -> EffectOf:
+def _simulate(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, options: Options) -> EffectOf:
     """Answer with the recipe's simulated answers in order, repeating the last; without any, with a mock."""
     if not script:
-        answer = freeze({key: mocked(ref)})
+        answer = freeze({key: mock_answer(ref)})
 
         def target(**_: Any) -> Any:
             return answer

@@ -1,7 +1,7 @@
 """The stages of an agent that talks to a model and calls tools: prompt, chat, parse, pick and use.
 
-The symphony dialect makes an agent of them, and an agent that is a node of any other recipe has them inside. Nobody
-writes them in a recipe, so they are not public kinds. Each stage that fails writes to the agent's board why.
+The symphony dialect makes an agent of them, and an agent that is a node of any other recipe has them inside. Recipes
+do not name them, so they are not public kinds. Each stage that fails writes to the agent's board why.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from agentnb.world.llm.base import LLMResponse, ToolDefinition
 from agentnb.world.llm.decision import (
     UnreadableAnswer,
     as_text,
-    asked_calls,
     calls_before,
     decision_of,
+    find_tool_calls,
     native_decisions_of,
 )
-from agentnb.world.llm.simulated import mocked
+from agentnb.world.llm.simulated import mock_answer
 
 # Keys that the steps of an agent write to its board.
 _WRITTEN = ("tools", "answer", "model", "usage", "decision", "calls", "calls_on", "tools_executed", "goes_on",
@@ -85,7 +85,7 @@ def bind_prompt(node: Node, world: Any) -> Perform:
     def perform(work: Work) -> Outcome:
         _clear_attempt(work)
         with _recording_failure(work):
-            described = world.toolbox(node).described(names)
+            described = world.toolbox(node).describe(names)
             text = compose(config, described)
         writes: dict[str, Any] = {"system_prompt": text}
         if native:
@@ -164,7 +164,7 @@ def _add_usage(before: Any, usage: Any) -> dict[str, Any]:
 
 
 def _simulated_answer(name: str, *, json: bool) -> Any:
-    text = mocked(name)
+    text = mock_answer(name)
     return {"tool_name": "none", "response": text} if json else text
 
 
@@ -204,7 +204,7 @@ def _parse_native(work: Work) -> Outcome:
         said = board.get("answer")
         found = [each.to_dict() for each in native_decisions_of(said)]
     register_secrets([{"parameters": each["parameters"]} for each in found])
-    if not asked_calls(said):
+    if not find_tool_calls(said):
         return Outcome({"decision": found[0]}, observation=found[0])
     before = calls_before(board.get("conversation"))
     first, *rest = [{**each, "call": before + number} for number, each in enumerate(found)]
@@ -231,7 +231,7 @@ def bind_pick(node: Node, world: Any) -> Perform:
     async def perform(work: Work) -> Outcome:
         decision = work.board["decision"]
         name, parameters = decision["tool_name"], decision["parameters"]
-        result = toolbox.refused(name, parameters, allowed)
+        result = toolbox.find_refusal(name, parameters, allowed)
         why = None if result is None else str(result.error)
         # Without its times: they belong to the step, and a replay would read others.
         found = None if result is None else {**result.to_dict(), "metrics": None}
@@ -242,7 +242,7 @@ def bind_pick(node: Node, world: Any) -> Perform:
                 found = {"success": False, "result": None, "error": why, "details": None, "metrics": None}
             elif "arguments" in verdict:  # a person has edited and approved these
                 parameters = verdict["arguments"]
-                result = toolbox.refused(name, parameters, allowed)
+                result = toolbox.find_refusal(name, parameters, allowed)
                 why = None if result is None else str(result.error)
                 found = None if result is None else {**result.to_dict(), "metrics": None}
                 work.write("decision", {**decision, "parameters": parameters})
@@ -301,7 +301,9 @@ def bind_use(node: Node, world: Any) -> Perform:
         except Exception as error:  # noqa: BLE001  (the tool's failure is a result of its own)
             failure = error
             known = getattr(error, "result", None)
-            result = dict(known) if isinstance(known, Mapping) and known else toolbox.failed(name, error).to_dict()
+            result = (
+                dict(known) if isinstance(known, Mapping) and known else toolbox.make_failure(name, error).to_dict()
+            )
         _append_result(work, decision, parameters, result)
         if toolbox.learns:  # an effect of its own: a replay does not repeat it
             given = {"success": result["success"]}

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
-from agentnb.kinds.typed_values import Asked, place_of
+from agentnb.kinds.typed_values import TypedCondition, place_of
 from agentnb.recipe.model import Node
 
 
@@ -17,22 +17,22 @@ def bind(node: Node, world: Any) -> Perform:
     edges are taken then. Reaching a branch that is missing from the mapping is a failure. The observation states which
     branch was taken.
     """
-    predicate: Asked = node.params["predicate"]
+    predicate: TypedCondition = node.params["predicate"]
     branches = node.params["branches"]
     labels = {region: label for label, region in branches.items() if region is not None}
     openings = {label: Enter([Body(region)]) for region, label in labels.items()}
 
     def perform(work: Work) -> Any:
         if work.phase == "resume":
-            return _chosen(labels[work.frames[0].row.region])
+            return _choose(labels[work.frames[0].row.region])
         label = "true" if predicate.answer(work) else "false"
         if label in openings:
             return openings[label]
         if label not in branches:
             raise ExecutionError(_missing(work, label))
-        return _chosen(label)
+        return _choose(label)
 
-    def _chosen(label: str) -> Outcome:
+    def _choose(label: str) -> Outcome:
         return Outcome(thought=f"{predicate.text} is {label}", observation={"branch": label})
 
     return perform

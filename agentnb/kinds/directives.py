@@ -42,7 +42,7 @@ class Directives:
 
 
 def _places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
-    seen = work.scope.seen()
+    seen = work.scope.visible_items()
     fresh: dict[Path, Any] = {}
     for text, value in rendered.get("set", {}).items():
         path = resolve_path(str(text), seen)
@@ -51,7 +51,7 @@ def _places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path, Any
     for text, value in rendered.get("merge", {}).items():
         path = resolve_path(str(text), seen)
         before = fresh[path] if path in fresh else work.scope.look(path)
-        fresh[path] = merged(thaw(before), value)
+        fresh[path] = merge(thaw(before), value)
         yield path, fresh[path]
     for text, value in rendered.get(HISTORY, {}).items():
         for item in value if isinstance(value, list | tuple) else [value]:
@@ -62,14 +62,14 @@ def _places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path, Any
             yield path, ABSENT
 
 
-def merged(base: Any, new: Any) -> Any:
+def merge(base: Any, new: Any) -> Any:
     """Return two values merged: mappings key by key, lists concatenated, otherwise the new one; None is empty."""
     if base is ABSENT or base is None:
         return new
     if new is None:
         return base
     if isinstance(base, Mapping) and isinstance(new, Mapping):
-        return {**base, **{key: merged(base.get(key), value) for key, value in new.items()}}
+        return {**base, **{key: merge(base.get(key), value) for key, value in new.items()}}
     if isinstance(base, list | tuple) and isinstance(new, list | tuple):
         return [*base, *new]
     return new

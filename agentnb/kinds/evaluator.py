@@ -19,10 +19,10 @@ from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.paths import path_text
 from agentnb.kinds.agent import asks_model, is_simulated_answer
 from agentnb.kinds.context import Text, text_of
-from agentnb.recipe.descriptions import listed
+from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import Node
 from agentnb.text import safe_repr, safe_str
-from agentnb.world.call_arguments import asked_of, function_name, options_of, settings_of
+from agentnb.world.call_arguments import find_options, function_name, options_of, settings_of
 from agentnb.world.effect import Effect
 from agentnb.world.llm.text import in_words
 from agentnb.world.llm.verdict import verdict_in
@@ -172,7 +172,7 @@ def _score_texts(score: float, threshold: float) -> tuple[str, str]:
 def _judges(node: Node, world: Any, name: str) -> tuple[EffectOf, EffectOf]:
     """Return two factories of the effect that asks for a value's score: with the model, and without one."""
     ref, options = str(node.params.get("ref", node.id)), options_of(node)
-    model = _ask_model(node, ref, name, asked_of(world, options), text_of(node.params.get("prompt"), world.strict))
+    model = _ask_model(node, ref, name, find_options(world, options), text_of(node.params.get("prompt"), world.strict))
     if world.tools.get(ref) is None:
         return model, _simulate(node, ref, name, options)
     call = _adapt_judge(node, world.tool(ref, node), name)
@@ -257,7 +257,7 @@ def _simulate(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Ef
 def _nothing(work: Work, name: str) -> ExecutionError:
     node = work.node
     writers = [other.node.id for other in work.run.plan.nodes if name in other.node.writes and other.node is not node]
-    who = f"the nodes that declare to write it: {listed(writers)}" if writers else "no node declares to write it"
+    who = f"the nodes that declare to write it: {list_names(writers)}" if writers else "no node declares to write it"
     if name in work.run.plan.recipe.inputs:
         who += "; it is an input of the recipe, and was not given"
     return ExecutionError(

@@ -26,7 +26,11 @@ def bind(node: Node, world: Any) -> Perform:
     Raises:
         RecipeError: the callable is missing or cannot be called with these inputs.
     """
-    function, name, whole = found(node, world), str(node.params.get("output", node.id)), bool(node.params.get("whole"))
+    function, name, whole = (
+        find_callable(node, world),
+        str(node.params.get("output", node.id)),
+        bool(node.params.get("whole")),
+    )
     if node.params.get("asks"):
         return _asking(node, caller(node, function), name, whole=whole)
     if inspect.iscoroutinefunction(function):
@@ -46,7 +50,7 @@ def bind(node: Node, world: Any) -> Perform:
 def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function(**arguments(work))
-        return result if type(result) is dict else _returned(result, work, name)
+        return result if type(result) is dict else _convert_result(result, work, name)
 
     return perform
 
@@ -54,7 +58,7 @@ def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) 
 def _with_board(function: Callable[..., Any], name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function(work.board)
-        return result if type(result) is dict else _returned(result, work, name)
+        return result if type(result) is dict else _convert_result(result, work, name)
 
     return perform
 
@@ -62,22 +66,22 @@ def _with_board(function: Callable[..., Any], name: str) -> Perform:
 def _alone(function: Callable[..., Any], name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function()
-        return result if type(result) is dict else _returned(result, work, name)
+        return result if type(result) is dict else _convert_result(result, work, name)
 
     return perform
 
 
 def _any_other(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
-    return lambda work: _returned(call(work), work, name, whole=whole)
+    return lambda work: _convert_result(call(work), work, name, whole=whole)
 
 
-def _returned(result: Any, work: Work, name: str, *, whole: bool = False) -> Any:
+def _convert_result(result: Any, work: Work, name: str, *, whole: bool = False) -> Any:
     if isinstance(result, Awaitable):
-        return _awaited(result, work, name, whole=whole)
+        return _await_result(result, work, name, whole=whole)
     return as_writes(name, result, whole=whole)
 
 
-def found(node: Node, world: Any) -> Callable[..., Any]:
+def find_callable(node: Node, world: Any) -> Callable[..., Any]:
     """Return a node's callable: the recipe's, or the session's callable of that name.
 
     Raises:
@@ -109,7 +113,7 @@ def _asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: bool) 
 
     def perform(work: Work) -> Any:
         try:
-            return _returned(with_answers(lambda: call(work), ()), work, name, whole=whole)
+            return _convert_result(with_answers(lambda: call(work), ()), work, name, whole=whole)
         except Question as question:
             return again(work, question)
 
@@ -134,7 +138,7 @@ def _later(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
     return perform
 
 
-async def _awaited(result: Awaitable[Any], work: Work, name: str, *, whole: bool) -> Any:
+async def _await_result(result: Awaitable[Any], work: Work, name: str, *, whole: bool) -> Any:
     await work.loop()
     return as_writes(name, await result, whole=whole)
 

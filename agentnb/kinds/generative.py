@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import freeze
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
@@ -20,11 +20,11 @@ from agentnb.kinds.context import Text, text_of
 from agentnb.recipe.model import Node
 from agentnb.secrets import is_secret
 from agentnb.text import mask_head, safe_repr
-from agentnb.world.call_arguments import asked_of, function_name, options_of, settings_of, takes_board
+from agentnb.world.call_arguments import find_options, function_name, options_of, settings_of, takes_board
 from agentnb.world.effect import Effect
 from agentnb.world.llm.structured import json_in
 from agentnb.world.llm.text import in_words, json_text
-from agentnb.world.sample_data import fault_text, filled
+from agentnb.world.sample_data import fault_text, fill
 from agentnb.world.world import count_earlier_calls
 
 TRIES: Final = 3  # attempts in all to obtain an answer that matches
@@ -63,8 +63,8 @@ def bind(node: Node, world: Any) -> Perform:
             itself is invalid.
     """
     task = _Task.of(node, world)
-    asking, usual = _ask_model(task, asked_of(world, task.options)), asks_model(node, world)
-    own = _simulated(task) if world.tools.get(node.id) is None else _bound(task, world.tool(node.id, node))
+    asking, usual = _ask_model(task, find_options(world, task.options)), asks_model(node, world)
+    own = _simulate(task) if world.tools.get(node.id) is None else _bound(task, world.tool(node.id, node))
     tools = {"tools": list(node.params["tools"])} if node.params.get("tools") else {}
 
     async def perform(work: Work) -> Outcome:
@@ -74,7 +74,7 @@ def bind(node: Node, world: Any) -> Perform:
         by = "model" if by_model else "simulated" if is_simulated_answer(work) else "callable"
         goal = task.goal(work.board)
         writes = dict(value) if isinstance(value, Mapping) else {node.id: value}
-        thought = f"Filled {_counted(len(writes), 'field')} towards: {goal}{note}"
+        thought = f"Filled {_pluralize(len(writes), 'field')} towards: {goal}{note}"
         action = {"goal": goal, "by": by, **tools}
         return Outcome(writes, thought=thought, inputs={"goal": goal}, action=action, observation=writes)
 
@@ -137,7 +137,7 @@ class _Task:
             return None, [str(error)]
         return value, self.faults(value)
 
-    def refused(self, answers: Sequence[Any], faults: Sequence[str], who: str) -> ExecutionError:
+    def make_refusal(self, answers: Sequence[Any], faults: Sequence[str], who: str) -> ExecutionError:
         """Return X407: what is wrong with the last answer, and its beginning."""
         more = [f"and {len(faults) - MOST_FAULTS} more"] if len(faults) > MOST_FAULTS else []
         content = getattr(answers[-1], "content", answers[-1])
@@ -159,7 +159,7 @@ def _describe(fault: Fault) -> str:
     return fault_text(fault._replace(message=fault.rule or "does not fit") if secret else fault)
 
 
-def _counted(number: int, word: str) -> str:
+def _pluralize(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
@@ -174,7 +174,7 @@ async def _answer_directly(task: _Task, work: Work, effect: Effect) -> tuple[Any
     if faults and isinstance(value, str) and not simulated:  # it may be a model's text
         value, faults = task.read(value)
     if faults:
-        raise task.refused([answer], faults, "the simulated answer" if simulated else "what is bound to it")
+        raise task.make_refusal([answer], faults, "the simulated answer" if simulated else "what is bound to it")
     return value, " (simulated)" if simulated else ""
 
 
@@ -216,17 +216,17 @@ def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
     return call
 
 
-def _simulated(task: _Task) -> EffectOf:
+def _simulate(task: _Task) -> EffectOf:
     node, script = task.node, task.node.params.get("simulated") or ()
 
     def effect(work: Work) -> Effect:
         number = count_earlier_calls(work, "agent", node.id)
         seed = f"{work.run.seed}:{node.id}:{number}"
 
-        def made() -> Any:
-            return script[min(number, len(script) - 1)] if script else filled(task.schema, seed, node.id, task.where)
+        def make() -> Any:
+            return script[min(number, len(script) - 1)] if script else fill(task.schema, seed, node.id, task.where)
 
-        return Effect("agent", node.id, {}, target=made, made_up=True, **task.options)
+        return Effect("agent", node.id, {}, target=make, made_up=True, **task.options)
 
     return effect
 
@@ -253,7 +253,7 @@ def _ask_model(task: _Task, options: Mapping[str, Any]) -> Ask:
                 if fitting:
                     return _choose(task, fitting, len(answers))
                 messages = [*messages, *_correction(answer, faults)]
-        raise task.refused(answers, faults, "the model")
+        raise task.make_refusal(answers, faults, "the model")
 
     return ask
 
@@ -281,11 +281,11 @@ def _correction(answer: Any, faults: Sequence[str]) -> Messages:
 
 def _board_text(board: Mapping[str, Any]) -> str:
     """Return the blackboard as JSON, its secrets masked; if it is too large, the longest values are truncated."""
-    texts = {key: json_text(masked(freeze(board[key]), key)) for key in board}
+    texts = {key: json_text(mask_value(freeze(board[key]), key)) for key in board}
     if sum(map(len, texts.values())) > MOST_BOARD:
         share = max(100, MOST_BOARD // len(texts))
         texts = {key: _cut(text, share) for key, text in texts.items()}
-    lines = ",\n".join(f"{json_text(masked(key))}: {text}" for key, text in texts.items())
+    lines = ",\n".join(f"{json_text(mask_value(key))}: {text}" for key, text in texts.items())
     return "{" + _cut(lines, 2 * MOST_BOARD) + "}"
 
 
@@ -300,7 +300,7 @@ def _choose(task: _Task, fitting: Sequence[Any], asked: int) -> tuple[Any, str]:
     """Return one of the matching answers, and a description of the choice."""
     if task.samples == 1:
         refused = asked - 1
-        return fitting[0], f" (after {_counted(refused, 'answer')} that did not fit)" if refused else ""
+        return fitting[0], f" (after {_pluralize(refused, 'answer')} that did not fit)" if refused else ""
     if task.method == "best_of_n":
         return fitting[0], f" (the first that fits of {asked} answers)"
     if task.method == "weighted_merge" and all(isinstance(value, Mapping) for value in fitting):

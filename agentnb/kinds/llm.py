@@ -11,10 +11,10 @@ from agentnb.kinds.call_results import ResultError, answer_of, check_result
 from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
-from agentnb.world.call_arguments import asked_of, options_of, settings_of
+from agentnb.world.call_arguments import find_options, options_of, settings_of
 from agentnb.world.effect import Effect
 from agentnb.world.llm.env import Environment, with_env
-from agentnb.world.llm.simulated import mocked
+from agentnb.world.llm.simulated import mock_answer
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -31,7 +31,7 @@ def bind(node: Node, world: Any) -> Perform:
     name, places = str(params.get("template", node.id)), Directives(node, world)
     key = params.get("output")
     settings, options = settings_of(params.get("model")), options_of(node)
-    asked, mock, has_model = asked_of(world, options), mocked(node.id), world.llm is not None
+    asked, mock, has_model = find_options(world, options), mock_answer(node.id), world.llm is not None
 
     async def perform(work: Work) -> Outcome:
         context = context_of(work)

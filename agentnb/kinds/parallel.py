@@ -7,7 +7,7 @@ from typing import Any
 
 from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT
-from agentnb.engine.core.reducers import Reducer, merged
+from agentnb.engine.core.reducers import Reducer, merge_writes
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.recipe.model import Node
 
@@ -33,12 +33,12 @@ def bind(node: Node, world: Any) -> Perform:
     reducers = node.params.get("reducers") or {}
 
     def perform(work: Work) -> Any:
-        return Enter(bodies) if work.phase == "start" else _merged(work, reducers)
+        return Enter(bodies) if work.phase == "start" else _merge(work, reducers)
 
     return perform
 
 
-def _merged(work: Work, reducers: Mapping[str, Reducer]) -> Outcome:
+def _merge(work: Work, reducers: Mapping[str, Reducer]) -> Outcome:
     """Return the writes of all branches, a later one replacing or combined with an earlier one."""
     writes: dict[str, Any] = {}
     wrote: dict[str, list[str]] = {}
@@ -46,7 +46,7 @@ def _merged(work: Work, reducers: Mapping[str, Reducer]) -> Outcome:
         found = frame.scope.data
         wrote[frame.row.region] = list(found)
         writes |= {key: ABSENT if value is DELETED else value for key, value in found.items()}
-    writes |= merged(work.run, work.frames, work.node.id, reducers)
+    writes |= merge_writes(work.run, work.frames, work.node.id, reducers)
     return Outcome(writes, observation=wrote)
 
 

@@ -25,7 +25,7 @@ def bind(node: Node, world: Any) -> Perform:
     the session has a tool of its name (`params["function"]`), that is called instead.
     """
     if "given" in node.params:
-        return tool.bind(node, world) if node.params.get("function") in world.tools else _rendered(node, world)
+        return tool.bind(node, world) if node.params.get("function") in world.tools else _bind_rendering(node, world)
     inputs, outputs = node.params.get("inputs"), node.params.get("outputs")
     policy: Policy = node.params.get("policy") or ("shared" if inputs is None and outputs is None else "isolated")
 
@@ -47,7 +47,7 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-def _rendered(node: Node, world: Any) -> Perform:
+def _bind_rendering(node: Node, world: Any) -> Perform:
     given, outputs = strictly(node.params["given"], world.strict), tuple(node.params.get("outputs", ()))
     places = Directives(node, world)
 
@@ -57,7 +57,7 @@ def _rendered(node: Node, world: Any) -> Perform:
             inside = given.render(context_of(work))
             return Enter([Body(region, "child", inside, given=inside) for region in node.bodies])
         scope = work.frames[0].scope
-        seen = scope.seen()  # frozen: the observation shares it with the board
+        seen = scope.visible_items()  # frozen: the observation shares it with the board
         found = {name: seen.get(name) for name in outputs}
         came = {**found, "state": seen, "outputs": found}
         result = thaw(freeze(came))

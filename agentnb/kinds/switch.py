@@ -6,7 +6,7 @@ from typing import Any
 
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, did_you_mean
-from agentnb.kinds.typed_values import Asked, place_of
+from agentnb.kinds.typed_values import TypedCondition, place_of
 from agentnb.recipe.model import Node
 from agentnb.text import safe_repr
 
@@ -17,7 +17,7 @@ def bind(node: Node, world: Any) -> Perform:
     `params["cases"]` are pairs of a key and a region; the first equal one is taken, otherwise the region `default`. The
     observation states which.
     """
-    discriminator: Asked = node.params["discriminator"]
+    discriminator: TypedCondition = node.params["discriminator"]
     cases, default = node.params["cases"], node.params.get("default")
     labels = {region: str(key) for key, region in cases} | ({} if default is None else {default: "default"})
     openings = {region: Enter([Body(region)]) for region in labels}
@@ -31,13 +31,13 @@ def bind(node: Node, world: Any) -> Perform:
         key = discriminator.answer(work)
         region = next((region for case, region in cases if case == key), default)
         if region is None:
-            raise ExecutionError(_unmatched(work, key, [str(case) for case, _ in cases]))
+            raise ExecutionError(_unmatched_problem(work, key, [str(case) for case, _ in cases]))
         return openings[region]
 
     return perform
 
 
-def _unmatched(work: Work, key: Any, known: list[str]) -> Problem:
+def _unmatched_problem(work: Work, key: Any, known: list[str]) -> Problem:
     """X452: a switch has neither a case for a key nor a default."""
     return Problem("X452", f"switch {work.node.id!r} has no case for {safe_repr(key)}", place_of(work),
                    f"its cases are: {', '.join(known) or 'none'}, and it has no default",

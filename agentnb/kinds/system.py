@@ -15,12 +15,12 @@ from agentnb.errors import AgentRuntimeError, ExecutionError
 from agentnb.kinds.typed_values import (
     SystemContext,
     Take,
+    find_key,
     is_of,
     missing_resource,
     other_type,
     outputs_taken,
     place_of,
-    stored_under,
     type_name,
 )
 from agentnb.recipe.model import Node
@@ -48,7 +48,7 @@ def bind(node: Node, world: Any) -> Perform:
     async def perform(work: Work) -> Any:
         arguments = outputs_taken(work, outs, keys, name)
         beside = Beside(around, work, keys, copies=again)
-        target = (_awaited if is_async(function) else _called)(function, beside)
+        target = (_make_async_target if is_async(function) else _make_target)(function, beside)
         try:
             answer = await work.call(Effect("system", name, arguments, target=target, **options))
         finally:
@@ -58,7 +58,7 @@ def bind(node: Node, world: Any) -> Perform:
         if gives is not None and not isinstance(answer, Record) and not any(is_of(answer, kind) for kind in gives):
             raise ExecutionError(other_type(work, answer, gives, name))
         kept = work.calls[-1].result  # the frozen form in the call's row, shared with the board
-        return {stored_under(answer, gives or (), keys): kept}
+        return {find_key(answer, gives or (), keys): kept}
 
     return perform
 
@@ -110,7 +110,7 @@ class Beside:
             context.close()
 
 
-def _called(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]:
+def _make_target(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]:
     def target(**outs: Any) -> Any:
         try:
             return function(**beside.attempt(outs))
@@ -120,7 +120,7 @@ def _called(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]:
     return target
 
 
-def _awaited(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]:
+def _make_async_target(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]:
     async def target(**outs: Any) -> Any:
         try:
             return await function(**beside.attempt(outs))

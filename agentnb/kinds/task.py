@@ -47,7 +47,7 @@ def bind(node: Node, world: Any) -> Perform:
         if not result.get("success"):
             if work.iteration < attempts or _has_failed(work):
                 return Again()
-            raise AgentFailed(_failed(node, result), result=result)
+            raise AgentFailed(_failure_problem(node, result), result=result)
         if given is None:
             return Outcome({key: result["response"]}, observation=result, result=result)
         came = {**result, "text": result["response"], "result": result["response"]}
@@ -80,7 +80,7 @@ def _has_failed(work: Work) -> bool:
     return False
 
 
-def _failed(node: Node, result: Mapping[str, Any]) -> Problem:
+def _failure_problem(node: Node, result: Mapping[str, Any]) -> Problem:
     """X441: an agent that is a node did not succeed."""
     return Problem("X441", f"the agent of node {node.id!r} has failed", str(node.place or f"node {node.id!r}"),
                    str(result.get("error") or "it ended without a result"),

@@ -8,7 +8,7 @@ from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.kinds.call_results import check_result
 from agentnb.kinds.context import context_of, odd, strictly
 from agentnb.kinds.directives import Directives
-from agentnb.kinds.function import found
+from agentnb.kinds.function import find_callable
 from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import arguments_of, as_writes, options_of, takes_board, with_chance
 from agentnb.world.effect import Effect
@@ -27,8 +27,8 @@ def bind(node: Node, world: Any) -> Perform:
         RecipeError: the tool is missing or cannot be called with these inputs.
     """
     if "given" in node.params:
-        return _rendered(node, world)
-    function, params = found(node, world), node.params
+        return _bind_rendering(node, world)
+    function, params = find_callable(node, world), node.params
     key = str(params.get("output", node.id))
     wanted = params.get("function", node.id)
     name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
@@ -54,7 +54,7 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-def _rendered(node: Node, world: Any) -> Perform:
+def _bind_rendering(node: Node, world: Any) -> Perform:
     name = str(node.params.get("function", node.id))
     function, given = world.tool(name, node), strictly(node.params["given"], world.strict)
     places, options = Directives(node, world), options_of(node)

@@ -65,7 +65,7 @@ def keys_of(kinds: Any) -> dict[Any, str]:
     return found
 
 
-def stored_under(value: Any, declared: tuple[Any, ...], keys: Mapping[Any, str]) -> str:
+def find_key(value: Any, declared: tuple[Any, ...], keys: Mapping[Any, str]) -> str:
     """Return the key of an output: that of the declared type that it matches, otherwise that of its own type."""
     own = [kind for kind in declared if kind is type(value)]
     for kind in own or declared:
@@ -182,7 +182,7 @@ class SystemContext:
         self._open = False
 
 
-class Asked:
+class TypedCondition:
     """A condition or key computed from the stored output of a type: a predicate, or a switch's discriminator.
 
     It can be a loop's condition, called with the board; with `until` it holds while its answer is false.
@@ -228,21 +228,21 @@ class Asked:
             ExecutionError: X450, the output does not exist; X454, the function failed.
         """
         if self.function is None:
-            raise ExecutionError(self._failed(work, "it was given no function to ask"))
+            raise ExecutionError(self._failure_problem(work, "it was given no function to ask"))
         value = output_at(work, self.key)
         if value is ABSENT:
             raise ExecutionError(missing_output(work, self.kind, self.key, f"{self.name!r} asks for"))
         try:
             found = self.function(value)
         except Exception as error:
-            raise ExecutionError(self._failed(work, f"{type(error).__name__}: {error}")) from error
+            raise ExecutionError(self._failure_problem(work, f"{type(error).__name__}: {error}")) from error
         if isawaitable(found) or unrun(found) is not None:
             getattr(found, "close", lambda: None)()
             returned = unrun(found) or "an awaitable"
-            raise ExecutionError(self._failed(work, f"it returned {returned} in place of an answer"))
+            raise ExecutionError(self._failure_problem(work, f"it returned {returned} in place of an answer"))
         return found
 
-    def _failed(self, work: Work, why: str) -> Problem:
+    def _failure_problem(self, work: Work, why: str) -> Problem:
         """X454: a predicate failed."""
         return Problem("X454", f"{self.name!r} could not be evaluated for {type_name(self.kind)!r}: {why}",
                        place_of(work), "the route depends on its result",
@@ -284,7 +284,7 @@ def missing_output(work: Work, kind: Any, key: str, asks: str) -> Problem:
     """X450: an output of a type is required, and none is stored."""
     nodes = work.run.plan.recipe.nodes.values()
     makers = [node.id for node in nodes if key in node.writes and node.id != work.node.id]
-    stored = [name for name in work.scope.seen() if name != key]
+    stored = [name for name in work.scope.visible_items() if name != key]
     could = f"it could come from: {', '.join(makers)}" if makers else "no system of this graph says that it returns one"
     order = f"let {' or '.join(map(repr, makers))} run before it" if makers else "add a system that returns one"
     return Problem(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentnb.magics.line_parsing import needed, number, wrong
+from agentnb.magics.line_parsing import number, require_text, wrong
 from agentnb.magics.workspace import Bench, standing
-from agentnb.recipe.descriptions import typed
+from agentnb.recipe.descriptions import parse_typed
 from agentnb.session.parts import parts_of
 
 
 def stop_at(bench: Bench, words: list[str]) -> Any:
     """`break NODE [when EXPRESSION]`: stop before NODE."""
-    node, _, when = needed(words, "break", "a node").partition(" when ")
+    node, _, when = require_text(words, "break", "a node").partition(" when ")
     return bench.session.breakpoints.add(node.strip(), when=when.strip() or None)
 
 
@@ -40,8 +40,8 @@ def watch(bench: Bench, words: list[str]) -> Any:
 def unwatch(bench: Bench, words: list[str]) -> Any:
     """`unwatch EXPRESSION`: remove it from the watches."""
     session = bench.session
-    session.watches.remove(needed(words, "unwatch", "an expression"))
-    parts_of(session).notifications.changed()
+    session.watches.remove(require_text(words, "unwatch", "an expression"))
+    parts_of(session).notifications.save_and_notify()
     return session.watches
 
 
@@ -53,7 +53,7 @@ def board(bench: Bench, words: list[str]) -> Any:
 
 def who(bench: Bench, words: list[str]) -> str:
     """`who KEY`: the step that wrote the value of a key."""
-    key, session = needed(words, "who", "a key"), bench.session
+    key, session = require_text(words, "who", "a key"), bench.session
     step = session.who_wrote(key)
     if step is None:
         return f"nobody has written {key!r}"
@@ -66,7 +66,7 @@ def edit(bench: Bench, words: list[str]) -> Any:
         raise wrong("edit needs a key and a value", f"%agent edit {' '.join(words)}", "it writes one value",
                     "write %agent edit KEY VALUE")  # fmt: skip
     session = bench.session
-    return session.edit({words[0]: typed(" ".join(words[1:]), session.recipe.inputs.get(words[0]))}).board
+    return session.edit({words[0]: parse_typed(" ".join(words[1:]), session.recipe.inputs.get(words[0]))}).board
 
 
 def pending(bench: Bench, _: list[str]) -> Any:
@@ -78,7 +78,7 @@ def answer(bench: Bench, words: list[str]) -> str:
     """`answer TEXT`: answer the waiting node."""
     text, waiting = " ".join(words), next((one for one in bench.session.pending if one.kind == "answer"), None)
     schema = None if waiting is None else waiting.arguments.get("schema")
-    bench.session.answer(text if schema is None else typed(text, schema))
+    bench.session.answer(text if schema is None else parse_typed(text, schema))
     return standing(bench.session)
 
 
@@ -102,7 +102,7 @@ def why(bench: Bench, _: list[str]) -> Any:
 
 def why_not(bench: Bench, words: list[str]) -> Any:
     """`whynot NODE`: the reasons why a node did not run."""
-    return bench.session.why_not(needed(words, "whynot", "a node"))
+    return bench.session.why_not(require_text(words, "whynot", "a node"))
 
 
 def trace(bench: Bench, words: list[str]) -> Any:

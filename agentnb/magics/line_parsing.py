@@ -32,7 +32,7 @@ def variable(name: str, where: str) -> str:
     return name
 
 
-def named(words: list[str], otherwise: str, verb: str) -> tuple[str, str]:
+def split_name(words: list[str], otherwise: str, verb: str) -> tuple[str, str]:
     """Return the text before `as`, and the variable after it.
 
     Raises:
@@ -42,10 +42,10 @@ def named(words: list[str], otherwise: str, verb: str) -> tuple[str, str]:
     if "as" in words[1:]:
         at = words.index("as", 1)
         target, words = " ".join(words[at + 1 :]), words[:at]
-    return needed(words, verb, "a name"), variable(target, f"%agent {verb}")
+    return require_text(words, verb, "a name"), variable(target, f"%agent {verb}")
 
 
-def needed(words: list[str], verb: str, what: str) -> str:
+def require_text(words: list[str], verb: str, what: str) -> str:
     """Return the words as one text.
 
     Raises:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from agentnb.load import load as load_recipe
-from agentnb.magics.line_parsing import named, needed, variable
+from agentnb.magics.line_parsing import require_text, split_name, variable
 from agentnb.magics.workspace import Bench
-from agentnb.recipe.descriptions import typed
+from agentnb.recipe.descriptions import parse_typed
 from agentnb.recipe.model import Recipe
 from agentnb.samples import samples
 from agentnb.session import Session
@@ -15,7 +15,7 @@ from agentnb.session import Session
 
 def load(bench: Bench, words: list[str]) -> Recipe:
     """`load PATH [as NAME]`: load a recipe, or a sample by its name, into NAME (default: `recipe`)."""
-    path, name = named(words, "recipe", "load")
+    path, name = split_name(words, "recipe", "load")
     known = [row.name for row in samples()]
     found: Any = samples(path) if path in known else load_recipe(path)
     return bench.keep(name, found)
@@ -29,22 +29,24 @@ def new(bench: Bench, words: list[str]) -> Session:
     """
     pairs = [word for word in words if "=" in word]
     rest = [word for word in words if "=" not in word]
-    name, at = named(["", *rest] if rest[:1] == ["as"] else rest or [""], "session", "new")
+    name, at = split_name(["", *rest] if rest[:1] == ["as"] else rest or [""], "session", "new")
     recipe = bench.recipe(name.strip())
-    inputs = {key: typed(text, recipe.inputs.get(key)) for key, _, text in (pair.partition("=") for pair in pairs)}
+    inputs = {
+        key: parse_typed(text, recipe.inputs.get(key)) for key, _, text in (pair.partition("=") for pair in pairs)
+    }
     return bench.take(at, Session(recipe, inputs))
 
 
 def use(bench: Bench, words: list[str]) -> Session:
     """`use VARIABLE`: make another session of this notebook the current one."""
-    return bench.use(needed(words, "use", "a variable"))
+    return bench.use(require_text(words, "use", "a variable"))
 
 
 def open(bench: Bench, words: list[str]) -> Session:
     """`open PATH_OR_URL [RUN] [as VARIABLE]`: open a recorded run; with the recipe loaded last it can continue."""
     from agentnb.recordings.formats import open as open_run
 
-    where, name = named(words, "session", "open")
+    where, name = split_name(words, "session", "open")
     place, _, run = where.partition(" ")
     try:
         recipe: Recipe | None = bench.recipe("")
@@ -55,9 +57,9 @@ def open(bench: Bench, words: list[str]) -> Session:
 
 def runs(_: Bench, words: list[str]) -> Any:
     """`runs PATH_OR_URL`: the runs in a store as a DataFrame."""
-    from agentnb.session.reopen import runs as runs_in
+    from agentnb.session.run_list import runs as runs_in
 
-    return runs_in(needed(words, "runs", "a path or a URL"))
+    return runs_in(require_text(words, "runs", "a path or a URL"))
 
 
 def save(bench: Bench, words: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agentnb.magics.line_parsing import needed, number, wrong
+from agentnb.magics.line_parsing import number, require_text, wrong
 from agentnb.magics.workspace import Bench, standing
 from agentnb.ui.commands import COMMANDS
 
@@ -78,7 +78,7 @@ def skip(bench: Bench, _: list[str]) -> str:
 
 def set_next(bench: Bench, words: list[str]) -> str:
     """`next NODE`: make NODE the next node."""
-    return standing(bench.session.set_next(needed(words, "next", "a node")))
+    return standing(bench.session.set_next(require_text(words, "next", "a node")))
 
 
 def _until(words: list[str]) -> int | str | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, safe_str
 
@@ -28,7 +28,7 @@ def brief(value: Any, longest: int = _VALUE, *, key: object = None) -> Any:
     text = safe_repr(value, longest + 1, key=key)
     if len(text) > longest:
         return {"cut": text}
-    return _plain(masked(value, key))
+    return _plain(mask_value(value, key))
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
@@ -52,7 +52,7 @@ def line(text: object, longest: int = _VALUE) -> str:
     return safe_str(text, longest)
 
 
-def listed(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0, most: int = 50) -> dict[str, Any]:
+def list_rows(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0, most: int = 50) -> dict[str, Any]:
     """Return the first rows that fit into an answer, and how to ask for the rest.
 
     Args:
@@ -91,4 +91,4 @@ def text_of(answer: Any) -> str:
     return json.dumps({"cut": text[:LONGEST], "more": "this answer is too long: ask for less"}, ensure_ascii=False)
 
 
-__all__ = ["LONGEST", "brief", "brief_items", "line", "listed", "text_of"]
+__all__ = ["LONGEST", "brief", "brief_items", "line", "list_rows", "text_of"]

@@ -16,7 +16,7 @@ from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, 
 from agentnb.mcp.answers import line, text_of
 from agentnb.mcp.tools import TOOLS, Tool, Tools, seconds_of
 from agentnb.text import safe_repr
-from agentnb.world.tools.function_schema import by_keyword, described
+from agentnb.world.tools.function_schema import by_keyword, describe
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _END_SECONDS: Final = 2.0  # how long the end of the sessions' thread is waited for
 _KEPT: Final = 100  # calls that are remembered
 _SHORT: Final = 60  # characters of an argument in the record of calls
-_NOBODY: Final = frozenset({"", "user"})  # names that would hide that an assistant did it
+_UNNAMED: Final = frozenset({"", "user"})  # names that would hide that an assistant did it
 
 
 class Offer(NamedTuple):
@@ -64,7 +64,7 @@ class Assistant:
         for tool in TOOLS:
             method = getattr(tools, tool.name)
             call, model = by_keyword(method)
-            self.offers[tool.name] = Offer(tool, described(method), model.model_json_schema(), call, model)
+            self.offers[tool.name] = Offer(tool, describe(method), model.model_json_schema(), call, model)
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: str = "") -> Answer:
         """Perform a call of a tool; errors are answers too. It takes at most a minute, whatever the nodes do.
@@ -73,18 +73,18 @@ class Assistant:
             client: how the assistant's program names itself.
         """
         actor = line(self.name or client, _SHORT).strip()
-        actor = "assistant" if actor in _NOBODY else actor
+        actor = "assistant" if actor in _UNNAMED else actor
         said = ", ".join(f"{key}={safe_repr(value, _SHORT, key=key)}" for key, value in arguments.items())
         try:
             offer = self._offer(name, arguments)
-            answer = Answer(text_of(await self._limited(offer, dict(arguments), actor)))
+            answer = Answer(text_of(await self._perform_within_limit(offer, dict(arguments), actor)))
             outcome = ""
         except AgentNbError as error:
-            answer, outcome = _refused(error), f": {error.problems[0].code if error.problems else 'failed'}"
+            answer, outcome = _answer_error(error), f": {error.problems[0].code if error.problems else 'failed'}"
         except Exception as error:  # noqa: BLE001  (an assistant gets a reason, never a broken connection)
             problem = Problem("X525", f"{name} failed: {error_line(error)}", f"the tool {name}",
                               "agentnb did not expect this error", "ask for something else, or report it")  # fmt: skip
-            answer, outcome = _refused(AgentNbError(problem)), ": X525"
+            answer, outcome = _answer_error(AgentNbError(problem)), ": X525"
         self.calls.append(f"{datetime.now():%H:%M:%S} {actor}: {line(name, 60)}({said}){outcome}")  # noqa: DTZ005  (for a person, here)
         return answer
 
@@ -148,7 +148,7 @@ class Assistant:
 
     # -- performed ----------------------------------------------------------------------------------------------------
 
-    async def _limited(self, offer: Offer, arguments: dict[str, Any], actor: str) -> Any:
+    async def _perform_within_limit(self, offer: Offer, arguments: dict[str, Any], actor: str) -> Any:
         """Perform a call on the sessions' loop; after its time limit, pause what moves and answer how it stands.
 
         X529: a call took longer than its limit.
@@ -162,7 +162,7 @@ class Assistant:
         done, _ = await asyncio.wait([waited], timeout=seconds)
         if done:
             return waited.result()
-        waited.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody asks for it any more
+        waited.add_done_callback(lambda late: late.cancelled() or late.exception())  # its result is no longer needed
         if "seconds" in offer.schema["properties"]:
             self._sessions().call_soon_threadsafe(self._give_up, str(arguments.get("run", "")))
         raise ExecutionError(
@@ -197,7 +197,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
         runner.get_loop().run_forever()
 
 
-def _refused(error: AgentNbError) -> Answer:
+def _answer_error(error: AgentNbError) -> Answer:
     problems = [asdict(problem) for problem in error.problems[:5]]
     found = [{key: line(value, 1000) for key, value in problem.items()} for problem in problems]
     return Answer(text_of({"problems": found or [{"what": line(error, 1000)}]}), failed=True)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.engine.persistence.event_log import RunQuery
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.recordings.formats import STORE, format_of
 from agentnb.recordings.formats import open as open_run
 from agentnb.session.recording import Recording
-from agentnb.session.reopen import runs
+from agentnb.session.run_list import sound_rows
 from agentnb.session.state import state_of
-from agentnb.text import safe_repr
+from agentnb.store import open_log
+from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 MOST_OPEN: Final = 20
 _SUFFIXES: Final = frozenset({".db", ".sqlite", ".sqlite3", ".json", ".jsonl"})
 _MOST_FILES: Final = 200
+_PAGE: Final = 50  # rows that are read from a store at a time
+_KNOWN: Final = 200  # ids among which a similar one is looked for
+_NAME: Final = 60  # characters of an open run's name: all open runs are in the first answer
 
 
 class OpenRuns:
@@ -43,18 +50,49 @@ class OpenRuns:
 
     # -- listed -------------------------------------------------------------------------------------------------------
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row per run: the open ones first, then those of the places, the newest first."""
+    def rows(self, query: RunQuery) -> Iterator[dict[str, Any]]:
+        """Yield a row per run that matches: the open ones first, then those of the places, the newest first.
+
+        With `query.after`, the rows that follow the one of that id: a run of a store, else an open one.
+
+        X523: there is no such run.
+
+        Raises:
+            ExecutionError: X523.
+        """
+        beside, places, after = list(self._open_rows(query)), list(self._sources()), query.after
+        if after is not None:
+            ids = [row["run"] for row in beside]
+            stores = [at for at, place in enumerate(places) if _has(place, after)]
+            if stores:
+                beside, places = [], places[stores[0] :]
+            else:
+                query = replace(query, after=None)
+                if after in places:
+                    beside, places = [], places[places.index(after) + 1 :]
+                elif after in ids:
+                    beside = beside[ids.index(after) + 1 :]
+                else:
+                    raise self._no_run(after)
+        yield from beside
+        for place in places:
+            yield from self._rows_of(place, query)
+            query = replace(query, after=None)
+
+    def _open_rows(self, query: RunQuery) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the open runs that match, the one used last first, and of the forks of the live one."""
+        if query.since is not None or query.until is not None:
+            return
         for name, session in reversed(self._open.items()):
-            yield {"run": name, "name": session.name, "status": str(session.status), "steps": len(session.trace.steps),
-                   "open": True, **({"live": True} if session is self.live else {})}  # fmt: skip
+            row = {"run": name, "name": safe_str(session.name, _NAME), "status": str(session.status),
+                   "steps": len(session.trace.steps), "open": True,
+                   **({"live": True} if session is self.live else {})}  # fmt: skip
+            if _fits(query, session, row):
+                yield row
         for session in self._live_forks():
-            if session.run_id not in self._open:
-                yield {"run": session.run_id, "name": session.name, "status": str(session.status), "live": True}
-        for place in self._sources():
-            for row in self._rows_of(place):
-                if row["run"] not in self._open:
-                    yield row
+            row = {"run": session.run_id, "name": session.name, "status": str(session.status), "live": True}
+            if session.run_id not in self._open and _fits(query, session, row):
+                yield row
 
     def _live_forks(self) -> Iterator[Session]:
         """Yield the forks of the live session, and theirs."""
@@ -73,23 +111,32 @@ class OpenRuns:
             found = sorted(path for path in Path(place).iterdir() if path.suffix in _SUFFIXES and path.is_file())
             yield from map(str, found[:_MOST_FILES])
 
-    def _rows_of(self, place: str) -> Iterator[dict[str, Any]]:
-        try:
-            kind = format_of(place)
-            if kind != STORE:
-                yield {"run": place, "format": kind}
+    def _rows_of(self, place: str, query: RunQuery) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a store's runs that match and are not open, page by page; or of a file, or a problem."""
+        query = replace(query, limit=_PAGE)
+        while True:
+            try:
+                kind = format_of(place)
+                if kind != STORE:
+                    if query == RunQuery(contains=query.contains, limit=_PAGE) and (query.contains or "") in place:
+                        yield {"run": place, "format": kind}
+                    return
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # a damaged row, which says so when it is opened
+                    rows = sound_rows(place, query)
+            except AgentNbError as error:
+                problem = error.problems[0] if error.problems else None
+                yield {"run": place, "problem": str(error) if problem is None else f"{problem.code}: {problem.what}"}
                 return
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a damaged row, which says so when it is opened
-                frame = runs(place)
-        except AgentNbError as error:
-            problem = error.problems[0] if error.problems else None
-            yield {"run": place, "problem": str(error) if problem is None else f"{problem.code}: {problem.what}"}
-            return
-        for row in reversed(frame.to_dict("records")):
-            parent = {} if not isinstance(row["parent"], str) else {"parent": row["parent"], "forked": row["forked"]}
-            yield {"run": row["run_id"], "name": row["name"], "status": row["status"], "steps": row["steps"],
-                   "created": row["created"].isoformat(timespec="seconds"), "store": place, **parent}  # fmt: skip
+            for row in rows:
+                if row.run_id in self._open:
+                    continue
+                parent = {} if row.parent is None else {"parent": row.parent, "forked": row.forked}
+                yield {"run": row.run_id, "name": row.name, "status": row.current_status, "steps": row.steps,
+                       "created": row.created.isoformat(timespec="seconds"), "store": place, **parent}  # fmt: skip
+            if not rows:
+                return
+            query = replace(query, after=rows[-1].run_id)
 
     # -- open ---------------------------------------------------------------------------------------------------------
 
@@ -124,25 +171,26 @@ class OpenRuns:
             _close(self._open.pop(name))
 
     def _open_run(self, name: str) -> None:
-        known: list[str] = []
         for session in self._live_forks():
             if session.run_id == name:
                 self.add(session)
                 return
         for place in self._sources() if name else ():
-            for row in self._rows_of(place):
-                if row["run"] == name and "problem" not in row:
-                    self._open[name] = self._opened(place, None if "format" in row else name)
-                    self._close_oldest()
-                    return
-                known.append(row["run"])
+            if place == name or _has(place, name):
+                self._open[name] = self._open_stored(place, None if place == name else name)
+                self._close_oldest()
+                return
+        raise self._no_run(name)
+
+    def _no_run(self, name: str) -> ExecutionError:
+        known = [row["run"] for row in islice(self.rows(RunQuery()), _KNOWN)]
         which = f"there is no run {safe_repr(name, 100)}" if name else "no run is open"
-        raise ExecutionError(
+        return ExecutionError(
             Problem("X523", which, "the runs of this server", "a run is opened by the id that list_runs shows",
                     did_you_mean(name, known, "call list_runs"))
         )  # fmt: skip
 
-    def _opened(self, place: str, run_id: str | None) -> Session:
+    def _open_stored(self, place: str, run_id: str | None) -> Session:
         options = self._options if self.changes and run_id is not None and "recipe" in self._options else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # another version of the recipe: its Problems say so when it matters
@@ -152,6 +200,23 @@ class OpenRuns:
     def _close_oldest(self) -> None:
         for name in [name for name, session in self._open.items() if session is not self.live][: -MOST_OPEN or None]:
             _close(self._open.pop(name))
+
+
+def _has(place: str, run_id: str) -> bool:
+    """Return True if a place is a store that has this run."""
+    try:
+        return format_of(place) == STORE and open_log(place).run(run_id) is not None
+    except AgentNbError:
+        return False
+
+
+def _fits(query: RunQuery, session: Session, row: Mapping[str, Any]) -> bool:
+    """Return True if an open run matches the filters that apply to it."""
+    return (
+        query.recipe in (None, session.recipe.name)
+        and query.status in (None, row["status"])
+        and (query.contains is None or query.contains in row["run"] or query.contains in session.name)
+    )
 
 
 def _recording_of(session: Session) -> Session:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agentnb.board.masking import secret_word, shown
+from agentnb.board.masking import secret_word, to_display
 from agentnb.board.paths import look
 from agentnb.board.values import ABSENT
 from agentnb.engine.control.interventions import current
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
-from agentnb.mcp.answers import brief, brief_items, line, listed
+from agentnb.mcp.answers import brief, brief_items, line, list_rows
 from agentnb.session.checks import refuse_step
+from agentnb.session.run_list import run_query
 from agentnb.session.state import state_of
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ TOOLS: Final = (
     Tool("run_back_until", "own"),
     Tool("pause", "own"),
     Tool("add_breakpoint", "own"),
+    Tool("add_logpoint", "own"),
     Tool("remove_breakpoint", "own"),
     Tool("fork", "changes"),
     Tool("edit", "changes"),
@@ -79,18 +81,30 @@ class Tools:
 
     # -- runs ---------------------------------------------------------------------------------------------------------
 
-    def list_runs(self, contains: str = "", first: int = 0) -> Json:
+    def list_runs(self, contains: str = "", status: str = "", recipe: str = "", since: str = "", until: str = "",
+                  after: str = "") -> Json:  # fmt: skip
         """List the runs: the open ones, then those of the stores, the newest first. `open_run` opens one.
 
         Args:
-            contains: only runs whose id, name or status contains this.
-            first: the number of runs to leave out.
+            contains: only runs whose id or name contains this.
+            status: only runs of this status, such as failed, finished, waiting or interrupted.
+            recipe: only runs of the recipe of this name.
+            since: only runs created then or later, such as 2026-01-31 or 2026-01-31T18:30; UTC.
+            until: only runs created then or earlier.
+            after: the id of a run: only runs listed after it.
         """
-        rows = (row for row in self._runs.rows() if any(contains in str(row.get(key, "")) for key in
-                                                        ("run", "name", "status", "format")))  # fmt: skip
+        every = {"contains": contains, "status": status, "recipe": recipe, "since": since, "until": until,
+                 "after": after}  # fmt: skip
+        filters: dict[str, Any] = {name: value for name, value in every.items() if value}
+        rows = self._runs.rows(run_query(**filters))
         found = ({name: line(value, 200) if isinstance(value, str) else value for name, value in row.items()}
-                 for row in islice(rows, max(first, 0), None))  # fmt: skip
-        return listed(found, lambda more: f"list_runs(contains={contains!r}, first={more})", start=max(first, 0))
+                 for row in rows)  # fmt: skip
+        answer = list_rows(found, lambda _: "")
+        if "more" in answer:
+            last = answer["rows"][-1]["run"]
+            given = ", ".join(f"{name}={value!r}" for name, value in (filters | {"after": last}).items())
+            answer["more"] = f"list_runs({given})"
+        return answer
 
     def open_run(self, run: str) -> Json:
         """Open a run and describe its recipe: nodes, edges, inputs. It is then the run that other tools use by default.
@@ -109,8 +123,8 @@ class Tools:
             "recipe": line(recipe.name, 200),
             "dialect": recipe.dialect,
             "inputs": brief_items(session.inputs, most=20),
-            "nodes": listed(nodes, lambda more: f"{len(recipe.nodes) - more} more", most=60),
-            "edges": listed(edges, lambda more: f"{len(recipe.edges) - more} more", most=60),
+            "nodes": list_rows(nodes, lambda more: f"{len(recipe.nodes) - more} more", most=60),
+            "edges": list_rows(edges, lambda more: f"{len(recipe.edges) - more} more", most=60),
             "read_only": not self._runs.changes or self._runs.is_free(session),
         }
 
@@ -135,7 +149,7 @@ class Tools:
         session = self._runs.get(run)
         found = session.trace.steps
         rows = (_row(step) for step in islice(found, max(first, 1) - 1, None) if not node or step.node_id == node)
-        answer = listed(rows, lambda _: "")
+        answer = list_rows(rows, lambda _: "")
         if "more" in answer:
             answer["more"] = f"steps(first={answer['rows'][-1]['step'] + 1})"
         return {"run": session.run_id, "last_step": len(found), **answer}
@@ -153,8 +167,9 @@ class Tools:
                    "old": "(absent)" if write.old is ABSENT else brief(write.old, 150, key=write.key),
                    "new": "(absent)" if write.new is ABSENT else brief(write.new, 150, key=write.key)}
                   for write in found.writes)  # fmt: skip
-        calls = ({"kind": call.kind, "name": line(call.name, 100), "arguments": brief(shown(call.arguments), 300),
-                  **({"error": line(call.error, 300)} if call.error else {"result": brief(shown(call.result), 300)})}
+        calls = ({"kind": call.kind, "name": line(call.name, 100), "arguments": brief(to_display(call.arguments), 300),
+                  **({"error": line(call.error, 300)} if call.error
+                     else {"result": brief(to_display(call.result), 300)})}
                  for call in _calls_of(session, step))  # fmt: skip
         return {
             "run": session.run_id,
@@ -162,9 +177,11 @@ class Tools:
             "frame": line(found.frame, 100),
             "seconds": round(found.seconds, 6),
             "inputs": brief_items(found.inputs, most=15),
-            "writes": listed(writes, lambda more: f"writes {more + 1} and later: board(path=..., at={step})", most=15),
+            "writes": list_rows(
+                writes, lambda more: f"writes {more + 1} and later: board(path=..., at={step})", most=15
+            ),
             "reads": [line(read.key, 100) for read in islice(found.reads, 30)],
-            "calls": listed(calls, lambda more: f"calls {more + 1} and later are not shown", most=5),
+            "calls": list_rows(calls, lambda more: f"calls {more + 1} and later are not shown", most=5),
             **({"thought": line(found.thought, 600)} if found.thought else {}),
         }
 
@@ -180,15 +197,15 @@ class Tools:
         state = state_of(session)
         if at is None:
             head = current(state.run)
-            data = state.run.root.scope.seen() if head is None else head.scope.seen()
+            data = state.run.root.scope.visible_items() if head is None else head.scope.visible_items()
         else:
             refuse_step(state_of(session), at)
             data = session.trace.reading().replica(at).data[0]
         answer: Json = {"run": session.run_id, "at": session.position if at is None else at}
         if not path:
-            keys = ({"key": line(key, 100), "value": brief(shown(value, key), 200, key=key)}
+            keys = ({"key": line(key, 100), "value": brief(to_display(value, key), 200, key=key)}
                     for key, value in data.items())  # fmt: skip
-            return answer | listed(keys, lambda more: f"{len(data) - more} more keys: board(path=KEY)", most=60)
+            return answer | list_rows(keys, lambda more: f"{len(data) - more} more keys: board(path=KEY)", most=60)
         parts = resolve_path(path, data)
         value: Any = data.get(parts[0], ABSENT)
         value = look(value, parts[1:]) if len(parts) > 1 and value is not ABSENT else value
@@ -199,7 +216,7 @@ class Tools:
                         "name one of them, or a path inside it")
             )  # fmt: skip
         secret = secret_word(parts)
-        return answer | {"path": path, "value": brief(shown(value, secret), _LONG, key=secret)}
+        return answer | {"path": path, "value": brief(to_display(value, secret), _LONG, key=secret)}
 
     # -- explained ----------------------------------------------------------------------------------------------------
 
@@ -250,7 +267,7 @@ class Tools:
         rows = ({"step": row.step, "node": line(row.node or "", 100), "key": line(row.key, 200), "via": row.via,
                  "distance": row.distance} for row in found.rows)  # fmt: skip
         return {"run": session.run_id, "path": path, "at": found.at, "steps": found.steps[:200],
-                **listed(rows, lambda more: f"{len(found.rows) - more} more, further away")}  # fmt: skip
+                **list_rows(rows, lambda more: f"{len(found.rows) - more} more, further away")}  # fmt: skip
 
     def find(self, condition: str, first: int = 0, run: str = "") -> Json:
         """Return the steps after which a condition holds; nothing runs.
@@ -285,7 +302,7 @@ class Tools:
             "first_divergence": {"step_a": first.step_a, "step_b": first.step_b, "node": line(first.node or "", 100),
                                  "path": line(first.path, 200), "reason": line(first.reason, 600)},
             "led_to_it": {"a": led[0], "b": led[1]},
-            "differences": listed(rows, lambda more: f"{len(found.differences) - more} more", most=30),
+            "differences": list_rows(rows, lambda more: f"{len(found.differences) - more} more", most=30),
         }  # fmt: skip
 
     # -- moved --------------------------------------------------------------------------------------------------------
@@ -301,7 +318,7 @@ class Tools:
         session = self._runs.get(run)
         before = session.position
         await session.astep(min(max(n, 1), MOST_STEPS))
-        return self._moved(session, before)
+        return self._describe_move(session, before)
 
     def back(self, n: int = 1, run: str = "") -> Json:
         """Go back; no step is lost.
@@ -339,7 +356,7 @@ class Tools:
         session = self._runs.get(run)
         before = session.position
         await session.arun(until or None, min(max(max_steps, 1), MOST_STEPS))
-        return self._moved(session, before)
+        return self._describe_move(session, before)
 
     async def run_back_until(self, until: str = "", run: str = "", seconds: float = SECONDS) -> Json:
         """Go back until a node is next, a condition holds, a breakpoint is met, or the start is reached.
@@ -372,11 +389,16 @@ class Tools:
         session = self._runs.get(run)
         rows = ({"id": row.id, "breakpoint": line(row), "hits": row.hits, "enabled": row.enabled}
                 for row in session.breakpoints)  # fmt: skip
-        return {"run": session.run_id, **listed(rows, lambda more: f"breakpoints {more + 1} and later are not shown")}
+        return {
+            "run": session.run_id,
+            **list_rows(rows, lambda more: f"breakpoints {more + 1} and later are not shown"),
+        }
 
     def add_breakpoint(self, node: str | None = None, when: str | None = None, key: str | None = None,
-                       error: bool | None = None, event: str | None = None, side: Literal["before", "after"] = "before",
-                       on_hit: int = 1, once: bool = False, run: str = "") -> Json:  # fmt: skip
+                       error: bool | None = None, event: str | None = None, call: str | None = None,
+                       in_place: bool = False, no_progress: bool = False, budget: float | None = None,
+                       side: Literal["before", "after"] = "before", on_hit: int = 1, once: bool = False,
+                       run: str = "") -> Json:  # fmt: skip
         """Add a breakpoint: runs stop where all of its clauses hold.
 
         Args:
@@ -385,14 +407,35 @@ class Tools:
             key: a path of the board, whenever it is written.
             error: true for any failure.
             event: the type of an event.
+            call: the kind or name of what a node calls, such as `llm`, `tool`, or `*` for any.
+            in_place: true for a step that changed a value that it had read, without writing it.
+            no_progress: true for a node that has the same board as at an earlier visit.
+            budget: the share of a limit that is used up, such as 0.8.
             side: before or after the node.
             on_hit: stop at this hit.
             once: whether it is removed after the first stop.
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        row = session.breakpoints.add(node, when=when, key=key, error=error, event=event, side=side, on_hit=on_hit,
+        row = session.breakpoints.add(node, when=when, key=key, error=error, event=event, call=call, in_place=in_place,
+                                      no_progress=no_progress, budget=budget, side=side, on_hit=on_hit,
                                       once=once)  # fmt: skip
+        return {"run": session.run_id, "id": row.id, "breakpoint": line(row)}
+
+    def add_logpoint(self, message: str, node: str | None = None, when: str | None = None,
+                     side: Literal["before", "after"] = "before", on_hit: int = 1, run: str = "") -> Json:  # fmt: skip
+        """Add a logpoint: wherever its clauses hold, a message is written out; runs do not stop.
+
+        Args:
+            message: a template of the board, such as `total is {{ total }}`.
+            node: the id of a node.
+            when: a condition, such as `total > 100`.
+            side: before or after the node.
+            on_hit: write from this hit on.
+            run: the run's id; by default the run used last.
+        """
+        session = self._runs.get(run)
+        row = session.breakpoints.log(message, node, when=when, side=side, on_hit=on_hit)
         return {"run": session.run_id, "id": row.id, "breakpoint": line(row)}
 
     def remove_breakpoint(self, id: int, run: str = "") -> Json:
@@ -449,7 +492,7 @@ class Tools:
         session = self._runs.get(run)
         before = session.position
         session.answer(value, node)
-        return self._moved(session, before)
+        return self._describe_move(session, before)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
@@ -470,7 +513,7 @@ class Tools:
             **({"expectation_holds": holds} if holds is not None else {}),
         }
 
-    def _moved(self, session: Session, before: int) -> Json:
+    def _describe_move(self, session: Session, before: int) -> Json:
         steps = session.trace.steps
         count = session.position - before
         last = [

@@ -15,7 +15,7 @@ _WAS: Final = "was"  # the parameter with the kind that a node had before its ag
 _NAMES: Final = ("function", "ref")  # the parameters that name what a node calls
 
 
-def grafted(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
+def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     """Return a recipe in which each node that calls an agent contains the agent's recipe.
 
     An agent is an object with a `recipe` that includes it (`meta["agents"]`). It is found if a node has it in place of
@@ -85,7 +85,7 @@ def _find_agent(node: Node, tools: Mapping[str, Any]) -> Recipe | None:
 def _restore_nodes(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     """Return a recipe without the agents that are now replaced by a plain callable."""
     gone = {
-        node.id: replace(node, kind=node.params[_WAS], bodies=(), params=_left(node, _WAS))
+        node.id: replace(node, kind=node.params[_WAS], bodies=(), params=_drop_param(node, _WAS))
         for node in recipe.nodes.values()
         if _WAS in node.params and tools.get(_get_called(node)) is not None and _find_agent(node, tools) is None
     }
@@ -100,7 +100,7 @@ def _restore_nodes(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     )
 
 
-def _left(node: Node, without: str) -> Mapping[str, Any]:
+def _drop_param(node: Node, without: str) -> Mapping[str, Any]:
     return MappingProxyType({name: value for name, value in node.params.items() if name != without})
 
 
@@ -162,4 +162,4 @@ def _edge(edge: Edge, stem: str) -> Edge:
     return replace(edge, source=f"{stem}/{edge.source}", target=f"{stem}/{edge.target}")
 
 
-__all__ = ["WHOLE", "agent_in", "grafted"]
+__all__ = ["WHOLE", "agent_in", "graft_agents"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from agentnb.errors import Problem, did_you_mean, limited_suggestions
+from agentnb.errors import Problem, did_you_mean, limit_suggestions
 from agentnb.recipe import control_flow
-from agentnb.recipe.descriptions import END, choices, listed, where_is
+from agentnb.recipe.descriptions import END, choices, list_names, where_is
 from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Recipe
 
 Rule = Callable[[Recipe], Iterator[Problem]]
@@ -26,7 +26,7 @@ def check_edges(recipe: Recipe) -> Iterator[Problem]:
 
 def dangling(edges: Iterable[Edge], nodes: Collection[str], name: str, *, draft: bool = False) -> Iterator[Problem]:
     """R104: an edge does not begin or end at a node of the recipe. In a draft that is a warning."""
-    why = f"this recipe's nodes are: {listed(nodes)}"
+    why = f"this recipe's nodes are: {list_names(nodes)}"
     why += "; it is a draft, and a run that comes here fails" if draft else ""
     for edge in edges:
         word = "route" if edge.kind == "route" else "edge"
@@ -46,7 +46,7 @@ def dangling(edges: Iterable[Edge], nodes: Collection[str], name: str, *, draft:
 def check_routes(recipe: Recipe) -> Iterator[Problem]:
     """R120: a route of a node leads neither to a node nor to the end."""
     drawn = {(edge.source, edge.target) for edge in recipe.ways}
-    nodes, known = recipe.nodes, listed(recipe.nodes)
+    nodes, known = recipe.nodes, list_names(recipe.nodes)
     for node in nodes.values():
         ways, place = choices(node), where_is(recipe, node.place)
         if node.kind == "router" and not ways:
@@ -70,7 +70,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
         return
     if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # the same
         what = f"recipe {recipe.name!r} begins nowhere" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
-        why = f"this recipe's nodes are: {listed(recipe.nodes)}" if recipe.nodes else "it has to begin at one"
+        why = f"this recipe's nodes are: {list_names(recipe.nodes)}" if recipe.nodes else "it has to begin at one"
         order = "name the node that it begins with, or let no way lead to it" if recipe.nodes else "add a node"
         yield Problem("R105", what, place, why, order)
     for name in recipe.entry:
@@ -84,7 +84,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
 def missing_entry(name: str, nodes: Collection[str], where: str, *, draft: bool = False) -> Problem:
     """R105: a recipe has no entry node, or its entry is not one of its nodes. In a draft that is a warning."""
     what = f"the entry {name!r} is a node that does not exist" if nodes else "the recipe has no nodes"
-    why = f"this recipe's nodes are: {listed(nodes)}" if nodes else "it has to begin at one"
+    why = f"this recipe's nodes are: {list_names(nodes)}" if nodes else "it has to begin at one"
     order = f"add a node {name!r}, or name another one" if nodes else "add a node"
     return Problem("R105", what, where, why, did_you_mean(name, nodes, order), "warning" if draft else "error")
 
@@ -104,17 +104,17 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
                           "a region belongs to a node", "use the id of the enclosing node")  # fmt: skip
         if not region.entry:
             yield Problem("R116", f"region {region.id!r} has no entry", place,
-                          f"the nodes inside it are: {listed(own)}", "set its entry")  # fmt: skip
+                          f"the nodes inside it are: {list_names(own)}", "set its entry")  # fmt: skip
         for name in region.entry:
             if name not in own:
                 yield Problem("R116", f"the inside of {region.id!r} begins at {name!r}, which is not in it", place,
-                              f"the nodes inside it are: {listed(own)}",
+                              f"the nodes inside it are: {list_names(own)}",
                               did_you_mean(name, own, "use one of them"))  # fmt: skip
     for node in recipe.nodes.values():
         for name in (node.scope, *node.bodies):
             if name != ROOT and name not in recipe.regions:
                 yield Problem("R116", f"node {node.id!r} names the region {name!r}, which does not exist",
-                              where_is(recipe, node.place), f"the regions are: {listed(recipe.regions)}",
+                              where_is(recipe, node.place), f"the regions are: {list_names(recipe.regions)}",
                               did_you_mean(name, recipe.regions, "use one of them"))  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def check_kinds(recipe: Recipe, kinds: Collection[str], public: Collection[str] 
     for node in recipe.nodes.values():
         if node.kind not in kinds:
             yield Problem("R117", f"node {node.id!r} is of the unknown kind {node.kind!r}",
-                          where_is(recipe, node.place), f"the kinds are: {listed(offered, 30)}",
+                          where_is(recipe, node.place), f"the kinds are: {list_names(offered, 30)}",
                           did_you_mean(node.kind, offered, "use one of them"))  # fmt: skip
 
 
@@ -190,7 +190,7 @@ PARTS: tuple[Rule, ...] = (
 )
 
 
-@limited_suggestions()
+@limit_suggestions()
 def check_recipe(recipe: Recipe, kinds: Collection[str], public: Collection[str] = ()) -> list[Problem]:
     """Return every problem of a recipe whose nodes may be of `kinds`, errors first; messages name the `public` ones.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from agentnb.errors import MOST_NAMES, MOST_SUGGESTIONS, Problem
-from agentnb.recipe.descriptions import CHOOSERS, END, choices, listed, where_is
+from agentnb.recipe.descriptions import CHOOSERS, END, choices, list_names, where_is
 from agentnb.recipe.model import Edge, Node, Recipe
 
 # Edges taken by a node that succeeded and did not choose a route itself.
@@ -103,7 +103,7 @@ def check_reached(recipe: Recipe) -> Iterator[Problem]:
     for node in recipe.nodes.values():
         if node.id not in reached and node.kind != "missing":  # that it is missing is reported elsewhere
             yield Problem("R115", f"node {node.id!r} is never reached", where_is(recipe, node.place),
-                          f"no path leads to it from the entry ({listed(recipe.entry)})",
+                          f"no path leads to it from the entry ({list_names(recipe.entry)})",
                           f"add an edge or a route to {node.id!r}, or remove it", "warning")  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def check_ends(recipe: Recipe) -> Iterator[Problem]:
         limit = recipe.limits.get("max_steps")
         until = f"until max_steps ({limit})" if limit else "without end"
         yield Problem("R125", f"from node {stuck[0].id!r} no path leads to an end", where_is(recipe, stuck[0].place),
-                      f"a run cycles {until} in: {listed(node.id for node in stuck)}",
+                      f"a run cycles {until} in: {list_names(node.id for node in stuck)}",
                       "add a route, a condition or an edge that leads out", "warning")  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def check_reads(recipe: Recipe) -> Iterator[Problem]:
     known = {*recipe.inputs, *recipe.init}
     known.update(key.split(".")[0] for node in recipe.nodes.values() for key in node.writes)
     names = sorted(known)
-    words, guesses = listed(names), MOST_SUGGESTIONS
+    words, guesses = list_names(names), MOST_SUGGESTIONS
     for node in recipe.nodes.values():
         for key in node.reads:
             if key in known or key.split(".")[0] in known or guesses == 0:

@@ -29,7 +29,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-def listed(names: Iterable[str], most: int = 12) -> str:
+def list_names(names: Iterable[str], most: int = 12) -> str:
     """Return names as a readable list of at most `most` items, without iterating over more of them."""
     every = names if isinstance(names, Collection) else list(names)
     more = f" and {len(every) - most} more" if len(every) > most else ""
@@ -69,7 +69,7 @@ def fits(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def typed(text: str, schema: Any = None) -> Any:
+def parse_typed(text: str, schema: Any = None) -> Any:
     """Parse a typed word as a value for an input with this schema: text if declared, else JSON, else text.
 
     If text is one of several types, the word is JSON only if its value is of another of them.

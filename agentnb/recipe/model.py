@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from agentnb.arguments import plain_arguments
 from agentnb.display import view
-from agentnb.errors import Place, Problem, counted
+from agentnb.errors import Place, Problem, pluralize
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -88,15 +88,15 @@ class Reactive(Protocol):
         """Return the matches of a node's pattern at the current position; empty if the node has none."""
         ...
 
-    def projected(self, run: Any, event: Any) -> Sequence[tuple[Path, Any]]:
+    def project(self, run: Any, event: Any) -> Sequence[tuple[Path, Any]]:
         """Return what an event from outside writes on the board: path, value."""
         ...
 
-    def accepted(self, run: Any, event: Any) -> None:
+    def accept(self, run: Any, event: Any) -> None:
         """Notify the dialect's own listeners of an event from outside, which is recorded, applied and saved."""
         ...
 
-    def edited(self, key: str, value: Any) -> None:
+    def check_edit(self, key: str, value: Any) -> None:
         """Raise if an edit would leave an unreadable value on the board."""
         ...
 
@@ -104,7 +104,8 @@ class Reactive(Protocol):
 class Leave(NamedTuple):
     """A pending approval on a run's board, requested by a node or from elsewhere (`node`).
 
-    `free` are the arguments that a person may change before the decision.
+    `free` are the arguments that a person may change before the decision; `replaces` are the current values that
+    arguments would replace, by the arguments' names.
     """
 
     id: str
@@ -112,6 +113,7 @@ class Leave(NamedTuple):
     name: str
     arguments: Mapping[str, Any]
     free: tuple[str, ...] = ()
+    replaces: Mapping[str, Any] = MappingProxyType({})
 
 
 class Approvals(Protocol):
@@ -364,7 +366,7 @@ class Recipe:
 
     def __repr__(self) -> str:
         """Return one line: name, dialect and size."""
-        size = f"{counted(len(self.nodes), 'node')}, {counted(len(self.edges), 'edge')}"
+        size = f"{pluralize(len(self.nodes), 'node')}, {pluralize(len(self.edges), 'edge')}"
         return f"<Recipe {safe_repr(self.name, 200)} ({self.dialect}): {size}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -378,7 +380,7 @@ class Recipe:
         return restore, (to_bytes(self),)
 
 
-def frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+def freeze_mapping(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a read-only copy of a mapping; its values are not copied."""
     return MappingProxyType(dict(mapping))
 

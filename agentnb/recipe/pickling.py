@@ -37,7 +37,7 @@ def to_bytes(recipe: Recipe) -> bytes:
     """
     values = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
     try:
-        return _dumped(values)
+        return _dump(values)
     except Exception as error:
         problems = [
             Problem("L480", f"{what} cannot be pickled", f"recipe {recipe.name!r}", f"{type(why).__name__}: {why}",
@@ -64,12 +64,12 @@ def _find_unpicklable(values: Mapping[str, Any]) -> Iterator[tuple[str, Exceptio
             parts = [(f"its {name!r}", value)]
         for what, part in parts:
             try:
-                _dumped(part)
+                _dump(part)
             except Exception as error:  # noqa: BLE001  (whatever an object raises that refuses)
                 yield what, error
 
 
-def _dumped(value: Any) -> bytes:
+def _dump(value: Any) -> bytes:
     buffer = io.BytesIO()
     _Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
     return buffer.getvalue()

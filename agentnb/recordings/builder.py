@@ -151,16 +151,16 @@ def reading(where: str) -> Iterator[None]:
     try:
         yield
     except BoardError as error:
-        raise damaged(where, error.problems[0].what) from None
+        raise make_damage_error(where, error.problems[0].what) from None
     except AgentNbError:
         raise
     except RecursionError:
-        raise damaged(where, "a value, or what ran inside something else, is nested too deeply") from None
+        raise make_damage_error(where, "a value, or what ran inside something else, is nested too deeply") from None
     except _UNREADABLE as error:
-        raise damaged(where, f"{type(error).__name__}: {error}") from error
+        raise make_damage_error(where, f"{type(error).__name__}: {error}") from error
 
 
-def damaged(where: str, why: str) -> StoreError:
+def make_damage_error(where: str, why: str) -> StoreError:
     """L574: a recording is damaged, or has a part that cannot be read."""
     return StoreError(
         Problem("L574", "this recording cannot be read", where, why,
@@ -372,4 +372,4 @@ def _recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about: Mappi
     return Recipe(name, dialect, nodes, ways, entry, regions=regions, routing="all", meta={"about": dict(about)})
 
 
-__all__ = ["Intervention", "NodeIds", "RecordedCall", "RecordedStep", "build", "damaged", "reading", "to_ns"]
+__all__ = ["Intervention", "NodeIds", "RecordedCall", "RecordedStep", "build", "make_damage_error", "reading", "to_ns"]

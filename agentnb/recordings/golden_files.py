@@ -56,7 +56,7 @@ def open_golden(where: str, recipe: Recipe | None = None) -> Recording:
     return session_of(document_of(where), where, recipe)
 
 
-def redacted_paths(where: str) -> tuple[str, ...]:
+def find_redacted_paths(where: str) -> tuple[str, ...]:
     """Return the paths that were declared as volatile when a golden was recorded."""
     first = _lines(where)[0]
     return tuple(str(path) for path in first.get("redact", ()))
@@ -112,7 +112,7 @@ class _Writer:
 
     def _line(self, history: History, row: int, base: int) -> dict[str, Any]:
         step = history.base + row
-        opened = [self._opened(number) for number in history.opened.get(step, ())] if row else []
+        opened = [self._open_frame(number) for number in history.opened.get(step, ())] if row else []
         writes = range(history.s_wend[row - 1] if row else 0, history.s_wend[row])
         pushes = range(history.s_pend[row - 1] if row else 0, history.s_pend[row])
         self.pushed += len(pushes)
@@ -163,7 +163,7 @@ class _Writer:
                 found[name] = value
         return found
 
-    def _opened(self, number: int) -> list[Any]:
+    def _open_frame(self, number: int) -> list[Any]:
         frame = self.tables.frames[number]
         self.frames[number] = len(self.frames)
         return [self.frames[frame.parent], self.names[frame.owner], frame.region, frame.policy, frame.branch,
@@ -179,7 +179,7 @@ class _Writer:
     def _write(self, history: History, number: int) -> list[Any]:
         code = history.w_code[number]
         _, path = self.tables.codes[code >> 2]
-        value = _redacted(history.w_new[number], [str(part) for part in path], self.redact)
+        value = _redact(history.w_new[number], [str(part) for part in path], self.redact)
         return [self._path(code >> 2), OPS[code & 3], encode(value, secret_word(path), lenient=True)]
 
     def _call(self, call: Call, own: int) -> dict[str, Any]:
@@ -188,12 +188,12 @@ class _Writer:
             found["of"] = self._act(call.act)
         numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
         found |= {name: value for name, value, default in numbers if value != default}
-        said = _redacted(call.arguments, ["calls", call.name, "arguments"], self.redact)
+        said = _redact(call.arguments, ["calls", call.name, "arguments"], self.redact)
         found["arguments"] = encode(said, lenient=True)
         for name in _CALL:
             value = getattr(call, name)
             if name == "result":
-                value = _redacted(value, ["calls", call.name, "result"], self.redact)
+                value = _redact(value, ["calls", call.name, "result"], self.redact)
             if value is not None:
                 found[name] = encode(value, lenient=True)
         return found
@@ -224,7 +224,7 @@ def _merge(line: dict[str, Any], more: Mapping[str, Any]) -> None:
     line["queue"] = more["queue"]
 
 
-def _redacted(value: Any, path: Sequence[str], patterns: Sequence[Sequence[str]]) -> Any:
+def _redact(value: Any, path: Sequence[str], patterns: Sequence[Sequence[str]]) -> Any:
     """Return a value without the parts whose paths match a pattern."""
     if not patterns or value is ABSENT:
         return value
@@ -235,9 +235,9 @@ def _redacted(value: Any, path: Sequence[str], patterns: Sequence[Sequence[str]]
         return value
     plain = thaw(value) if not isinstance(value, dict | list) else value
     if isinstance(plain, dict):
-        return {key: _redacted(item, [*path, str(key)], deeper) for key, item in plain.items()}
+        return {key: _redact(item, [*path, str(key)], deeper) for key, item in plain.items()}
     if isinstance(plain, list):
-        return [_redacted(item, [*path, str(at)], deeper) for at, item in enumerate(plain)]
+        return [_redact(item, [*path, str(at)], deeper) for at, item in enumerate(plain)]
     return value
 
 
@@ -259,7 +259,7 @@ def document_of(where: str) -> dict[str, Any]:
     try:
         return _Reader(first, steps).document(Path(where).stem)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise _damaged(where, f"{type(error).__name__}: {error}") from None
+        raise _make_damage_error(where, f"{type(error).__name__}: {error}") from None
 
 
 def _lines(where: str) -> list[dict[str, Any]]:
@@ -271,14 +271,14 @@ def _lines(where: str) -> list[dict[str, Any]]:
     try:
         lines = [json.loads(line) for line in read_text(where).decode("utf-8").splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
-        raise _damaged(where, str(error)) from None
+        raise _make_damage_error(where, str(error)) from None
     if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("format") != FORMAT:
-        raise _damaged(where, f"its first line does not say that its format is {FORMAT!r}")
+        raise _make_damage_error(where, f"its first line does not say that its format is {FORMAT!r}")
     check_version(lines[0].get("version"), GOLDEN_VERSION)
     return lines
 
 
-def _damaged(where: str, why: str) -> StoreError:
+def _make_damage_error(where: str, why: str) -> StoreError:
     """L580: a golden is damaged."""
     return StoreError(
         Problem("L580", "this golden cannot be read", where, why, "record it again: pytest --update-goldens")
@@ -401,4 +401,13 @@ def _flag(line: Mapping[str, Any]) -> int:
     return flag | (0 if line.get("uncounted") else COUNTED) | (UNCAUGHT if line.get("uncaught") else 0)
 
 
-__all__ = ["FORMAT", "GOLDEN_VERSION", "REDACTED", "document_of", "matches", "open_golden", "redacted_paths", "text_of"]
+__all__ = [
+    "FORMAT",
+    "GOLDEN_VERSION",
+    "REDACTED",
+    "document_of",
+    "find_redacted_paths",
+    "matches",
+    "open_golden",
+    "text_of",
+]

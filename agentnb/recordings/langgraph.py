@@ -15,11 +15,20 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.replay.equality import unlike
 from agentnb.errors import Problem, StoreError, did_you_mean
-from agentnb.recordings.builder import EPOCH, Intervention, NodeIds, RecordedStep, build, damaged, reading, to_ns
+from agentnb.recordings.builder import (
+    EPOCH,
+    Intervention,
+    NodeIds,
+    RecordedStep,
+    build,
+    make_damage_error,
+    reading,
+    to_ns,
+)
 from agentnb.recordings.msgpack_values import Opaque, Send, decode_typed
 from agentnb.session.pending import Pending
 from agentnb.session.recording import Recording
@@ -125,7 +134,7 @@ class LangGraphRun(Recording):
         """The runs of the database: run_id, thread, checkpoints, updated, parent. A fork is a run with a parent."""
         from agentnb.trace.frames import table
 
-        return table([masked(row) for row in look_at(self._where, _rows_of_runs)], _COLUMNS)
+        return table([mask_value(row) for row in look_at(self._where, _rows_of_runs)], _COLUMNS)
 
     @property
     def parent(self) -> Session | None:
@@ -501,7 +510,7 @@ def _thread(look: Look, name: str) -> Thread:
     where = f"{look.shown}, thread {name!r}"
     ((count,),) = look.rows("SELECT COUNT(*) FROM checkpoints WHERE thread_id = ?", name)
     if count > MOST:
-        raise damaged(where, f"it has {count} checkpoints, and the limit is {MOST}")
+        raise make_damage_error(where, f"it has {count} checkpoints, and the limit is {MOST}")
     spaces: Namespaces = {}
     with reading(where):
         for space, checkpoint in _checkpoints(look, name):
@@ -509,7 +518,7 @@ def _thread(look: Look, name: str) -> Thread:
         _add_writes(look, name, spaces)
     thread = Thread(look.shown, name, spaces)
     if spaces.get("") and not thread.leaves():
-        raise damaged(where, "each checkpoint continues another one: none is the last")
+        raise make_damage_error(where, "each checkpoint continues another one: none is the last")
     return thread
 
 

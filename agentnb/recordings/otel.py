@@ -76,7 +76,7 @@ def open_otel(where: str | os.PathLike[str], run_id: str | None = None) -> Recor
                     did_you_mean(run_id or "", list(traces), "leave run_id out for the trace that ended last"))
         )  # fmt: skip
     spans = traces[run_id]
-    roots = _nested(place, spans)
+    roots = _nest(place, spans)
     with reading(place):
         steps = _Steps(roots).steps
     name = roots[0].label if roots else run_id
@@ -191,7 +191,7 @@ def _messages(span: Span) -> tuple[list[Any], list[Any]]:
     found: dict[str, list[Any]] = {}
     for side, old in (("input", "prompt"), ("output", "completion")):
         given = _json(span.attributes.get(f"gen_ai.{side}.messages"))
-        found[side] = given if isinstance(given, list) else _numbered(span.attributes, f"gen_ai.{old}.")
+        found[side] = given if isinstance(given, list) else _collect_numbered(span.attributes, f"gen_ai.{old}.")
     if not any(found.values()):
         for name, said in span.events:
             if name in _EVENTS:
@@ -202,7 +202,7 @@ def _messages(span: Span) -> tuple[list[Any], list[Any]]:
     return found["input"], found["output"]
 
 
-def _numbered(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
+def _collect_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
     """Return messages that were written as attributes PREFIX0.role, PREFIX0.content ..."""
     rows: dict[int, dict[str, Any]] = {}
     for key, value in attributes.items():
@@ -300,7 +300,7 @@ def _value(value: Mapping[str, Any], depth: int = 0) -> Any:
     return None
 
 
-def _nested(where: str, spans: Sequence[Span]) -> list[Span]:
+def _nest(where: str, spans: Sequence[Span]) -> list[Span]:
     """Return the spans without a parent in the file, each with those inside it, in the order of their begin.
 
     Raises:

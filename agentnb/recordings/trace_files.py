@@ -52,7 +52,7 @@ def session_of(document: dict[str, Any], where: str, recipe: Recipe | None = Non
         run = _run_of(known if recipe is None else recipe, document)
         inputs = dict(thaw(decode(document["given"]))) if "given" in document else {}
     session = Recording.of_run(
-        run, trace.agent_id, trace.run_id, _read_only(where), _ended(trace), trace.metadata, trace.outcome,
+        run, trace.agent_id, trace.run_id, _read_only(where), _describe_end(trace), trace.metadata, trace.outcome,
         inputs=inputs,
     )  # fmt: skip
     if recipe is not None:
@@ -117,7 +117,7 @@ def _recipe_from_rows(trace: SimulationTrace, document: Mapping[str, Any]) -> Re
     return Recipe(trace.agent_id, dialect, nodes, edges, entry, regions=regions)
 
 
-def _ended(trace: SimulationTrace) -> str:
+def _describe_end(trace: SimulationTrace) -> str:
     status = str((trace.outcome or {}).get("status", "finished"))
     return status if status in ENDS else "paused"
 

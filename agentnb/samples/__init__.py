@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, overload
 
 from agentnb.arguments import plain_arguments
 from agentnb.dialects.table import DIALECTS, recipe_of
-from agentnb.errors import Problem, RecipeError, did_you_mean, needed
+from agentnb.errors import Problem, RecipeError, did_you_mean, require_library
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source, read_file
@@ -112,7 +112,7 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
 def _source(sample: Sample) -> Source:
     if sample.dialect in _BUILT:
         # Late: listing the samples needs no import.
-        with needed(sample.dialect, sample.dialect, f"nb.samples({sample.name!r})"):
+        with require_library(sample.dialect, sample.dialect, f"nb.samples({sample.name!r})"):
             built = import_module(f"agentnb.samples.{_BUILT[sample.dialect]}")
         return Source(getattr(built, sample.name)(), f"<{sample.name}>")
     return read_file(_FOLDER / f"{sample.name}.yaml")

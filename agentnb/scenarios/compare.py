@@ -10,7 +10,7 @@ from itertools import islice
 from types import NoneType
 from typing import Any, Final, NamedTuple
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr, safe_str
@@ -60,7 +60,7 @@ class Compared(NamedTuple):
     mismatches: tuple[Mismatch, ...] = ()
 
 
-def found_of(keys: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
+def find_values(keys: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values on the board at these keys (dotted text is read as a path), without missing ones."""
     return {key: board[key] for key in keys if key in board}
 
@@ -119,7 +119,7 @@ def plain(value: Any) -> Any:
 
 def leaving(value: Any) -> Any:
     """Return a value for display: converted, with its secrets masked."""
-    return masked(plain(value))
+    return mask_value(plain(value))
 
 
 def _content_of(value: Any) -> Any:

@@ -44,7 +44,7 @@ def recipe_given(recipe: Any) -> Any:
     return recipe_of(source, dialect)
 
 
-def unwrapped(given: Any) -> tuple[Any, dict[int, Any]]:
+def unwrap(given: Any) -> tuple[Any, dict[int, Any]]:
     """Return the definitions as a list, and by index the fault injection that some of them request for themselves.
 
     A single one counts as a list of one. A SimulationRequest is its scenario with its chaos.
@@ -159,7 +159,7 @@ def _misread(fields: Mapping[Any, Any], where: str) -> Iterator[Problem]:
                           did_you_mean(word, _KNOWN, f"remove {word!r}"))  # fmt: skip
 
 
-def refused(recipe: Recipe, scenario: Scenario) -> Problem | None:
+def find_refusal(recipe: Recipe, scenario: Scenario) -> Problem | None:
     """Return why a scenario is refused; None if it can run. The other scenarios run regardless.
 
     X413: a scenario requests to run code of its own
@@ -196,7 +196,7 @@ def _twice(scenarios: list[Scenario]) -> Iterator[Problem]:
                           "results are looked up by id", "give each a unique id")  # fmt: skip
 
 
-def expected_of(scenario: Scenario) -> dict[str, Any] | None:
+def copy_expected(scenario: Scenario) -> dict[str, Any] | None:
     """Return a copy of what a scenario expects, so that the definition may be changed afterwards.
 
     Raises:

@@ -33,7 +33,7 @@ Answer with one JSON object and nothing else:
 {"score": <a number from 0, all wrong, to 1, all right>, "passed": <true or false>, "reason": "<one sentence>"}"""
 
 
-def judged(
+def judge_result(
     scenario: Scenario, expected: Mapping[str, Any] | None, actual: Mapping[str, Any], run: Session, llm: Any,
     clock: Clock | None = None, least: float = LIKE,
 ) -> tuple[Compared, str]:  # fmt: skip

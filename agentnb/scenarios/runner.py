@@ -14,9 +14,9 @@ from agentnb.arguments import plain_arguments
 from agentnb.clock import Clock
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe, Scenario
-from agentnb.scenarios.compare import LIKE, Compared, alike, exact, found_of
-from agentnb.scenarios.definitions import expected_of, recipe_given, refused, scenarios_of, unwrapped
-from agentnb.scenarios.judge import judged, without_judge
+from agentnb.scenarios.compare import LIKE, Compared, alike, exact, find_values
+from agentnb.scenarios.definitions import copy_expected, find_refusal, recipe_given, scenarios_of, unwrap
+from agentnb.scenarios.judge import judge_result, without_judge
 from agentnb.scenarios.report import ScenarioReport, ScenarioResult
 from agentnb.session import Session
 from agentnb.session.checks import check_recipe
@@ -87,7 +87,7 @@ def run_scenarios(
             Problem("X412", f"fuzzy={fuzzy!r} is not a similarity", "run_scenarios(fuzzy=...)",
                     "it is a number from 0 (anything matches) to 1 (identical)", f"write fuzzy={LIKE}")
         )  # fmt: skip
-    rows, strikes = unwrapped(scenarios)
+    rows, strikes = unwrap(scenarios)
     chosen = scenarios_of(recipe, rows)
     options = {"llm": without_judge(llm, recipe), "tools": {**(tools or {}), **(agents or {})}, "answers": answers,
                "seed": seed, "budget": budget}  # fmt: skip
@@ -126,34 +126,34 @@ class _Trial:
 
     def run(self, scenario: Scenario) -> ScenarioResult:
         """Run one scenario and compare its results."""
-        if (problem := refused(self.recipe, scenario)) is not None:
+        if (problem := find_refusal(self.recipe, scenario)) is not None:
             return _result(scenario, None, Compared(passed=False, score=None), problem=problem)
         clock = self.clock or Clock()
         began = clock.ns()
         try:
-            expected = expected_of(scenario)
+            expected = copy_expected(scenario)
             session = self.session(scenario)
             with unattended():
                 session.run()
         except AgentNbError as error:  # its inputs are missing or invalid
-            return _result(scenario, None, Compared(passed=False, score=None), problem=_combined_problem(error))
+            return _result(scenario, None, Compared(passed=False, score=None), problem=_combine_problems(error))
         seconds = (clock.ns() - began) / 1e9
-        actual = dict(session.board) if expected is None else found_of(expected, session.board)
-        compared, problem, reason = Compared(passed=False, score=None), _unended(scenario, session), ""
+        actual = dict(session.board) if expected is None else find_values(expected, session.board)
+        compared, problem, reason = Compared(passed=False, score=None), _find_obstacle(scenario, session), ""
         if problem is None:
             try:
-                compared, reason = self.compared(scenario, expected, actual, session)
+                compared, reason = self.compare_result(scenario, expected, actual, session)
             except AgentNbError as error:  # raised by the judge
-                problem = _combined_problem(error)
+                problem = _combine_problems(error)
         return _result(scenario, session, compared, expected=expected, actual=actual, seconds=seconds,
                        problem=problem, reason=reason)  # fmt: skip
 
-    def compared(
+    def compare_result(
         self, scenario: Scenario, expected: dict[str, Any] | None, actual: dict[str, Any], session: Session
     ) -> tuple[Compared, str]:
         """Compare as the scenario requests. Without expected values, a judge is used only if `about` is stated."""
         if scenario.compare == "llm_judge" and (expected is not None or scenario.about):
-            return judged(scenario, expected, actual, session, self.llm, self.clock, self.fuzzy)
+            return judge_result(scenario, expected, actual, session, self.llm, self.clock, self.fuzzy)
         if expected is None:
             return Compared(passed=True, score=None), ""
         return (alike(expected, actual, self.fuzzy) if scenario.compare == "fuzzy" else exact(expected, actual)), ""
@@ -180,7 +180,7 @@ def _result(scenario: Scenario, session: Session | None, compared: Compared, *, 
     )
 
 
-def _unended(scenario: Scenario, session: Session) -> Problem | None:
+def _find_obstacle(scenario: Scenario, session: Session) -> Problem | None:
     """Return what prevented a run from ending; None if it has ended."""
     status = session.status
     where = f"scenario {scenario.id!r}, after step {session.position}"
@@ -201,7 +201,7 @@ def _unended(scenario: Scenario, session: Session) -> Problem | None:
                    "step through the result's session to see where")  # fmt: skip
 
 
-def _combined_problem(error: AgentNbError) -> Problem:
+def _combine_problems(error: AgentNbError) -> Problem:
     """Return the problems of an error combined into one."""
     first = error.problems[0]
     whats = "; ".join(problem.what for problem in error.problems)

@@ -43,7 +43,7 @@ class AsyncExecution:
                 await self._rollback.arun_safely(self._run_one_or_rest())
                 if run_queries.failure_of(state.run) is not None or execution.paused_calls():
                     break
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         return execution.last_step_since(start)
 
     async def step_over(self) -> SimulationStep | None:
@@ -65,7 +65,7 @@ class AsyncExecution:
                 if pending_step is not None:
                     step_into.move_to_own_thread(pending_step)
                 await self._rollback.arun_safely(self._run_one(pending_step))
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         return execution.last_step_since(start)
 
     async def run(self, until: Any = None, max_steps: int | None = None) -> SimulationTrace:
@@ -79,7 +79,7 @@ class AsyncExecution:
         finally:
             execution.clear_stop()
             self._notifications.end()
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         return self._state.trace
 
     async def resume(self, pending_step: PendingStep) -> int:
@@ -100,7 +100,7 @@ class AsyncExecution:
 
     async def _run_one_or_rest(self) -> int:
         """Run one step; a node that was stepped into runs to its end."""
-        pending_step = step_into.entered(self._state.run)
+        pending_step = step_into.find_entered(self._state.run)
         return await (step_in_loop(self._state.run) if pending_step is None else self._run_one(pending_step))
 
     async def _run_one(self, pending_step: PendingStep | None = None) -> int:
@@ -111,7 +111,7 @@ class AsyncExecution:
     async def run_on(self) -> int:
         """Step until a stop condition is met; finish first a node that was stepped into."""
         run = self._state.run
-        pending_step, halt = step_into.entered(run), run.halt
+        pending_step, halt = step_into.find_entered(run), run.halt
         code = GO if pending_step is None else await self._run_one(pending_step)
         if halt.on:
             return PAUSED
@@ -129,7 +129,7 @@ class AsyncExecution:
         finally:
             execution.clear_stop()
             self._notifications.end()
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         return execution.last_step_since(start)
 
     async def _run_past_one(self) -> None:

@@ -65,7 +65,7 @@ class BackgroundRun:
             self._launch()
         else:
             execution.clear_stop()
-            self._notifications.changed()
+            self._notifications.save_and_notify()
 
     def _loop_here(self) -> asyncio.AbstractEventLoop:
         """Return the event loop on which a run started here runs.
@@ -119,7 +119,7 @@ class BackgroundRun:
                 self._notifications.end()
             ended.set()
             try:
-                self._notifications.changed()
+                self._notifications.save_and_notify()
             except StoreError as error:  # as any other: re-raised in `wait`
                 state.crash = error
 
@@ -130,7 +130,7 @@ class BackgroundRun:
         run.threaded, run.beside, before = True, True, run.threaded
         try:
             if execution.can_step() and not execution.stops_at_start(state.stopped_by):
-                self._notifications.changed()
+                self._notifications.save_and_notify()
                 await self._run_on(run)
         finally:
             run.threaded, run.beside = before, False
@@ -188,7 +188,7 @@ class BackgroundRun:
             run.stop_at = min(run.stop_at, run.position + 1)
             run.mark = 0
         self._stir()
-        self._notifications.moved()
+        self._notifications.notify_move()
 
     # -- questions to people ---------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class BackgroundRun:
             run.halt.on = True
             run.mark = 0  # a run without a loop checks after its step
             self._stir()
-        self._notifications.changed()
+        self._notifications.save_and_notify()
 
     def stop(self) -> None:
         """Pause, and cancel the steps in flight.
@@ -266,7 +266,7 @@ class BackgroundRun:
         not_inside(self._state, "stop()")
         self.drop()
         self._rollback.cancel_in_flight()
-        self._notifications.changed()
+        self._notifications.save_and_notify()
 
     def drop(self) -> None:
         """Stop immediately: the task ends at its next resumption, and takes no step from there."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.arguments import plain_methods
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.bounds import excess
 from agentnb.engine.control.breakpoints import CLAUSES, Breakpoint, Breakpoints
 from agentnb.errors import AgentNbError, ExecutionError, Problem
@@ -45,7 +45,7 @@ class SessionBreakpoints(Breakpoints):
         """Add rows that `to_rows` returned, with their ids and hits; skip those that do not fit the recipe."""
         for words in rows:
             try:
-                row = self.made_of({name: words[name] for name in WORDS if name in words})
+                row = self.make({name: words[name] for name in WORDS if name in words})
             except AgentNbError:
                 continue
             row.id, row.hits = int(words.get("id", self.made + 1)), int(words.get("hits", 0))
@@ -82,7 +82,7 @@ class SessionBreakpoints(Breakpoints):
         problems: list[Problem] = []
         for number, words in enumerate(_read(file), 1):
             try:
-                found.append(self.made_of(words))
+                found.append(self.make(words))
             except AgentNbError as error:
                 problems += (replace(problem, where=f"{file}, breakpoint {number}") for problem in error.problems)
         if problems:
@@ -124,7 +124,7 @@ def _find_unsavable(row: Breakpoint) -> Iterator[Problem]:
         yield Problem("X131", f"the condition of breakpoint {row.id} cannot be saved: {row.text}", where,
                       "a function has no text that could be read back",
                       "write it as a text ('n > 3') or as JsonLogic, or remove this breakpoint")  # fmt: skip
-    elif masked(_words(row)) != _words(row):
+    elif mask_value(_words(row)) != _words(row):
         yield Problem("X132", f"breakpoint {row.id} holds a secret", where, "no secret leaves this process",
                       "compare with a key of the board instead, or remove this breakpoint")  # fmt: skip
 

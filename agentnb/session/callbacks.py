@@ -9,7 +9,7 @@ from agentnb.engine.control.breakpoints import Breakpoint, last_step
 from agentnb.engine.control.listeners import Token
 from agentnb.engine.core.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED
 from agentnb.engine.effects import step_into
-from agentnb.session.event_dispatch import attached
+from agentnb.session.event_dispatch import attach
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -43,7 +43,7 @@ class Callbacks:
             or run.recorded is not None
         )
         run.run_id = self._run_id
-        run.after = attached(state, self._after_step)
+        run.after = attach(state, self._after_step)
         at_nodes = any(row.node is not None for row in breakpoints.values()) if breakpoints else False
         run.before = self._stops_before if at_nodes or (until is not None and until.turn is not None) else None
         run.hold = self._holds_call if at_calls or state.steps_into else None
@@ -63,7 +63,7 @@ class Callbacks:
         if code == SUSPENDED:  # the step has begun and is not committed yet
             return code
         if limits.asked:
-            limits.committed(act.work)
+            limits.commit(act.work)
         if run.recorded is not None:
             run.recorded.over(run, act.id)
         saved = state.journal is None or state.journal.keep()
@@ -72,7 +72,7 @@ class Callbacks:
         stops = run.lanes != ENDING and self._stops_after(act)  # when branches end, only the cause is reported
         if code not in (GO, LANES):
             return code
-        if limits.asked and limits.reached(run):
+        if limits.asked and limits.find_reached(run):
             return EXHAUSTED
         if run.halt.on or not saved:
             return PAUSED

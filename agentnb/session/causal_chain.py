@@ -13,7 +13,7 @@ from agentnb.trace.causality import Linked, about_of, chain_of, reports_delivery
 if TYPE_CHECKING:
     import pandas as pd
 
-    from agentnb.draw.causality_view import Told
+    from agentnb.draw.causality_view import ChainEvent
     from agentnb.draw.drawing import Drawing
     from agentnb.engine.core.history import Event
     from agentnb.engine.core.run import Run
@@ -63,16 +63,16 @@ class Chain:
         """
         from agentnb.draw.causality_view import draw_chain
 
-        return draw_chain(self.asked, list(self._told()))
+        return draw_chain(self.asked, list(self._tell()))
 
-    def _told(self) -> Iterator[Told]:
-        from agentnb.draw.causality_view import Told
+    def _tell(self) -> Iterator[ChainEvent]:
+        from agentnb.draw.causality_view import ChainEvent
 
         for link in self.links:
             event = link.event
             if link.part == "self" or not reports_delivery(event):
                 node = self._nodes.get(event.seq, "")
-                yield Told(
+                yield ChainEvent(
                     event.id, event.type, event.actor or "somebody", node, event.cause or "",
                     tuple(link.about), link.part, link.away, event.step,
                 )  # fmt: skip

@@ -19,7 +19,7 @@ from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, m
 from agentnb.expressions.json_schema import Fault, Schema, asks_types_only
 from agentnb.expressions.paths import parse_path, path_text
 from agentnb.kinds.context import AROUND
-from agentnb.recipe.descriptions import fits, listed, types_of
+from agentnb.recipe.descriptions import fits, list_names, types_of
 from agentnb.recipe.model import Condition, Recipe
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr, safe_str
@@ -92,7 +92,8 @@ def unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Problem]:
     known = _keys_read(recipe)
     unknown = (name for name in inputs if name not in known)
     return [
-        Problem("R220", f"input {name!r} is not known", _INPUTS, f"the inputs of {recipe.name!r} are: {listed(known)}",
+        Problem("R220", f"input {name!r} is not known", _INPUTS,
+                f"the inputs of {recipe.name!r} are: {list_names(known)}",
                 did_you_mean(name, [key for key in known if key not in inputs], "remove it, or declare it"), "warning")
         for name in unknown if recipe.inputs or misspelt(name, known) is not None
     ]  # fmt: skip
@@ -209,7 +210,8 @@ def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
     scripts = {"answers": answers, "llm": None if hasattr(llm, "complete") or callable(llm) else llm}
     problems = [
         Problem("X101", f"there is no node {safe_repr(name)}", f"{word}=...",
-                f"the recipe's nodes are: {listed(recipe.nodes)}", did_you_mean(name, recipe.nodes, "use one of them"))
+                f"the recipe's nodes are: {list_names(recipe.nodes)}",
+                did_you_mean(name, recipe.nodes, "use one of them"))
         for word, script in scripts.items() if isinstance(script, Mapping)
         for name in script if name not in recipe.nodes
     ]  # fmt: skip
@@ -256,7 +258,7 @@ def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
     problems = [
         Problem("X146", f"nothing in {recipe.name!r} calls a tool {name!r}", "tools=...",
                 f"tools are passed by the name of a tool, a function, an agent or a node; "
-                f"there are: {listed(sorted(known))}", did_you_mean(name, known, "remove it, or name one of these"))
+                f"there are: {list_names(sorted(known))}", did_you_mean(name, known, "remove it, or name one of these"))
         for name in tools if name not in known
     ]  # fmt: skip
     if problems:
@@ -346,7 +348,7 @@ def _is_word(text: str) -> bool:
 
 def _no_place(until: str, nodes: Collection[str], keys: Collection[str]) -> Problem:
     return Problem("X118", f"{until!r} is neither a node nor a key of the board", "run(until=...)",
-                   f"the nodes are: {listed(nodes)}; the keys are: {listed(keys)}",
+                   f"the nodes are: {list_names(nodes)}; the keys are: {list_names(keys)}",
                    did_you_mean(until, [*nodes, *keys], "name a node, or write a condition"))  # fmt: skip
 
 

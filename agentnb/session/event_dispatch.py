@@ -37,20 +37,20 @@ FAMILIES: Final = {
 }
 
 
-def attached(state: State, after: After) -> After:
+def attach(state: State, after: After) -> After:
     """Return the callback for each step of a session, with calls of its hooks, if any, before nodes and after steps."""
     api, run = state.hooks.schedules, state.run
     if api is None:
         return after
-    telling = Telling(state, api, run)
+    telling = HookNotifier(state, api, run)
     if run.begins is None:
         for act in run.live.values():
             act.perform = telling.beginning(act, run.plan.performs[act.node.index])
-    run.begins, run.at_retry = telling.beginning, telling.retried
+    run.begins, run.at_retry = telling.beginning, telling.report_retry
     return lambda act, code: telling.after(act, code, after)
 
 
-class Telling:
+class HookNotifier:
     """Notifies the hooks of one session of what one of its runs does."""
 
     def __init__(self, state: State, api: HooksAPI, run: Run) -> None:
@@ -73,11 +73,11 @@ class Telling:
 
             return later
 
-        def told(work: Work) -> Any:
+        def report_start(work: Work) -> Any:
             self.before(act)
             return call(work)
 
-        return told
+        return report_start
 
     def before(self, act: Activation) -> None:
         """Report the start of a node, and before the first one the start of the run."""
@@ -89,7 +89,7 @@ class Telling:
         node, family = act.node.node, FAMILIES.get(act.node.kind.name, "System")
         self._node(f"On{family}Start", act, **_about(node, family))
 
-    def retried(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
+    def report_retry(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
         """Report the retry of a node's call."""
         told = error_line(error)
         self._node("OnSystemRetry", work.act, attempt=attempt, error=told)
@@ -126,14 +126,14 @@ class Telling:
         if status == CANCELLED:
             self._row("OnBranchCancelled", of)
         elif status == ERROR and family == "System":
-            self._failed(history, row, of, node)
+            self._report_failure(history, row, of, node)
         elif status == OK and family == "Loop" and phase in (ENTER, AGAIN):
             begun = run.inside(act)[0].iteration - 1 if phase == AGAIN else 0
             self._row("OnLoopIteration", of, iteration=begun)
         elif status == OK and family and phase in (RUN, LEAVE):
-            self._ended(history, row, of, node, family)
+            self._report_end(history, row, of, node, family)
 
-    def _failed(self, history: History, row: int, of: ActRow, node: Node) -> None:
+    def _report_failure(self, history: History, row: int, of: ActRow, node: Node) -> None:
         failure = history.errors[history.base + row]
         text = str(failure)
         if failure.timeout:
@@ -141,7 +141,7 @@ class Telling:
         else:
             self._row("OnSystemError", of, error=text)
 
-    def _ended(self, history: History, row: int, of: ActRow, node: Node, family: str) -> None:
+    def _report_end(self, history: History, row: int, of: ActRow, node: Node, family: str) -> None:
         """Report the end of a node, with what was inside it."""
         step, entered, inside = history.base + row, history.s_t0[row], 0
         rounds = 0 if node.bodies else node.params.get("times") or 0  # without a body only the rounds count

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 def node_is_next(run: Run, node: str) -> Until:
     """Stop when a node is next."""
 
-    def met() -> bool:
+    def is_met() -> bool:
         following = next_turn(run)
         return following is not None and following.node.id == node
 
-    return Until(met, lambda act: act.node.id == node)
+    return Until(is_met, lambda act: act.node.id == node)
 
 
 def is_over(run: Run, act: Activation) -> Until:
@@ -52,7 +52,7 @@ def is_over(run: Run, act: Activation) -> Until:
     if event >= 0:
         nodes = {node.index for heard in run.plan.listeners.values() for node in heard}
 
-    def met() -> bool:
+    def is_met() -> bool:
         if frame not in run.frames:  # left by an error or a cancellation
             return True
         waiting = [run.tables.acts[number] for number in run.frontier()]
@@ -62,7 +62,7 @@ def is_over(run: Run, act: Activation) -> Until:
         ends = any(turn.frame == frame and turn.node in nodes and turn.what in (RESUME, FAIL) for turn in waiting)
         return not inside and not ends
 
-    return Until(met)
+    return Until(is_met)
 
 
 def is_left(run: Run, act: Activation) -> Until | None:
@@ -103,7 +103,7 @@ class Execution:
         self.check_may_move("step()")
         start = self._state.run.position
         self._rollback.run_safely(partial(self._step_up_to, n))
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         return self.last_step_since(start)
 
     def _step_up_to(self, n: int) -> None:
@@ -159,13 +159,13 @@ class Execution:
         """Return True if a next step can begin here."""
         run, limits = self._state.run, self._state.limits
         status = status_of(run, limits)
-        if status == "failed" and (unmet_requirements(run) or limits.reached(run) is not None):
+        if status == "failed" and (unmet_requirements(run) or limits.find_reached(run) is not None):
             return False
         if status == "waiting" and not masked_values.unknown(run):
             if not run.pending_steps:
                 return True  # another process has asked
             if beside(run) is not None:  # a branch beside the one that asks
-                return limits.reached(run) in (None, "max_steps")  # max_steps is checked when the step is chosen
+                return limits.find_reached(run) in (None, "max_steps")  # max_steps is checked when the step is chosen
         return status in ("ready", "paused", "failed", "in_flight") or not all(
             pending_step.held for pending_step in run.pending_steps.values()
         )
@@ -199,7 +199,7 @@ class Execution:
             self._rollback.run_safely(partial(self._step_and_run, stop_for))
         finally:
             self._notifications.end()
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         return self.last_step_since(start)
 
     def _step_and_run(self, stop_for: StopFor) -> None:
@@ -217,7 +217,7 @@ class Execution:
         self.check_may_move("step_into()")
         start = self._state.run.position
         self._rollback.run_safely(self._step_inside)
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         return self.last_step_since(start)
 
     def _step_inside(self) -> None:
@@ -250,7 +250,7 @@ class Execution:
             self._rollback.run_safely(partial(self._run_here, until, max_steps))
         finally:
             self._notifications.end()
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         return self._state.trace
 
     def _run_here(self, until: Any, max_steps: int | None) -> None:
@@ -266,7 +266,7 @@ class Execution:
 
         The rest of the node is bound to a thread and blocks this one: no other loop can take it over.
         """
-        pending_step = step_into.entered(self._state.run)
+        pending_step = step_into.find_entered(self._state.run)
         return pending_step is None or self.run_one(pending_step) in (GO, SUSPENDED)
 
     def _run_on(self, end: int) -> None:

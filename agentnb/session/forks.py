@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.run import Run
-from agentnb.engine.persistence.event_log import RunRow
+from agentnb.engine.persistence.event_log import RunQuery, RunRow
 from agentnb.engine.persistence.journal import Journal
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, StoreError
 from agentnb.expressions.board_queries import as_question
 from agentnb.session import stored_run
 from agentnb.session.checks import check_locked, check_recipe, not_running, refuse_step
@@ -104,7 +104,7 @@ class Forks:
             check_recipe(recipe)
             check_shared(run, recipe, step)
         plan = plan_to_go_on(run, recipe, llm, tools)
-        return self._parts_of(time_travel.forked(run, plan, step, name), name or f"{state.name}@{step}")
+        return self._parts_of(time_travel.fork_run(run, plan, step, name), name or f"{state.name}@{step}")
 
     def _parts_of(self, run: Run, name: str, run_id: str | None = None) -> Parts:
         """Make a session of another run of this one."""
@@ -153,7 +153,7 @@ class Forks:
             self._callbacks.install()
         else:
             self._persistence.record_new_run(journal.log, journal.batch or "step")
-        self._notifications.changed()
+        self._notifications.save_and_notify()
 
     def all(self) -> tuple[Parts, ...]:
         """Return every fork; an abandoned branch becomes a session on first access."""
@@ -178,7 +178,7 @@ class Forks:
 
     def _add_abandoned_branches(self, run: Run) -> None:
         for chain, tip in run.left[self._known.get(run, 0) :]:
-            reopened = time_travel.reopened(run, chain, tip)
+            reopened = time_travel.reopen_branch(run, chain, tip)
             made = self._parts_of(reopened, f"{self._state.name}, left at {chain[-1].base}..{tip}")
             made.persistence.record_as_fork_of(self._state.journal)
             self._made.append(made)
@@ -189,32 +189,48 @@ class Forks:
         top = self._state.session
         while top.parent is not None:
             top = top.parent
-        log = self._state.log
-        stored = {} if log is None else {row.run_id: row for row in log.runs()}
         here = {session.run_id: session for session in _all(top)}
         first: Any = top
-        row = stored.get(top.run_id)
-        while row is not None and row.parent in stored:
-            first = row = stored[row.parent]
-        return "\n".join(self._lines(first, 0, here, stored))
+        row = self._stored(top.run_id)
+        seen = {top.run_id}
+        while row is not None and row.parent is not None and row.parent not in seen:
+            seen.add(row.parent)
+            row = self._stored(row.parent)
+            first = first if row is None else row
+        return "\n".join(self._lines(first, 0, here, set()))
 
-    def _lines(self, item: Any, depth: int, here: Mapping[str, Any], stored: Mapping[str, RunRow]) -> list[str]:
+    def _stored(self, run_id: str) -> RunRow | None:
+        """Return the row of a run in the store; None if it is not there."""
+        log = self._state.log
+        if log is None:
+            return None
+        try:
+            return log.run(run_id)
+        except StoreError as error:
+            if error.problems[0].code not in {"L410", "L413"}:
+                raise
+            return None
+
+    def _lines(self, item: Any, depth: int, here: Mapping[str, Any], seen: set[str]) -> list[str]:
         """Return the lines of a session, or of a run that exists only in the store, and of all its forks."""
+        seen.add(item.run_id)
         mark, forks = " <- here" if item is self._state.session else "", []
+        row = item if isinstance(item, RunRow) else self._stored(item.run_id)
         if isinstance(item, RunRow):
             begun, stands = item.forked, f"{_steps(item.steps)}, {item.status}"
         else:
-            row = stored.get(item.run_id)
             begun = None if row is None else row.forked
             begun = begun if item.parent is None else state_of(item).run.chain[-1].base
             stands, forks = f"{_steps(item.position)}, {item.status}{_hypothesis(item)}", list(item.forks)
         told = "" if begun is None else f" from step {begun}"
         lines = [f"{'  ' * depth}{safe_str(item.name, 200)}{told}: {stands}{mark}"]
         known = {fork.run_id for fork in forks}
-        forks += [here.get(run_id, row) for run_id, row in stored.items()
-                  if row.parent == item.run_id and run_id not in known]  # fmt: skip
+        if row is not None and self._state.log is not None:
+            stored = reversed(self._state.log.runs(RunQuery(parent=item.run_id)))
+            forks += [here.get(fork.run_id, fork) for fork in stored if fork.run_id not in known]
         for fork in forks:
-            lines += self._lines(fork, depth + 1, here, stored)
+            if fork.run_id not in seen:
+                lines += self._lines(fork, depth + 1, here, seen)
         return lines
 
 

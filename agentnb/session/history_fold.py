@@ -93,7 +93,7 @@ def unknown(left: Ints, right: Ints, known: Collection[tuple[int, int]]) -> Iter
         yield place, int(left[place]), int(right[place])
 
 
-def grouped(numbers: Ints, first: int) -> Iterator[tuple[int, array[int]]]:
+def group_indices(numbers: Ints, first: int) -> Iterator[tuple[int, array[int]]]:
     """Yield each distinct number with its indices, counted from `first`, in order."""
     import numpy as np
 

@@ -19,10 +19,10 @@ from agentnb.session.checks import not_running
 from agentnb.session.pending import (
     Kind,
     change,
-    changed_in,
     check_answer,
+    find_pending_step,
+    find_substitutions,
     flight_of,
-    held,
     leave_of,
     no_answer,
     waiting_since,
@@ -70,7 +70,7 @@ class Interventions:
 
     def _perform(self, act: Callable[[], Any]) -> None:
         self._rollback.run_safely(act)
-        self._notifications.changed()
+        self._notifications.save_and_notify()
 
     # -- changes of the run ------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Interventions:
         not_running(state, "set_budget()")
         state.limits.change(state.run, Budget.of(limits, asdict(state.limits.budget)))
         self._callbacks.install()
-        self._notifications.changed()
+        self._notifications.save_and_notify()
 
     def emit(self, type_: str, payload: Any, actor: str, fields: Mapping[str, Any]) -> None:
         """Emit an event from outside."""
@@ -135,9 +135,9 @@ class Interventions:
         open_tip(run, amend=True)
         interventions.note_held(run)
         event = interventions.emit(run, type_, payload, actor, **fields)
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         if self._state.recipe.reactive is not None:
-            self._state.recipe.reactive.accepted(run, event)
+            self._state.recipe.reactive.accept(run, event)
 
     # -- answers ------------------------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Interventions:
         not_running(self._state, "answer()")
         filled = self._persistence.fill_answer(value, node)
         if filled:
-            self._notifications.changed()
+            self._notifications.save_and_notify()
         return filled
 
     def decide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
@@ -188,9 +188,9 @@ class Interventions:
         if pending_step is None and leave is not None and approvals is not None:
             approvals.decide(state.session, leave, verdict(approved=approved, by=by, reason=reason))
             self._background.continue_after_answer()
-            self._notifications.changed()
+            self._notifications.save_and_notify()
             return None
-        changed = None if pending_step is None or not approved else changed_in(pending_step)
+        changed = None if pending_step is None or not approved else find_substitutions(pending_step)
         return verdict(approved=approved, by=by, reason=reason, arguments=changed)
 
     def _supply_answer(
@@ -214,7 +214,7 @@ class Interventions:
         not_running(state, f"{act}()")
         self._persistence.check_ready()
         self._resume_pending(kind, wanted)
-        pending_step = held(state.run, kind, wanted)
+        pending_step = find_pending_step(state.run, kind, wanted)
         hold = pending_step.hold
         assert hold is not None
         check_answer(hold, value)
@@ -227,7 +227,7 @@ class Interventions:
         """Record the answer to the step that it has finished; a run in the background continues."""
         state = self._state
         interventions.note(state.run, act, pending_step.act.node.id, ABSENT, value, by)
-        self._notifications.changed()
+        self._notifications.save_and_notify()
         step = self._execution.last_step_since(start)
         if code == GO:
             self._background.continue_after_answer()
@@ -249,13 +249,13 @@ class Interventions:
             if answer is not ABSENT:
                 raise no_answer(leave.name)
             approvals.change(state.session, leave, {**leave.arguments, **(arguments or {})})
-            self._notifications.changed()
+            self._notifications.save_and_notify()
             return
-        pending_step = pending_step or held(run, "call", id_)
+        pending_step = pending_step or find_pending_step(run, "call", id_)
         change(pending_step, arguments, answer)
         new = answer if arguments is None else dict(arguments)
         interventions.note(run, "change", pending_step.act.node.id, ABSENT, new)
-        self._notifications.changed()
+        self._notifications.save_and_notify()
 
     def _resume_pending(self, kind: Kind, wanted: str | None) -> None:
         """Run a step of another process up to where it waits, so that a person can respond."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentnb.engine.control.interventions import here
-from agentnb.session.history_fold import MANY, HistoryFold, grouped, ints
+from agentnb.session.history_fold import MANY, HistoryFold, group_indices, ints
 
 if TYPE_CHECKING:
     from agentnb.board.paths import Path
@@ -52,7 +52,7 @@ class _Written:
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
         key_of = ints(array("q", (places[key] for key in keys)), 0, len(keys))
         named = list(places)
-        for place, numbers in grouped(key_of[ints(history.w_code, self._writes, end) >> 2], self._writes):
+        for place, numbers in group_indices(key_of[ints(history.w_code, self._writes, end) >> 2], self._writes):
             self.numbers.setdefault(named[place], array("q")).extend(numbers)
         self._writes = end
 

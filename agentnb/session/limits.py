@@ -21,7 +21,7 @@ from agentnb.engine.control.interventions import note
 from agentnb.engine.core.history import COUNTED
 from agentnb.engine.core.run import MAX_FRAMES, NEVER
 from agentnb.engine.effects.recorded_calls import ASKED
-from agentnb.session.usage import Paid, Used, depth_of, has_set_off, used_up_to
+from agentnb.session.usage import AttemptUsage, Used, depth_of, has_set_off, measure_usage
 
 if TYPE_CHECKING:
     from agentnb.engine.control.budget import Budget
@@ -42,11 +42,11 @@ _events: Final = attrgetter(*OF_EVENTS)
 
 
 @dataclass(slots=True)
-class _Flying:
+class _PendingUsage:
     """The usage of a step in flight: its start, its attempts in progress, and the number that have ended."""
 
     began: int
-    paid: Paid = field(default_factory=Paid)
+    paid: AttemptUsage = field(default_factory=AttemptUsage)
     out: dict[tuple[int, int], str] = field(default_factory=dict)
     back: int = 0
 
@@ -58,7 +58,7 @@ class _Flying:
             self.paid = self.paid.with_one(call.kind, call, asked)
             self.back += 1
 
-    def used(self, now: int) -> tuple[Paid, int]:
+    def measure_usage(self, now: int) -> tuple[AttemptUsage, int]:
         """Return its usage so far, including attempts in progress."""
         paid = self.paid
         for kind in self.out.values():
@@ -76,7 +76,7 @@ class Limits:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._set()
-        self._flying: dict[Work, _Flying] = {}
+        self._flying: dict[Work, _PendingUsage] = {}
         self._unpriced = False  # whether the warning for a model of unknown cost was issued
         self._looked: tuple[History | None, int, Act | None] = (None, 0, None)  # interventions seen, cached result
 
@@ -109,18 +109,18 @@ class Limits:
     # -- current position
     # ------------------------------------------------------------------------------------------------
 
-    def reached(self, run: Run) -> str | None:
+    def find_reached(self, run: Run) -> str | None:
         """Return the name of the limit that is reached at the current position; None if none is."""
         if run.spent():
             return "max_steps"
         if self.asked:
-            used = used_up_to(run.at, run.position)
+            used = measure_usage(run.at, run.position)
             limit = next(self._over_events(run, used), None) if self._of_events else None
             if limit is None and self._of_calls:
                 limit = next(self._over(used.paid.plus(_paid_by_cut_steps(run)), used.ns), None)
             if limit is not None:
                 return limit
-        stop = None if run.limiter is None else self._stopped(run)
+        stop = None if run.limiter is None else self._find_stop(run)
         return None if stop is None else str(stop.new["limit"])
 
     def _over_events(self, run: Run, used: Used) -> Iterator[str]:
@@ -140,7 +140,7 @@ class Limits:
         if budget.max_depth is not None and number >= 0 and depth_of(history, number, position) > budget.max_depth:
             yield "max_depth"
 
-    def _over(self, paid: Paid, ns: int, kinds: Iterable[str] = ("llm", "tool")) -> Iterator[str]:
+    def _over(self, paid: AttemptUsage, ns: int, kinds: Iterable[str] = ("llm", "tool")) -> Iterator[str]:
         """Yield the limits that are reached, for these kinds of calls."""
         budget = self.budget
         if "llm" in kinds and budget.max_llm_calls is not None and paid.llm >= budget.max_llm_calls:
@@ -154,23 +154,23 @@ class Limits:
         if budget.max_cost_usd is not None and paid.cost >= budget.max_cost_usd:
             yield "max_cost_usd"
 
-    def used(self, run: Run) -> dict[str, Number]:
+    def measure_usage(self, run: Run) -> dict[str, Number]:
         """Return the usage up to here, by the names of all limits.
 
         If a step was given up at a limit, its usage by then is included.
         """
-        return self.used_here(run)()
+        return self.capture_usage(run)()
 
-    def used_here(self, run: Run) -> Callable[[], dict[str, Number]]:
+    def capture_usage(self, run: Run) -> Callable[[], dict[str, Number]]:
         """Return a function that returns the usage at the position of this moment, whenever it is called."""
-        history, steps, listens, stop = run.at, run.used, run.plan.reacts, self._stopped(run)
+        history, steps, listens, stop = run.at, run.used, run.plan.reacts, self._find_stop(run)
         cut = _paid_by_cut_steps(run)
         position, queue = max(min(run.position, history.tip), history.base), list[int]()
         with suppress(IndexError):  # another thread may move the run at this moment
             queue = run.frontier()
 
         def used() -> dict[str, Number]:
-            up_to = used_up_to(history, position)
+            up_to = measure_usage(history, position)
             paid = up_to.paid.plus(cut)
             frames, subgraphs = _measure_nesting(history, queue)
             return {
@@ -197,7 +197,7 @@ class Limits:
         if not row:
             return False
         step, counted = history.base + row, history.s_flag[row] & COUNTED > 0
-        before, after = (_amounts(used_up_to(history, at)) for at in (step - 1, step))
+        before, after = (_amounts(measure_usage(history, at)) for at in (step - 1, step))
         before["max_steps"], after["max_steps"] = run.used - counted, run.used
         limits = ((name, getattr(self.budget, name)) for name in after)
         return any(
@@ -212,10 +212,10 @@ class Limits:
         """Return True and count it if one more attempt may begin after `wait` seconds; people cost nothing."""
         if effect.kind in ASKED or not self._of_calls:
             return True
-        if self._stopped(run) is not None:
+        if self._find_stop(run) is not None:
             return False
         now = run.ns()
-        mine = self._flying.setdefault(work, _Flying(now))
+        mine = self._flying.setdefault(work, _PendingUsage(now))
         paid, ns = self._with_those_in_flight(run, now)
         limit = next(self._over(paid, ns + round(wait * 1e9), (effect.kind,)), None)
         if limit is None:
@@ -230,15 +230,15 @@ class Limits:
             return None
         return next(self._over(*self._with_those_in_flight(run, run.ns()), kinds), None)
 
-    def _with_those_in_flight(self, run: Run, now: int) -> tuple[Paid, int]:
-        used = used_up_to(run.at, run.position)
+    def _with_those_in_flight(self, run: Run, now: int) -> tuple[AttemptUsage, int]:
+        used = measure_usage(run.at, run.position)
         paid, ns = used.paid.plus(_paid_by_cut_steps(run, self._flying)), used.ns
         for work, flying in list(self._flying.items()):
             if work.dead:
                 del self._flying[work]
                 continue
             flying.look(work)
-            more, took = flying.used(now)
+            more, took = flying.measure_usage(now)
             paid, ns = paid.plus(more), ns + took
         return paid, ns
 
@@ -249,14 +249,14 @@ class Limits:
         self._give_up(run, act, "max_frames", None, 0)
         return False
 
-    def _give_up(self, run: Run, act: Activation, limit: str, paid: Paid | None, ns: int) -> None:
+    def _give_up(self, run: Run, act: Activation, limit: str, paid: AttemptUsage | None, ns: int) -> None:
         """Record that a step is given up at a limit, with its usage by then."""
         used = {} if paid is None else {"max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": ns / 1e9,
                                         "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
         is_ = getattr(self.budget, limit)
         note(run, STOPPED, act.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), by="budget")
 
-    def committed(self, work: Work) -> None:
+    def commit(self, work: Work) -> None:
         """Move the usage of a step in flight to the committed steps."""
         self._flying.pop(work, None)
         if self.budget.max_cost_usd is not None and not self._unpriced:
@@ -277,7 +277,7 @@ class Limits:
                 )
                 return
 
-    def _stopped(self, run: Run) -> Act | None:
+    def _find_stop(self, run: Run) -> Act | None:
         """Return the record that the next step was given up, if it still applies."""
         history, (known, looked, stop) = run.at, self._looked
         if known is not history:
@@ -295,9 +295,9 @@ class Limits:
         return stop if any(row.node >= 0 and run.plan.nodes[row.node].id == stop.target for row in rows) else None
 
 
-def _paid_by_cut_steps(run: Run, flying: Iterable[Work] = ()) -> Paid:
+def _paid_by_cut_steps(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
     """Return the usage of interrupted steps, without the part that steps in flight have taken over."""
-    paid = Paid()
+    paid = AttemptUsage()
     if run.at is run.history and not run.past:
         taken = {(call.act, call.call, call.attempt) for work in flying for call in work.calls}
         for call in run.history.loose:
@@ -314,7 +314,7 @@ def _amounts(used: Used) -> dict[str, Number]:
             "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
 
 
-def left_of(budget: Budget, used: Mapping[str, Number]) -> dict[str, Any]:
+def remaining_budget(budget: Budget, used: Mapping[str, Number]) -> dict[str, Any]:
     """Return what is left of each limit that is set; negative if the last attempt exceeded it."""
     limits = ((name, getattr(budget, name)) for name in used)
     return {name: _less(limit, used[name]) for name, limit in limits if limit is not None}
@@ -343,4 +343,4 @@ def _measure_nesting(history: History, queue: list[int]) -> tuple[int, int]:
     return frames, subgraphs
 
 
-__all__ = ["Limits", "Number", "left_of"]
+__all__ = ["Limits", "Number", "remaining_budget"]

@@ -9,7 +9,7 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import masked, secret_word
+from agentnb.board.masking import mask_value, secret_word
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.history import FAIL, PHASES, STATUS, STATUSES
 from agentnb.expressions.paths import path_text
@@ -124,7 +124,7 @@ class LoggingListener:
         self._tell_events(history, step)
         row = step - history.base
         act, flag = run.tables.acts[history.s_act[row]], history.s_flag[row]
-        known, seconds = self._node(run, act), history.worked(row) / 1e9
+        known, seconds = self._node(run, act), history.working_time(row) / 1e9
         failure, status = history.errors.get(step), STATUSES[(flag & STATUS) >> 2]
         named = f"step {step}: node {known['node']!r}"
         if failure is not None and act.what != FAIL:  # a failure that propagates to an outer node was reported already
@@ -180,7 +180,7 @@ class LoggingListener:
     def _tell_standing(self, run: Run) -> None:
         state = self._state
         word = status_of(run, state.limits)
-        limit = state.limits.reached(run) if word == "exhausted" else None
+        limit = state.limits.find_reached(run) if word == "exhausted" else None
         waits = list(dict.fromkeys(one.node for one in pending_of(run))) if word == "waiting" else []
         here = (run, run.at, run.position, word, limit, *waits)
         if word not in _ENDS or here == self._ended:
@@ -199,7 +199,7 @@ def _wrote(run: Run, step: int) -> dict[str, Any]:
     row, codes = step - history.base, run.tables.codes
     rows = range(history.s_wend[row - 1], history.s_wend[row])
     written = ((codes[history.w_code[at] >> 2][1], history.w_new[at]) for at in rows)
-    found = {path_text(path): masked(value, secret_word(path)) for path, value in written
+    found = {path_text(path): mask_value(value, secret_word(path)) for path, value in written
              if value is not ABSENT}  # fmt: skip
     return {"writes": found} if found else {}
 

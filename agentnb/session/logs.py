@@ -25,7 +25,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.arguments import plain_arguments
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, error_text, with_article
 from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, safe_str
@@ -137,7 +137,7 @@ class JsonLines(logging.Formatter):
         line |= {name: record.__dict__[name] for name in FIELDS if record.__dict__.get(name) is not None}
         if record.exc_info and record.exc_info[0] is not None and "error_type" not in line:
             line |= {"error_type": record.exc_info[0].__name__, "error_message": safe_str(record.exc_info[1])}
-        return json.dumps(_plain(masked(line)), ensure_ascii=False)
+        return json.dumps(_plain(mask_value(line)), ensure_ascii=False)
 
 
 def _one_line(text: str) -> str:
@@ -181,7 +181,7 @@ def say(
     """Write one masked line if the logger is enabled for the level."""
     if not logger.isEnabledFor(level):
         return
-    fields = {name: masked(value, name) for name, value in known.items() if value is not None}
+    fields = {name: mask_value(value, name) for name, value in known.items() if value is not None}
     if payload:
         shown = _redact_payload(payload)
         if shown is not None:
@@ -191,11 +191,11 @@ def say(
 
 def _redact_payload(payload: Mapping[str, Any]) -> Any:
     """Return the part of a payload that may be written; None if the redactor fails."""
-    shown = masked(dict(payload))
+    shown = mask_value(dict(payload))
     if _Setup.redactor is None:
         return shown
     try:
-        return masked(_Setup.redactor(shown))
+        return mask_value(_Setup.redactor(shown))
     except Exception as error:  # noqa: BLE001  (a run goes on whatever its log does)
         if not _Setup.warned:
             _Setup.warned = True

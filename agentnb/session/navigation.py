@@ -38,7 +38,7 @@ class Navigation:
         simple = not run.pending_steps and run.recorded is None and not state.moves and not state.unsure
         if n == 1 and simple and run.position:
             self._rollback.travel(time_travel.undo, run)
-            self._arrived()
+            self._finish_move()
         else:
             self.goto(max(run.position - n, 0))
 
@@ -54,13 +54,13 @@ class Navigation:
         self._rollback.cancel_in_flight()
         self._rollback.repair()
         self._rollback.travel(time_travel.goto, self._state.run, step)
-        self._arrived()
+        self._finish_move()
 
-    def _arrived(self) -> None:
+    def _finish_move(self) -> None:
         state = self._state
         state.stopped_by = None
         if state.hooks.rows["change"] or state.journal is not None:
-            self._notifications.moved()
+            self._notifications.notify_move()
 
     def run_back(self, until: Any = None) -> SimulationTrace:
         """Go back until a breakpoint or `until` is met, else to the start."""
@@ -86,7 +86,7 @@ class Navigation:
                     break
         finally:
             state.awaited -= 1
-        self._notifications.moved()
+        self._notifications.notify_move()
         return state.trace
 
     def _going_back(self, until: Any) -> Iterator[None]:
@@ -101,13 +101,13 @@ class Navigation:
             self._rollback.travel(time_travel.undo, state.run)
             met = self.meets_breakpoint() or (condition is not None and condition.met())
             yield
-        self._notifications.moved()
+        self._notifications.notify_move()
 
     def meets_breakpoint(self) -> bool:
         """Return True if a breakpoint is met at the current position; counts no hit, because nothing ran."""
         state = self._state
         if state.breakpoint_rows:
-            state.stopped_by = state.breakpoints.met_at(state.run, state.names)
+            state.stopped_by = state.breakpoints.find_met(state.run, state.names)
         return state.stopped_by is not None
 
 

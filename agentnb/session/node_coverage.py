@@ -75,7 +75,7 @@ class _Keys:
                 del self.of[node]
 
 
-class _Ways:
+class _EdgeCoverage:
     """The edges of a recipe, and those of them that a run has taken."""
 
     def __init__(self, recipe: Recipe) -> None:
@@ -181,7 +181,7 @@ class NodeCoverage:
         self._fold: HistoryFold[_Rows] = HistoryFold(_Rows)
         self._chain: dict[History, _Rows] = {}
         self._visited: dict[str, int] = {}
-        self._wrote, self._read, self._ways = _Keys(), _Keys(), _Ways(self._recipe)
+        self._wrote, self._read, self._ways = _Keys(), _Keys(), _EdgeCoverage(self._recipe)
 
     def up_to(self, run: Run) -> tuple[dict[str, int], Touched, Touched, frozenset[int], Reactions | None]:
         """Return visits by node, keys written, keys read, edges taken and reactions, up to the current position.

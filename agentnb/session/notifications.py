@@ -31,7 +31,7 @@ class Notifications:
         self._told = 0.0
         self._finished: Run | None = None
 
-    def changed(self) -> None:
+    def save_and_notify(self) -> None:
         """Save what has changed and notify the listeners.
 
         Raises:
@@ -42,7 +42,7 @@ class Notifications:
         finally:
             self._tell()
 
-    def moved(self) -> None:
+    def notify_move(self) -> None:
         """Notify the listeners that the position changed; a failed save is retried before the next step."""
         with suppress(StoreError):
             self._persistence.save_changes()
@@ -75,7 +75,7 @@ class Notifications:
         run = state.run
         if self._finished is not run and state.parent is None and status_of(run, state.limits) == "finished":
             self._finished = run
-            finish(state.inputs, {key: thaw(value) for key, value in run.root.scope.seen().items()})
+            finish(state.inputs, {key: thaw(value) for key, value in run.root.scope.visible_items().items()})
 
 
 __all__ = ["TELL_SECONDS", "Notifications"]

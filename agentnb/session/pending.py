@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.values import ABSENT, freeze, thaw
-from agentnb.engine.effects.crash_recovery import UnansweredCall, unanswered
+from agentnb.engine.effects.crash_recovery import UnansweredCall, find_unanswered
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import ExecutionError, Problem
 from agentnb.text import safe_repr, safe_str
@@ -30,7 +30,8 @@ class Pending:
 
     `arguments` are what was asked or is about to be sent; `answer` is the response, if the call is paused after it.
     `left` are the seconds left to answer at the time of the query; None without a timeout.
-    `free` are the names of the arguments that may be changed; None for all.
+    `free` are the names of the arguments that may be changed; None for all. `replaces` are the current values that
+    arguments would replace, by the arguments' names, where they are known.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Pending:
     answer: Any = ABSENT
     left: float | None = None
     free: tuple[str, ...] | None = None
+    replaces: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return one line, without secrets."""
@@ -57,7 +59,7 @@ def pending_of(run: Run) -> tuple[Pending, ...]:
         if (kind := _kind(pending_step)) is not None
     ]
     known = (known for _, known in waiting_since(run))
-    return (*held, *map(_of_leave, leaves(run)), *known, *map(_masked, masked_values.unknown(run)))
+    return (*held, *map(_of_leave, leaves(run)), *known, *map(_ask_for_masked, masked_values.unknown(run)))
 
 
 def leaves(run: Run) -> Sequence[Leave]:
@@ -72,21 +74,23 @@ def leave_of(run: Run, wanted: str | None) -> Leave | None:
 
 
 def _of_leave(leave: Leave) -> Pending:
-    return Pending(leave.id, "approval", leave.node, leave.name, leave.arguments, free=leave.free)
+    return Pending(
+        leave.id, "approval", leave.node, leave.name, leave.arguments, free=leave.free, replaces=leave.replaces
+    )
 
 
 def waiting_since(run: Run) -> list[tuple[UnansweredCall, Pending]]:
     """Return the questions and calls of another process without a response; their steps have not begun again."""
     kinds: dict[str, Kind] = {"human": "answer", "approval": "approval"}
     found = []
-    for call in unanswered(run):
+    for call in find_unanswered(run):
         kind = kinds.get(call.kind, "call")
         id = f"{kind}_{run.position}_{call.act}"
         found.append((call, Pending(id, kind, run.node_of(call.act), call.name, dict(thaw(call.arguments)))))
     return found
 
 
-def _masked(path: str) -> Pending:
+def _ask_for_masked(path: str) -> Pending:
     prompt = f"the value of {path!r} was masked when this run was kept: give it again"
     return Pending(f"masked_{path}", "answer", path, path, {"prompt": prompt})
 
@@ -105,7 +109,7 @@ def _pending(pending_step: PendingStep, kind: Kind) -> Pending:
     return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.left)
 
 
-def held(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
+def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     """Return the pending step by its node or its id; by default the first one.
 
     Raises:
@@ -143,7 +147,7 @@ def flight_of(run: Run, kind: Kind, wanted: str | None) -> PendingStep | None:
     return None
 
 
-def changed_in(pending_step: PendingStep) -> Mapping[str, Any] | None:
+def find_substitutions(pending_step: PendingStep) -> Mapping[str, Any] | None:
     """Return the arguments that a person has substituted in a pending approval; None if unchanged."""
     hold = pending_step.hold
     assert hold is not None
@@ -190,7 +194,7 @@ def no_answer(name: str) -> ExecutionError:
     )  # fmt: skip
 
 
-def held_at(run: Run) -> str:
+def find_pause(run: Run) -> str:
     """Return where inside its node a step in flight is paused for inspection; empty if none is."""
     for pending_step in run.pending_steps.values():
         hold, node = pending_step.hold, pending_step.act.node.id

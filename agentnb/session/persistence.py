@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentnb.session.state import State
 
 
-def closed(run_id: str, do: str) -> Problem:
+def closed_problem(run_id: str, do: str) -> Problem:
     """L452: this session was closed.
 
     `do` explains how to reopen the run.
@@ -95,7 +95,7 @@ class Persistence:
         journal = state.journal
         if journal is not None and journal.trouble is not None:
             try:
-                with self._logged():
+                with self._log_failures():
                     journal.flush()
             except StoreError:
                 unsavable = self.unsavable_step
@@ -114,11 +114,11 @@ class Persistence:
         state = self._state
         if state.journal is not None:
             state.journal.aux = stored_run.aux_of(state)
-            with self._logged():
+            with self._log_failures():
                 state.journal.tell("running" if state.moves else state.status)
 
     @contextmanager
-    def _logged(self) -> Iterator[None]:
+    def _log_failures(self) -> Iterator[None]:
         """Log failures to save."""
         try:
             yield
@@ -149,7 +149,7 @@ class Persistence:
         if log is not None and (journal is None or journal.log is not log):
             copies = self._copies.setdefault(state.run, {})
             if log not in copies:
-                copies[log] = stored_run.begun(state, log, state.run)
+                copies[log] = stored_run.begin_journal(state, log, state.run)
             journal = copies[log]
         assert journal is not None
         journal.aux = stored_run.aux_of(state)
@@ -179,7 +179,7 @@ class Persistence:
                     journal.rest()
                 warnings.warn(f"every step is stored, but not how the run stands:\n{error}", stacklevel=3)
             self.record_in(None)
-            state.locked = closed(journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)")
+            state.locked = closed_problem(journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)")
 
     def hand_over(self) -> bool:
         """Let another session of this process write the run; return False while this one is running.
@@ -202,7 +202,7 @@ class Persistence:
 
     # -- masked values ----------------------------------------------------------------------------------------------
 
-    def masked(self) -> list[str]:
+    def list_masked(self) -> list[str]:
         """Return the paths of the values that were masked when the run was saved and must be supplied again."""
         return masked_values.unknown(self._state.run)
 
@@ -213,7 +213,7 @@ class Persistence:
             ExecutionError: X141, the value at one of these paths is not masked.
         """
         state = self._state
-        masked = self.masked()
+        masked = self.list_masked()
         unknown = [path for path in values if path not in masked]
         if unknown:
             raise ExecutionError(*(
@@ -228,11 +228,11 @@ class Persistence:
 
     def fill_answer(self, value: Any, path: str | None) -> bool:
         """Return True if a person's answer supplied a masked value that was asked for."""
-        masked = self.masked()
+        masked = self.list_masked()
         if not masked or (path is not None and path not in masked):
             return False
         self.fill({path or masked[0]: value})
         return True
 
 
-__all__ = ["Persistence", "closed"]
+__all__ = ["Persistence", "closed_problem"]

@@ -61,7 +61,7 @@ class Pictures:
         step = state.run.position if at is None else at
         refuse_step(state, step)
         reading = state.trace.reading()
-        now, before = (reading.replica(each).seen(0) for each in (step, max(step - 1, 0)))
+        now, before = (reading.replica(each).visible_items(0) for each in (step, max(step - 1, 0)))
         if at is None and (flying := _in_flight(state.run)):
             step, before = step + 1, now
             now = {key: value for key, value in {**now, **flying}.items() if value is not ABSENT}

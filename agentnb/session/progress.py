@@ -99,7 +99,7 @@ def _visits_at(history: History, row: int, replica: StateProjection) -> Iterator
 
 def _visit(side: Side, history: History, number: int, replica: StateProjection) -> _Visit:
     act = history.tables.acts[number]
-    board = dict(replica.seen(history.tables.frames[act.frame].scope))
+    board = dict(replica.visible_items(history.tables.frames[act.frame].scope))
     return _Visit((side, act.frame, act.node, act.what, _mark(board)), board)
 
 

@@ -13,7 +13,7 @@ from agentnb.engine.core.time_travel import home
 from agentnb.errors import Problem, StoreError
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
-from agentnb.session.setup import available_tools, ready, refitted
+from agentnb.session.setup import available_tools, ready, refit
 from agentnb.world.agents import agents_in
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.world import World
@@ -35,7 +35,7 @@ def plan_to_go_on(run: Run, recipe: Recipe | None, llm: Any, tools: Tools | None
     if recipe is None and llm is None and tools is None:
         return plan
     now = ready(recipe or plan.recipe, {**plan.world.given, **(tools or {})})
-    return Plan(now, plan.kinds, refitted(plan.world, plan.recipe, now, llm, tools), plan)
+    return Plan(now, plan.kinds, refit(plan.world, plan.recipe, now, llm, tools), plan)
 
 
 def plan_to_replay(run: Run, recipe: Recipe) -> Plan:

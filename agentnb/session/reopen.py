@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from agentnb.arguments import plain_arguments
 from agentnb.board.values import thaw
 from agentnb.clock import clock_of
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.persistence.checksums import has_checksum, is_intact
-from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, damage, damaged
+from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, damage, make_damage_error
 from agentnb.engine.persistence.deltas import DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Journal
@@ -30,26 +29,17 @@ from agentnb.session.checks import check_answers
 from agentnb.session.damaged_run import SoundEntries
 from agentnb.session.limits import Limits
 from agentnb.session.parts import parts_of
-from agentnb.session.schedules import built
+from agentnb.session.schedules import build_hooks
 from agentnb.session.session import Session, session_of
 from agentnb.session.setup import ready, world_of
 from agentnb.session.state import state_of
 from agentnb.session.stored_run import head_of, options_of
 from agentnb.store import open_log
-from agentnb.store.database_errors import damaged_row
 from agentnb.trace.recipe_snapshot import changes, kinds_to_read, read_only, recipe_of
 from agentnb.world.world import World
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MASKED: Final = '"masked"'  # the tag of a masked value
 AT_ONCE: Final = 32  # number of entries parsed as one text: small enough to be freed while still in the CPU caches
-COLUMNS: Final = {
-    "run_id": "object", "name": "object", "recipe": "object", "dialect": "object", "status": "object", "steps": "int64",
-    "created": "datetime64[ns, UTC]", "updated": "datetime64[ns, UTC]", "parent": "string", "forked": "Int64",
-    "writer": "string", "fingerprint": "object",
-}  # fmt: skip
 
 
 def open_stored(
@@ -76,21 +66,21 @@ def open_stored(
         head = head_of(row)
     if recipe is None:
         known = recipe_of(head["recipe"])
-        session = reopened(log, row, Plan(known, kinds_to_read(known), World()), goes_on=False)
+        session = reopen_run(log, row, Plan(known, kinds_to_read(known), World()), goes_on=False)
     else:
         recipe = ready(recipe, world.get("tools"))
         check_answers(recipe, world.get("answers"), world.get("llm"))
         plan = Plan(recipe, KINDS, world_of(recipe, **world, strict=head["strict"]))
-        session = reopened(log, row, plan)
+        session = reopen_run(log, row, plan)
         parts_of(session).persistence.fill(secrets or {})
-    state_of(session).hooks.add_all(built(hooks) or {})
+    state_of(session).hooks.add_all(build_hooks(hooks) or {})
     if changed := parts_of(session).persistence.changes:
         lines = "\n  ".join(changed)
         warnings.warn(f"run {row.run_id!r} was made with another version of this recipe:\n  {lines}", stacklevel=4)
     return session
 
 
-def reopened(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) -> Session:
+def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) -> Session:
     """Return a session of a stored run with a plan, at the saved position.
 
     Raises:
@@ -133,7 +123,7 @@ def _session(plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[Delt
     joined, kept = found
     run = run_of(plan, joined, {**kept, "given": head["given"], "seed": head["seed"]}, clock_of(kept["clock"]))
     budget, run.chaos = options_of(head, kept["aux"])
-    unfinished, run.masks = joined.unfinished(), kept["masks"]
+    unfinished, run.masks = joined.collect_interrupted(), kept["masks"]
     run.recorded, run.history.loose = unfinished or None, unfinished.rows()
     session = session_of(run, Limits(budget), row.name, dict(thaw(run.given)), row.run_id)
     session.breakpoints.from_rows(kept["aux"].get("breakpoints", ()))
@@ -167,7 +157,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
         if entries.damage is not None:
             if not seq and part is rows[-1][0]:
                 with _name_run_in_errors(log, row):
-                    raise damaged(entries.damage)
+                    raise make_damage_error(entries.damage)
             lost = entries.problem(row)
             break
     kept["limit"] = kept["position"] = None
@@ -234,36 +224,8 @@ def _documents(entries: Iterable[Entry]) -> Iterator[tuple[list[dict[str, Any]],
         text = f"[{','.join([entry.body for entry in chunk])}]"
         found = json.loads(text)
         if len(found) != len(chunk):
-            raise damaged(ValueError("an entry is not a document"))
+            raise make_damage_error(ValueError("an entry is not a document"))
         yield found, chunk[-1].seq, MASKED in text
 
 
-@plain_arguments
-def runs(where: str | os.PathLike[str] | EventLog) -> pd.DataFrame:
-    """Return the runs in a store, one row per run, oldest first.
-
-    `status` is the last one recorded; `interrupted` if it was running and its writer is gone. `parent` and `forked` are
-    the run and the step from which a fork began. `writer` is the current writer.
-
-    Raises:
-        StoreError: there is no such store, or it cannot be read.
-    """
-    from agentnb.trace.frames import table
-
-    flush_all()
-    log = open_log(where)
-    rows = log.runs()
-    for row in rows:
-        if not row.is_sound():
-            warnings.warn(str(damaged_row(log.url, f"run {row.run_id!r}")), stacklevel=3)
-    return table([_row(row) for row in rows if row.is_sound()], COLUMNS)
-
-
-def _row(row: RunRow) -> dict[str, Any]:
-    found: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS}
-    if row.status == "running" and row.writer is None:
-        found["status"] = "interrupted"
-    return found
-
-
-__all__ = ["open_stored", "reopened", "runs"]
+__all__ = ["open_stored", "reopen_run"]

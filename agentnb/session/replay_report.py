@@ -144,7 +144,9 @@ class ReplayReport:
             lines.append(f"the replay ended at step {self.ended.step}{after}")
         if self.unsure:
             places = dict.fromkeys(safe_str(f"{row.path or row.what} (step {row.step})") for row in self.unsure)
-            lines.append(f"not known here (masked, or by reference), so it cannot be compared: {_listed(list(places))}")
+            lines.append(
+                f"not known here (masked, or by reference), so it cannot be compared: {_join_words(list(places))}"
+            )
         return lines
 
     def __repr__(self) -> str:
@@ -173,7 +175,7 @@ def _row(row: Divergence) -> str:
     return f"<tr>{line}</tr><tr>{said}</tr>"
 
 
-def _listed(words: Sequence[Any]) -> str:
+def _join_words(words: Sequence[Any]) -> str:
     more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
     return ", ".join(words[:SHOWN]) + more
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control.interventions import current, here
 from agentnb.engine.core.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Event, Failure, History
-from agentnb.engine.effects.crash_recovery import unanswered
+from agentnb.engine.effects.crash_recovery import find_unanswered
 from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import AgentNbError, AgentRuntimeError, Problem
@@ -38,13 +38,13 @@ def status_of(run: Run, limits: Limits) -> str:
             return "waiting" if pending_step.hold.kind in ASKS else "in_flight"
     if run.masks and masked_values.unknown(run):
         return "waiting"
-    if not run.pending_steps and (calls := unanswered(run)):
+    if not run.pending_steps and (calls := find_unanswered(run)):
         return "waiting" if any(call.kind in ASKED for call in calls) else "in_flight"
     if failure_of(run) is not None or unmet_requirements(run):
         return "failed"
     if run.pos >= run.at.s_pend[run.position - run.at.base]:
         return "idle" if run.plan.reacts else "finished"
-    if limits.reached(run) is not None:
+    if limits.find_reached(run) is not None:
         return "exhausted"
     return "paused" if run.position else "ready"
 
@@ -66,7 +66,7 @@ def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
     if outputs := {key: thaw(value) for key in declared if (value := run.root.scope.get(key)) is not ABSENT}:
         outcome["outputs"] = outputs
     if status == "exhausted":
-        outcome["limit"] = limits.reached(run)
+        outcome["limit"] = limits.find_reached(run)
     if problem is not None:
         outcome["error"] = problem.what
     return outcome
@@ -150,7 +150,7 @@ def _problem(run: Run) -> Problem | None:
                        "pass secrets={PATH: VALUE} to nb.open, or call session.answer(VALUE, PATH)")  # fmt: skip
     waits = [pending_step.act.node.id for pending_step in run.pending_steps.values()
              if pending_step.held and pending_step.hold and pending_step.hold.kind in ASKS]  # fmt: skip
-    waits += [run.node_of(call.act) for call in unanswered(run) if call.kind in ASKED]
+    waits += [run.node_of(call.act) for call in find_unanswered(run) if call.kind in ASKED]
     if waits and not in_kernel() and not on_terminal():
         names = ", ".join(map(repr, waits))
         return Problem(
@@ -186,7 +186,7 @@ def who_wrote(run: Run, text: str, at: int) -> int | None:
 
     A write or a delete of `a` counts for `a.b`, and one of `a.b.0` for `a.b`.
     """
-    path = tuple(map(str, resolve_path(text, here(run).seen())))
+    path = tuple(map(str, resolve_path(text, here(run).visible_items())))
     end = at
     for history in reversed(run.chain):
         if history.base > at:
@@ -227,7 +227,7 @@ def view_of(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunVie
         failed=frozenset() if found is None or head is None else frozenset({head.node.id}),
         waiting=frozenset(waiting),
         breakpoints=frozenset(row.node for row in stops if row.node is not None),
-        board=here(run).seen(),
+        board=here(run).visible_items(),
         written=frozenset(last_writes),
         read=frozenset(last_reads),
         seen_reads=read,

@@ -186,7 +186,7 @@ class HooksAPI:
                     context().insert(found)
             except Exception as error:  # an observer cannot stop the run
                 if row.provides and event.schedule.endswith("Start"):
-                    raise ExecutionError(_failed(row, event, error)) from error
+                    raise ExecutionError(_failure_problem(row, event, error)) from error
                 if row in rows:
                     rows.remove(row)
                 warnings.warn(
@@ -195,7 +195,7 @@ class HooksAPI:
                 )
 
 
-def built(given: Any) -> Any:
+def build_hooks(given: Any) -> Any:
     """Return the hooks of a session, built from a plugin, or from a list of plugins and registries.
 
     A plugin has a method `build`. If it takes an argument, it is called with a registry and registers its hooks there;
@@ -209,7 +209,7 @@ def built(given: Any) -> Any:
     if isinstance(given, list | tuple):
         whole = HooksAPI()
         for each in given:
-            found = built(each)
+            found = build_hooks(each)
             if not isinstance(found, HooksAPI):
                 raise ExecutionError(_no_plugin(each, f"it is {with_article(class_name(each))}"))
             for schedule, rows in found.rows.items():
@@ -245,7 +245,7 @@ def _no_plugin(given: Any, why: str) -> Problem:
                    "give it a method build(self, hooks) that calls hooks.register(...)")  # fmt: skip
 
 
-def _failed(row: Hook, event: GraphEvent, error: Exception) -> Problem:
+def _failure_problem(row: Hook, event: GraphEvent, error: Exception) -> Problem:
     """X471: a provider hook has failed before a node."""
     return Problem("X471", f"hook {row.name!r} of {event.schedule} failed: {type(error).__name__}: {error}",
                    f"before node {event.node_id!r}", "the node may need the resource that the hook provides",

@@ -19,9 +19,9 @@ from agentnb.recipe.model import Recipe
 from agentnb.session import run_queries
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.parts import Parts
-from agentnb.session.pending import Pending, held_at, pending_of
+from agentnb.session.pending import Pending, find_pause, pending_of
 from agentnb.session.replay_report import ReplayReport, replay
-from agentnb.session.schedules import built
+from agentnb.session.schedules import build_hooks
 from agentnb.session.setup import new_run
 from agentnb.session.state import State
 from agentnb.session.status import Status
@@ -117,7 +117,7 @@ class Session:
             warnings.warn(warned, stacklevel=3)  # past the wrapper that `plain_methods` adds
         self._parts = Parts(State(self, run, limits, name or run.plan.recipe.name, given, run_id), Session._from_run)
         if hooks is not None:
-            self._parts.state.hooks.add_all(built(hooks) or {})
+            self._parts.state.hooks.add_all(build_hooks(hooks) or {})
         self._parts.persistence.record_new_run(store, durability)
 
     @classmethod
@@ -354,7 +354,7 @@ class Session:
     @property
     def held_at(self) -> str:
         """Where the step in flight is paused inside its node: before or after a call, or at an event; else empty."""
-        return held_at(self._parts.state.run)
+        return find_pause(self._parts.state.run)
 
     @property
     def board(self) -> Board:
@@ -484,7 +484,7 @@ class Session:
     def watch(self, expression: Any) -> Self:
         """Watch a path of the board, a condition text, JsonLogic, or a callable; `watches` shows its value here."""
         self.watches.add(expression)
-        self._parts.notifications.changed()
+        self._parts.notifications.save_and_notify()
         return self
 
     @property
@@ -591,6 +591,10 @@ class Session:
         at: int | None = None,
         candidates: Mapping[str, Iterable[Any]] | None = None,
         max_forks: int = 100,
+        *,
+        samples: int | None = None,
+        budget: Mapping[str, Any] | None = None,
+        progress: bool = True,
     ) -> Any:
         """Return which single changes of the past make `ok(fork)` true, as a DataFrame, the most telling first.
 
@@ -604,8 +608,17 @@ class Session:
             candidates: key -> the values to try for it; only these are changed then. Default: values near the
                 recorded ones, and those that the key had elsewhere.
             max_forks: how many changes are tried.
+            samples: ask the session's model wherever a change has changed a request, and repeat each fork that does so
+                this many times. More columns: right (the share of right samples), low and high (its 95 % interval),
+                samples, and missing (samples that the budget did not allow); outcome: more than half were right.
+            budget: limits of what the model is asked for in all forks together: max_llm_calls, max_tokens,
+                max_cost_usd; max_seconds limits the whole call.
+            progress: with samples, show a progress bar, in a notebook or on a terminal.
+
+        Raises:
+            ExecutionError: A116, samples or the budget are invalid.
         """
-        return view("counterfactuals")(self, ok, at, candidates, max_forks)
+        return view("counterfactuals")(self, ok, at, candidates, max_forks, samples, budget, progress)
 
     def find(self, condition: Any) -> list[int]:
         """Return every step after which a condition holds, later ones included; nothing runs again.

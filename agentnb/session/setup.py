@@ -15,7 +15,7 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import RecipeError
 from agentnb.kinds import KINDS
-from agentnb.recipe.agent_expansion import WHOLE, grafted
+from agentnb.recipe.agent_expansion import WHOLE, graft_agents
 from agentnb.recipe.model import Recipe, ToolSpec
 from agentnb.session.checks import check_answers, check_inputs, check_recipe, check_tools, inputs_of, unknown_inputs
 from agentnb.session.limits import Limits
@@ -36,7 +36,7 @@ def ready(recipe: Recipe, tools: Mapping[str, Any] | None) -> Recipe:
         RecipeError: every error of the recipe.
     """
     check_recipe(recipe)
-    return grafted(recipe, tools or {})
+    return graft_agents(recipe, tools or {})
 
 
 def new_run(
@@ -103,7 +103,7 @@ def world_of(
     """
     given = dict(tools or {})
     if recipe.tools:
-        given |= _loaded(recipe, given)
+        given |= _load_tools(recipe, given)
     agents = agents_in(recipe.meta)
     if llm is None and WHOLE in agents:
         llm = agents[WHOLE].llm
@@ -123,7 +123,7 @@ def world_of(
     )
 
 
-def refitted(
+def refit(
     old: World, before: Recipe, recipe: Recipe, llm: Any = None, tools: Mapping[str, Callable[..., Any]] | None = None
 ) -> World:
     """Return a session's world for another recipe, model or tools; unchanged parts are reused.
@@ -138,7 +138,7 @@ def refitted(
         if name in (tools or {}) or name not in old.tools or not _is_unchanged(spec, before.tools.get(name))
     }
     kept = {name: old.tools[name] for name in recipe.tools if name not in fresh}
-    loaded = _loaded(replace(recipe, tools=fresh), given) if fresh else {}
+    loaded = _load_tools(replace(recipe, tools=fresh), given) if fresh else {}
     if llm is None and old.llm is None and (provider := recipe.meta.get("provider")) is not None:
         from agentnb.world.llm.providers import client_of
 
@@ -160,7 +160,7 @@ def available_tools(recipe: Recipe) -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {}
     for name, spec in recipe.tools.items():
         with suppress(RecipeError):
-            found |= _loaded(replace(recipe, tools={name: spec}), {})
+            found |= _load_tools(replace(recipe, tools={name: spec}), {})
     return found
 
 
@@ -174,7 +174,7 @@ def _is_unchanged(spec: ToolSpec, before: ToolSpec | None) -> bool:
     return before is not None and replace(spec, place=None) == replace(before, place=None)
 
 
-def _loaded(recipe: Recipe, given: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+def _load_tools(recipe: Recipe, given: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     from agentnb.world.tools.loading import load_tools
 
     folder = recipe.meta.get("folder") or (Path(recipe.file).resolve().parent if recipe.file else None)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-from agentnb.session.limits import left_of
+from agentnb.session.limits import remaining_budget
 
 if TYPE_CHECKING:
     from agentnb.engine.control.budget import Budget
@@ -36,8 +36,8 @@ class Status(str):
     def __new__(cls, word: str, run: Run, limits: Limits) -> Self:
         """Return the status of a run; its usage is computed on first access."""
         here = super().__new__(cls, word)
-        here.limit = limits.reached(run) if word in ("exhausted", "failed") else None
-        here._used, here._budget, here._found = limits.used_here(run), limits.budget, None
+        here.limit = limits.find_reached(run) if word in ("exhausted", "failed") else None
+        here._used, here._budget, here._found = limits.capture_usage(run), limits.budget, None
         return here
 
     @property
@@ -55,7 +55,7 @@ class Status(str):
     @property
     def left(self) -> Mapping[str, Number]:
         """What is left, by the name of each limit that is set."""
-        return MappingProxyType(left_of(self._budget, self.used))
+        return MappingProxyType(remaining_budget(self._budget, self.used))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the word alone: a copy, or another process, has no run."""

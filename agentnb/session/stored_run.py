@@ -6,16 +6,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
-from agentnb.engine.persistence.event_log import EventLog, RunRow
+from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, text_of
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.secrets import how_many
-from agentnb.store import open_log
+from agentnb.store import MemoryLog, open_log
 from agentnb.text import safe_repr, safe_str
 from agentnb.trace.recipe_snapshot import to_snapshot
 from agentnb.world.fault_injection import Chaos
@@ -61,7 +62,7 @@ def begin(state: State, store: Any, durability: Any) -> Journal | None:
     check_id(state.given_id)
     if store is None:
         return None
-    return begun(state, open_log(store), state.run, batch)
+    return begin_journal(state, open_log(store), state.run, batch)
 
 
 def check_id(run_id: Any) -> None:
@@ -78,7 +79,7 @@ def check_id(run_id: Any) -> None:
         )  # fmt: skip
 
 
-def begun(state: State, log: EventLog, run: Run, batch: Batch | None = None) -> Journal:
+def begin_journal(state: State, log: EventLog, run: Run, batch: Batch | None = None) -> Journal:
     """Return the journal of a run that is not stored yet, with its row written.
 
     Raises:
@@ -88,6 +89,25 @@ def begun(state: State, log: EventLog, run: Run, batch: Batch | None = None) -> 
     journal.aux = aux_of(state)
     journal.begin(row_of(state, run))
     return journal
+
+
+def copy_of(state: State, status: str) -> tuple[RunRow, Entry]:
+    """Return a run that is not stored, as a store would hold it: its row, of no writer, and its only entry.
+
+    Raises:
+        StoreError: no codec supports one of its values.
+    """
+    journal = Journal(_nowhere(), state.run_id, state.run, DeltaEncoder(state.run.tables))
+    journal.aux = aux_of(state)
+    entry = journal.first_entry()
+    journal.seq = entry.seq
+    return row_of(state, state.run, status=status, at=journal.position_text() or None), entry
+
+
+@cache
+def _nowhere() -> EventLog:
+    """Return the log of journals that save nothing."""
+    return MemoryLog()
 
 
 def begin_fork(state: State, parent: Journal) -> Journal:
@@ -112,30 +132,30 @@ def row_of(state: State, run: Run, **lineage: Any) -> RunRow:
         dialect=recipe.dialect,
         fingerprint=recipe.fingerprint,
         created=datetime.now(UTC),
-        head=text_of(_head(state, run)),
+        head=_head(state, run),
         steps=run.position,
         **lineage,
-    ).sealed()
+    ).seal()
 
 
-def _head(state: State, run: Run) -> dict[str, Any]:
-    return {
+def _head(state: State, run: Run) -> str:
+    rest = {
         "version": VERSION,
-        "recipe": _snapshot_of(state.recipe),
         "nodes": [node.id for node in run.plan.nodes],
         "given": encode(run.given, lenient=True),
         "seed": encode(run.seed),
         "chaos": None if run.chaos is None else asdict(run.chaos),
         "strict": run.world.strict,
     }
+    return f'{{"recipe":{_snapshot_text(state.recipe)},{text_of(rest)[1:]}'
 
 
-def _snapshot_of(recipe: Recipe) -> Mapping[str, Any]:
-    """Return the masked snapshot of a recipe; it is made once, unless there are more secrets by now."""
+def _snapshot_text(recipe: Recipe) -> str:
+    """Return the masked snapshot of a recipe as JSON; it is made once, unless there are more secrets by now."""
     known, secrets = recipe.derived, how_many()
     if "snapshot" not in known or known["snapshot"][0] != secrets:
-        known["snapshot"] = secrets, to_snapshot(recipe)
-    found: Mapping[str, Any] = known["snapshot"][1]
+        known["snapshot"] = secrets, text_of(to_snapshot(recipe))
+    found: str = known["snapshot"][1]
     return found
 
 
@@ -148,7 +168,11 @@ def aux_of(state: State) -> dict[str, Any]:
     """Return what is saved of a session besides its run: its budget, and breakpoints and watches that can be saved."""
     limits = ((field.name, getattr(state.limits.budget, field.name)) for field in fields(Budget))
     budget = {name: encode(value) for name, value in limits if value is not None}
-    found = {"breakpoints": state.breakpoints.to_rows(), "watches": state.watches.sources(), "budget": budget}
+    found = {
+        "breakpoints": state.breakpoints.to_rows() if state.breakpoint_rows else [],
+        "watches": state.watches.sources(),
+        "budget": budget,
+    }
     return {name: rows for name, rows in found.items() if rows}
 
 
@@ -173,4 +197,15 @@ def head_of(row: RunRow) -> dict[str, Any]:
     return dict(found)
 
 
-__all__ = ["aux_of", "batch_of", "begin", "begin_fork", "begun", "check_id", "head_of", "options_of", "row_of"]
+__all__ = [
+    "aux_of",
+    "batch_of",
+    "begin",
+    "begin_fork",
+    "begin_journal",
+    "check_id",
+    "copy_of",
+    "head_of",
+    "options_of",
+    "row_of",
+]

@@ -22,7 +22,7 @@ _STEP: Final = attrgetter("step")
 _AT: Final = attrgetter("at")
 
 
-class Paid(NamedTuple):
+class AttemptUsage(NamedTuple):
     """Usage of some attempts of calls; `asked` are the nanoseconds that people took to answer."""
 
     llm: int = 0
@@ -31,7 +31,7 @@ class Paid(NamedTuple):
     cost: Decimal = Decimal(0)
     asked: int = 0
 
-    def with_one(self, kind: str, call: Call | None = None, asked: int = 0) -> Paid:
+    def with_one(self, kind: str, call: Call | None = None, asked: int = 0) -> AttemptUsage:
         """Return this plus one more attempt; its duration is known after it has ended. Attempt 0 was never sent."""
         if call is not None and call.attempt == 0:
             return self
@@ -39,11 +39,11 @@ class Paid(NamedTuple):
         if call is not None:
             tokens += (call.tokens_in or 0) + (call.tokens_out or 0)
             cost += 0 if call.cost_usd is None else Decimal(str(call.cost_usd))
-        return Paid(self.llm + (kind == "llm"), self.tool + (kind == "tool"), tokens, cost, self.asked + asked)
+        return AttemptUsage(self.llm + (kind == "llm"), self.tool + (kind == "tool"), tokens, cost, self.asked + asked)
 
-    def plus(self, more: Paid) -> Paid:
+    def plus(self, more: AttemptUsage) -> AttemptUsage:
         """Return the sum of this and another usage."""
-        return Paid(
+        return AttemptUsage(
             self.llm + more.llm,
             self.tool + more.tool,
             self.tokens + more.tokens,
@@ -55,7 +55,7 @@ class Paid(NamedTuple):
 class Used(NamedTuple):
     """The usage of the steps up to one of them."""
 
-    paid: Paid
+    paid: AttemptUsage
     ns: int  # duration of the steps, less the time people took to answer
     calls: int  # of listening nodes
     depth: int  # of the deepest event that has activated a node
@@ -74,7 +74,7 @@ class Account:
     def __init__(self, before: Used) -> None:
         self.before = before
         self.ns: array[int] = array("q", [0])
-        self.calls: list[Paid] = [before.paid]
+        self.calls: list[AttemptUsage] = [before.paid]
         self.events: array[int] = array("I", [before.patches])  # how many of them are patches
         self.turns: array[int] = array("I", [before.events])  # events with a delivery, past or future
         self.depths: array[int] = array("I")  # of each event
@@ -94,17 +94,17 @@ class Account:
             self.ns.extend(list(accumulate(taken, initial=self.ns[-1]))[1:])
         return self.ns[row]
 
-    def paid_up_to(self, history: History, step: int) -> Paid:
+    def paid_up_to(self, history: History, step: int) -> AttemptUsage:
         """Return the usage of the calls up to a step."""
         end = bisect_right(history.calls, step, key=_STEP)
         while len(self.calls) <= end:
             at = len(self.calls) - 1
             call = history.calls[at]
-            asked = self._asked(history, at) if call.kind in ASKED else 0
+            asked = self._measure_waiting(history, at) if call.kind in ASKED else 0
             self.calls.append(self.calls[-1].with_one(call.kind, call, asked))
         return self.calls[end]
 
-    def _asked(self, history: History, at: int) -> int:
+    def _measure_waiting(self, history: History, at: int) -> int:
         """Return how long people took to answer within the step; concurrent questions may overlap."""
         call, same = history.calls[at], at
         row = call.step - history.base
@@ -177,7 +177,7 @@ def _puts_off(history: History, act: ActRow) -> bool:
 
 _accounts: Final[WeakKeyDictionary[History, Account]] = WeakKeyDictionary()
 _lock: Final = threading.RLock()  # a run advances in one thread, and is read in others
-_NOTHING: Final = Used(Paid(), 0, 0, 0, 0, 0)
+_NOTHING: Final = Used(AttemptUsage(), 0, 0, 0, 0, 0)
 
 
 def _account(history: History) -> Account:
@@ -189,12 +189,12 @@ def _account(history: History) -> Account:
             break
         here = here.parent
     for one in reversed(missing):
-        before = _NOTHING if one.parent is None else used_up_to(one.parent, one.base)
+        before = _NOTHING if one.parent is None else measure_usage(one.parent, one.base)
         _accounts[one] = Account(before)
     return _accounts[history]
 
 
-def used_up_to(history: History, step: int) -> Used:
+def measure_usage(history: History, step: int) -> Used:
     """Return the usage of the steps up to a step of a history."""
     with _lock:
         account = _account(history)
@@ -260,4 +260,4 @@ def _act_of(history: History, step: int) -> Any:
     return history.s_act[step - history.base]
 
 
-__all__ = ["PATCH", "Account", "Paid", "Used", "depth_of", "has_set_off", "used_up_to"]
+__all__ = ["PATCH", "Account", "AttemptUsage", "Used", "depth_of", "has_set_off", "measure_usage"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.scopes import Board, Scope
 from agentnb.engine.core.frames import came_to, frame_inputs
 from agentnb.engine.core.history import AGAIN, CARRIED, LEAVE, History
-from agentnb.engine.core.time_travel import looked_at
+from agentnb.engine.core.time_travel import look_at
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import path_text
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EvaluatedCondition:
     """One evaluated condition: its target, its result, whether that edge was taken, and what it read: (text, value)."""
 
     condition: str
@@ -50,7 +50,7 @@ FEW: Final = 8  # number of preceding causes named in a line
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class DeliveredEvent:
     """The event that a step has delivered: its id and type, its emitter, its step, and its causes.
 
     `step` is None for an event from outside. `causes` are the ids of the preceding events, nearest first.
@@ -73,9 +73,9 @@ class Came:
         )
 
 
-def came_in(run: Run, history: History, step: int) -> Came | None:
+def came_in(run: Run, history: History, step: int) -> DeliveredEvent | None:
     """Return the event that a step has delivered; None if it has delivered none."""
-    event = _delivered(run, history, step)
+    event = _find_event(run, history, step)
     if event is None:
         return None
     known = {each.id: each for part in run.chain for each in part.events}
@@ -84,12 +84,12 @@ def came_in(run: Run, history: History, step: int) -> Came | None:
     while cause is not None and cause.id not in causes:
         causes.append(cause.id)
         cause = known.get(cause.cause or "")
-    return Came(event.id, event.type, event.actor or "somebody", event.step, tuple(causes))
+    return DeliveredEvent(event.id, event.type, event.actor or "somebody", event.step, tuple(causes))
 
 
-def clauses_in(run: Run, history: History, step: int) -> Iterator[Asked]:
+def clauses_in(run: Run, history: History, step: int) -> Iterator[EvaluatedCondition]:
     """Yield each clause of the node that the event of a step matched, with the values at that time."""
-    event = _delivered(run, history, step)
+    event = _find_event(run, history, step)
     if event is None:
         return
     node = run.plan.nodes[run.tables.acts[history.s_act[step - history.base]].node].node
@@ -120,11 +120,11 @@ def _match_pattern(run: Run, history: History, step: int) -> Sequence[Mapping[st
     act, first = acts[history.s_act[step - history.base]], step
     while first - 1 > history.base and acts[history.s_act[first - 1 - history.base]].event == act.event:
         first -= 1
-    with looked_at(run, first - 1) as then:
+    with look_at(run, first - 1) as then:
         return list(reactive.fits(then, run.plan.nodes[act.node].id))
 
 
-def led_to(run: Run, history: History, step: int) -> Iterator[str]:
+def find_triggered(run: Run, history: History, step: int) -> Iterator[str]:
     """Yield the nodes with queued deliveries of a step's events, as far as they are known there."""
     told = {each.seq for each in history.events if each.step == step}
     for number in history.queue_after(step):
@@ -133,12 +133,12 @@ def led_to(run: Run, history: History, step: int) -> Iterator[str]:
             yield run.node_of(number)
 
 
-def _delivered(run: Run, history: History, step: int) -> Event | None:
+def _find_event(run: Run, history: History, step: int) -> Event | None:
     return run.event(run.tables.acts[history.s_act[step - history.base]].event)
 
 
-def _holds(node: Node, clause: str, *read: tuple[str, Any]) -> Asked:
-    return Asked(clause, node.id, value=True, taken=True, operands=read)
+def _holds(node: Node, clause: str, *read: tuple[str, Any]) -> EvaluatedCondition:
+    return EvaluatedCondition(clause, node.id, value=True, taken=True, operands=read)
 
 
 def _value_at(found: Any, path: str) -> Any:
@@ -162,8 +162,8 @@ class Why:
     node: str
     thought: str
     went: tuple[str, ...]
-    asked: tuple[Asked, ...]
-    came: Came | None = None
+    asked: tuple[EvaluatedCondition, ...]
+    came: DeliveredEvent | None = None
 
     def __repr__(self) -> str:
         """Return one line for the step, and one for each condition."""
@@ -207,13 +207,13 @@ def why_of(run: Run, at: int | None = None) -> Why:
     came = came_in(run, history, step)
     if came is not None:
         thought = "" if note is None else note.thought or ""
-        went = tuple(dict.fromkeys([*went, *led_to(run, history, step)]))
-        asked = (*clauses_in(run, history, step), *asked_in(run, history, step))
+        went = tuple(dict.fromkeys([*went, *find_triggered(run, history, step)]))
+        asked = (*clauses_in(run, history, step), *find_conditions(run, history, step))
         return Why(step, node, thought, went, asked, came)
-    return Why(step, node, "" if note is None else note.thought or "", went, tuple(asked_in(run, history, step)))
+    return Why(step, node, "" if note is None else note.thought or "", went, tuple(find_conditions(run, history, step)))
 
 
-def asked_in(run: Run, history: History, step: int) -> Iterator[Asked]:
+def find_conditions(run: Run, history: History, step: int) -> Iterator[EvaluatedCondition]:
     """Yield each condition that the node of a step evaluates, on the board as the step left it."""
     row = step - history.base
     act = run.tables.acts[history.s_act[row]]
@@ -245,14 +245,14 @@ def _entry(run: Run, region: str | None) -> tuple[str, ...]:
     return () if found is None else found.entry
 
 
-def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterator[Asked]:
+def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterator[EvaluatedCondition]:
     """Yield each branch of a decision or a switch, with the condition for it."""
     question = node.params.get("predicate") or node.params.get("discriminator")
     if question is None or not hasattr(question, "explain"):  # a snapshot without code
         return
     *read, (text, answer) = question.explain(board)
     if not read:
-        yield Asked(text, "", answer, taken=False)
+        yield EvaluatedCondition(text, "", answer, taken=False)
         return
     if "predicate" in node.params:
         ways = [(f"{text} is {label}", region, bool(answer) is (label == "true"))
@@ -264,7 +264,7 @@ def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]
             ways.append((f"{text} is anything else", node.params["default"], not any(fits for *_, fits in ways)))
     for condition, region, fits in ways:
         target = next(iter(_entry(run, region)), "")
-        yield Asked(condition, target, fits, target in went, tuple(read))
+        yield EvaluatedCondition(condition, target, fits, target in went, tuple(read))
 
 
 def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
@@ -273,13 +273,13 @@ def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
     replica.stand(history, step - 1)
     replica.apply(history, history.s_wend[row - 1], history.s_wend[row] - edits(history, step))
     scope = Scope(-1, "why")
-    scope.data = replica.seen(run.tables.frames[frame].scope)
+    scope.data = replica.visible_items(run.tables.frames[frame].scope)
     return Board(lambda: scope)
 
 
 def _evaluate_conditions(
     run: Run, node: Node, context: Context, board: Board, went: tuple[str, ...]
-) -> Iterator[Asked]:
+) -> Iterator[EvaluatedCondition]:
     """Yield each condition that the node evaluates: a router's cases and routes, then those of its edges."""
     strict = getattr(run.world, "strict", True)
     for condition, target in node.params.get("cases", ()) if "discriminator" not in node.params else ():
@@ -293,13 +293,15 @@ def _evaluate_conditions(
         key = path_text(node.params["input_key"])
         value = board.get(key)
         for text, target in node.params.get("routes", {}).items():
-            yield Asked(f"{key} is {text!r}", target, str(value) == text, target in went, ((key, value),))
+            yield EvaluatedCondition(f"{key} is {text!r}", target, str(value) == text, target in went, ((key, value),))
     for edge in run.plan.recipe.edges:
         if edge.source == node.id and hasattr(edge.when, "explain"):  # a condition from a snapshot cannot explain
             yield _answer(strictly(edge.when, strict), edge.target, context, board, went)
 
 
-def _answer(condition: Any, target: str, context: Context, board: Board, went: tuple[str, ...]) -> Asked:
+def _answer(condition: Any, target: str, context: Context, board: Board, went: tuple[str, ...]) -> EvaluatedCondition:
     rows = condition.explain(context if isinstance(condition, InContext) else board)
     *operands, (_, value) = rows
-    return Asked(condition.text, target, value, target in went, tuple(operands), getattr(condition, "warning", ""))
+    return EvaluatedCondition(
+        condition.text, target, value, target in went, tuple(operands), getattr(condition, "warning", "")
+    )

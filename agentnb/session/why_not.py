@@ -11,7 +11,7 @@ from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS,
 from agentnb.engine.core.time_travel import home
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
-from agentnb.session.why import Asked, asked_in
+from agentnb.session.why import EvaluatedCondition, find_conditions
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ FEW = 5  # number of past events named
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class IncomingEdge:
     """One incoming edge: its source, its kind, its result and step, and the conditions evaluated."""
 
     source: str
     kind: str
     step: int | None
     said: str
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[EvaluatedCondition, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield it as lines of text, without secrets."""
@@ -52,7 +52,7 @@ class WhyNot:
     event: str | None
     fired: int | None
     said: str
-    ways: tuple[Way, ...] = ()
+    ways: tuple[IncomingEdge, ...] = ()
 
     def __repr__(self) -> str:
         """Return the sentence, and the lines of each incoming edge."""
@@ -156,7 +156,7 @@ def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive
         found = _explain_delivery(past, node, one)
         refused = list(reactive.refusals(past.run, node.id, one))
         if found.fired is None and refused:
-            ways = tuple(Way(one.type, "event", None, clause) for clause in refused)
+            ways = tuple(IncomingEdge(one.type, "event", None, clause) for clause in refused)
             found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), ways)
         elif found.fired is None and found.said.endswith("taken out of the frontier"):
             said = f"when the turn of event {one.id} came, what it asks of the graph was not there; it is there now"
@@ -228,22 +228,22 @@ def _joins(past: _Past, node: PlanNode, queue: list[ActRow]) -> str:
     return f", and it meets what comes from {', '.join(map(repr, ahead))}" if ahead else ""
 
 
-def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> Way:
+def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> IncomingEdge:
     """Return the result of one incoming edge, the last time that its source node had run."""
     run, source = past.run, past.run.plan.index[edge.source]
     found = next(((step, history) for step, history, row in past.steps() if row.node == source), None)
     if found is None:
-        return Way(edge.source, edge.kind, None, f"{edge.source!r} has not run")
+        return IncomingEdge(edge.source, edge.kind, None, f"{edge.source!r} has not run")
     step, history = found
     row = step - history.base
     led = [run.node_of(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
            if history.p_val[push] is not CARRIED and run.tables.acts[history.p_act[push]].node >= 0]  # fmt: skip
-    asked = tuple(each for each in asked_in(run, history, step) if each.target == node.id)
+    asked = tuple(each for each in find_conditions(run, history, step) if each.target == node.id)
     said = _became(edge, history, step, led, asked)
-    return Way(edge.source, edge.kind, step, said, asked)
+    return IncomingEdge(edge.source, edge.kind, step, said, asked)
 
 
-def _became(edge: Edge, history: History, step: int, led: list[str], asked: tuple[Asked, ...]) -> str:
+def _became(edge: Edge, history: History, step: int, led: list[str], asked: tuple[EvaluatedCondition, ...]) -> str:
     flag, failure = history.s_flag[step - history.base], history.errors.get(step)
     onward = f"it led to {', '.join(map(repr, led))}" if led else "it led nowhere"
     if edge.kind in ("error", "timeout"):

@@ -58,12 +58,12 @@ def read_text(text: str, file: str = TEXT, form: _Form | None = None) -> Source:
         place = Place(file, *Lines(text).spot(odd.start()))
         return Source(None, file, text, problems=(problems.unprintable(place, odd[0]),))
     if form == "json" or text.lstrip().startswith("{"):
-        as_json = _built(text, file, "json")
+        as_json = _build(text, file, "json")
         # A text whose first key is in double quotes is meant to be JSON: YAML would read parts of it differently.
         meant = form == "json" or (form is None and _LOOKS_LIKE_JSON.match(text))
         if meant or _is_read(as_json):
             return as_json
-    return _built(text, file, "yaml")
+    return _build(text, file, "yaml")
 
 
 def plain_source(content: Mapping[Any, Any], file: str = "<dict>") -> Source:
@@ -80,7 +80,7 @@ def _is_read(source: Source) -> bool:
     return not any(problem.code == "R102" for problem in source.problems)
 
 
-def _built(text: str, file: str, form: _Form) -> Source:
+def _build(text: str, file: str, form: _Form) -> Source:
     # Imported late: a networkx graph or a dict needs no YAML.
     from agentnb.sources.json_text import read_json
     from agentnb.sources.yaml_text import read_yaml

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 from agentnb.errors import AgentNbError, Problem, StoreError, printable
-from agentnb.store.database_errors import failed
+from agentnb.store.database_errors import driver_error
 from agentnb.store.writer_identity import LIVE, me
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Link:
         if claiming is not None and claiming[2] and claiming[0] not in self.unsure:
             self._names.pop(claiming[0], None)
         try:
-            if isinstance(error, self.database.errors) and self.database.lost(self._connection, error):
+            if isinstance(error, self.database.errors) and self.database.is_lost(self._connection, error):
                 self.drop()
                 return True
             self._connection.rollback()
@@ -163,9 +163,9 @@ class Link:
         if isinstance(error, self.database.errors):
             return self.database.failure(error)
         if isinstance(error, UnicodeEncodeError | OverflowError):
-            return failed("L429", self.database.shown, error)
+            return driver_error("L429", self.database.shown, error)
         if isinstance(error, _ODD) and not isinstance(error, AgentNbError):
-            return failed("L422", self.database.shown, error)
+            return driver_error("L422", self.database.shown, error)
         return error
 
     # -- writers -----------------------------------------------------------------------------------------------
@@ -228,10 +228,10 @@ class Link:
 
     def _open(self, *, write: bool, begins: bool = False) -> Any:
         """Return the cursor of a connection that allows this access."""
-        if self._connection is not None and self.database.moved():
+        if self._connection is not None and self.database.is_moved():
             self.drop()
         if self._connection is None and write and self._names and not begins and not self.database.exists():
-            raise self._moved()
+            raise self._moved_error()
         if self._connection is None or (write and not self._writes):
             try:
                 self._connect(write=write, begins=begins)
@@ -244,7 +244,7 @@ class Link:
         database, made = self.database, self._connection is not None
         if not made and database.exists():
             self._connection = database.look()
-            made = self._made(self._connection.cursor())
+            made = self._has_tables(self._connection.cursor())
         if not made and not begins:
             raise self._nothing()
         if write:
@@ -252,10 +252,12 @@ class Link:
             self._connection = database.change(looked)
             if not made:
                 self._make(self._connection.cursor())
+            else:
+                self._add_indexes(self._connection.cursor())
         self._cursor, self._writes = self._connection.cursor(), write
         LIVE.add(self._token)
 
-    def _made(self, cursor: Any) -> bool:
+    def _has_tables(self, cursor: Any) -> bool:
         """Return True if the tables of agentnb exist.
 
         Raises:
@@ -277,7 +279,7 @@ class Link:
             )
         found = cursor.execute(self._words.version).fetchone()
         if found is None or not found[0].isdecimal():
-            raise failed("L422", self.database.shown, ValueError("its version is not there"))
+            raise driver_error("L422", self.database.shown, ValueError("its version is not there"))
         if int(found[0]) > VERSION:
             raise StoreError(
                 Problem(
@@ -293,11 +295,28 @@ class Link:
     def _make(self, cursor: Any) -> None:
         cursor.execute(self.database.begin)
         self.database.alone(cursor)
-        if not self._made(cursor):
+        if not self._has_tables(cursor):
             for table in self._words.tables:
                 cursor.execute(table)
+            for index in self._words.indexes.values():
+                cursor.execute(index)
             cursor.execute(self._words.say_version, {"key": "schema", "value": str(VERSION)})
         cursor.execute("COMMIT")
+
+    def _add_indexes(self, cursor: Any) -> None:
+        """Add the indexes that the store of an earlier version lacks, if that is allowed: they only save time."""
+        if self._words.indexes.keys() <= self.database.indexes(cursor):
+            return
+        try:
+            cursor.execute(self.database.begin)
+            self.database.alone(cursor)
+            known = self.database.indexes(cursor)
+            for name, index in self._words.indexes.items():
+                if name not in known:
+                    cursor.execute(index)
+            cursor.execute("COMMIT")
+        except self.database.errors:
+            self._connection.rollback()
 
     def _nothing(self) -> StoreError:
         return StoreError(
@@ -310,7 +329,7 @@ class Link:
             )
         )
 
-    def _moved(self) -> StoreError:
+    def _moved_error(self) -> StoreError:
         return StoreError(
             Problem(
                 "L426",
@@ -335,7 +354,7 @@ class Link:
             with contextlib.suppress(Exception):
                 end()
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Reset the state in a forked process: the connection, its lock and its claims belong to the parent."""
         _OF_THE_PARENT.append(self._connection)
         self._connection = None
@@ -345,11 +364,11 @@ class Link:
         self.unsure.clear()
 
 
-def _forked() -> None:
+def _on_fork() -> None:
     LIVE.clear()
     for link in list(_LINKS):
-        link.forked()
+        link.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_on_fork)

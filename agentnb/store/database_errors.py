@@ -42,7 +42,7 @@ _WORDS: Final = {
 _ENCODING: Final = "; a PostgreSQL database keeps every other text if its encoding is UTF8"
 
 
-def failed(code: str, where: str, error: BaseException, name: str | None = None) -> StoreError:
+def driver_error(code: str, where: str, error: BaseException, name: str | None = None) -> StoreError:
     """Return the StoreError for an exception of a driver.
 
     L416: this is not a store of agentnb: not an SQLite database, or that of another program.
@@ -64,10 +64,10 @@ def failed(code: str, where: str, error: BaseException, name: str | None = None)
     L429: the store's encoding cannot represent this text.
     """
     said = " ".join(safe_str(error).split()) or type(error).__name__
-    return refused(code, where, f"the database says: {said}{f' ({name})' if name else ''}")
+    return refusal_error(code, where, f"the database says: {said}{f' ({name})' if name else ''}")
 
 
-def refused(code: str, where: str, why: str) -> StoreError:
+def refusal_error(code: str, where: str, why: str) -> StoreError:
     """Return the StoreError for a refusal without a database error."""
     words = _WORDS[code]
     server = code == "L429" and not where.startswith("sqlite:")

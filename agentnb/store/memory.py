@@ -6,16 +6,20 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, islice
+from operator import attrgetter
+from typing import Final
 from uuid import uuid4
 
-from agentnb.engine.persistence.event_log import Entry, RunRow
-from agentnb.store.run_errors import doubled, no_run, no_runs
+from agentnb.engine.persistence.event_log import EVERY_RUN, Entry, RunQuery, RunRow
+from agentnb.store.run_errors import duplicate_error, no_run, no_runs
 from agentnb.store.writer_identity import me, overtaken
+
+_created: Final = attrgetter("created")
 
 
 @dataclass(slots=True)
-class _Kept:
+class _StoredRun:
     row: RunRow
     written: int
     entries: list[Entry] = field(default_factory=list)
@@ -31,7 +35,7 @@ class MemoryLog:
     """
 
     def __init__(self) -> None:
-        self._runs: dict[str, _Kept] = {}
+        self._runs: dict[str, _StoredRun] = {}
         self._lock = threading.RLock()
         self._writes = count(1)
         self._token = uuid4().hex
@@ -52,10 +56,26 @@ class MemoryLog:
         """
         with self._lock:
             if row.run_id in self._runs:
-                raise doubled(row.run_id, self.url)
+                raise duplicate_error(row.run_id, self.url)
             self._fit(row.run_id, entries, 0)
             row = replace(row, updated=datetime.now(UTC), writer=str(me(self._token)))
-            self._runs[row.run_id] = _Kept(row, next(self._writes), [*entries])
+            self._runs[row.run_id] = _StoredRun(row, next(self._writes), [*entries])
+
+    def add(self, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
+        """Add whole runs, held by no writer: all of them, or none.
+
+        Raises:
+            StoreError: L412, a run of one of these ids exists; L411, its entries do not begin with number 1.
+        """
+        with self._lock:
+            found: dict[str, _StoredRun] = {}
+            for row, entries in runs:
+                if row.run_id in self._runs or row.run_id in found:
+                    raise duplicate_error(row.run_id, self.url)
+                self._fit(row.run_id, entries, 0)
+                added = replace(row, updated=datetime.now(UTC), writer=None)
+                found[row.run_id] = _StoredRun(added, next(self._writes), [*entries])
+            self._runs |= found
 
     def append(
         self, run_id: str, entries: Sequence[Entry], *, status: str | None = None, steps: int | None = None
@@ -111,10 +131,18 @@ class MemoryLog:
                 raise no_runs(self.url)
             return max(self._runs.values(), key=lambda kept: kept.written).row
 
-    def runs(self) -> list[RunRow]:
-        """Return the rows of all runs, oldest first."""
+    def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
+        """Return the rows of the runs that match, the newest first; by default of all runs.
+
+        Raises:
+            StoreError: L413, there is no run `query.after`.
+        """
         with self._lock:
-            return [kept.row for kept in self._runs.values()]
+            after = None if query.after is None else self._find(query.after).row
+            rows = [kept.row for kept in reversed(self._runs.values())]
+            rows.sort(key=_created, reverse=True)  # stable: of two created at once, the later one stays first
+        rows = rows if after is None else rows[rows.index(after) + 1 :]
+        return list(islice(filter(query.matches, rows), query.limit))
 
     def release(self, run_id: str) -> None:
         """Release a run of this writer for other writers."""
@@ -129,7 +157,7 @@ class MemoryLog:
             for run_id in self._runs:
                 self.release(run_id)
 
-    def _find(self, run_id: str) -> _Kept:
+    def _find(self, run_id: str) -> _StoredRun:
         if run_id not in self._runs:
             raise no_run(run_id, [*self._runs][:-200:-1], len(self._runs), self.url)
         return self._runs[run_id]
@@ -139,7 +167,7 @@ class MemoryLog:
             raise overtaken(run_id, last, entries[0].seq, self.url)
         assert all(entry.seq == number for number, entry in enumerate(entries, last + 1)), "a number is left out"
 
-    def _say(self, kept: _Kept, status: str | None, steps: int | None, at: str | None) -> None:
+    def _say(self, kept: _StoredRun, status: str | None, steps: int | None, at: str | None) -> None:
         row = kept.row
         kept.written = next(self._writes)
         kept.row = replace(

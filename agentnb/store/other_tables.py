@@ -99,7 +99,7 @@ def _in_file(place: Where, read: Callable[[Look], T]) -> T:
     if not any(name.endswith(_BESIDE) for name, *_ in before):
         # No other process has it open, so no shared-memory file is needed beside it.
         try:
-            with _opened(place.target, "immutable=1") as connection:
+            with _open(place.target, "immutable=1") as connection:
                 found = read(Look(place, connection))
         except sqlite3.DatabaseError:
             if _list_file_states(place.target) == before:
@@ -109,7 +109,7 @@ def _in_file(place: Where, read: Callable[[Look], T]) -> T:
                 return found
     if Path(f"{place.target}-shm").exists():
         try:
-            with _opened(place.target, "mode=ro") as connection:
+            with _open(place.target, "mode=ro") as connection:
                 return read(Look(place, connection))
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
@@ -124,12 +124,12 @@ def _in_copy(place: Where, read: Callable[[Look], T]) -> T:
         for end in ("", "-wal", "-journal"):
             if Path(f"{place.target}{end}").exists():
                 shutil.copyfile(f"{place.target}{end}", f"{copy}{end}")
-        with _opened(copy, "mode=rw") as connection:
+        with _open(copy, "mode=rw") as connection:
             return read(Look(place, connection))
 
 
 @contextmanager
-def _opened(path: str, mode: str) -> Iterator[sqlite3.Connection]:
+def _open(path: str, mode: str) -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=SECONDS, isolation_level=None)
     with closing(connection):
         connection.execute("PRAGMA query_only=1")

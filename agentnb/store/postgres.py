@@ -12,8 +12,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from agentnb.errors import Problem, StoreError
-from agentnb.store.database_errors import failed
-from agentnb.store.writer_identity import Writer, alive, held, read
+from agentnb.store.database_errors import driver_error
+from agentnb.store.writer_identity import Writer, alive, read, writer_error
 
 # Prefixes of SQLSTATEs; the longest match counts.
 _CODES: Final = {
@@ -49,6 +49,9 @@ _SETTINGS: Final[dict[str, Any]] = {
 }
 _OURS: Final = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid) AND relname LIKE 'agentnb%'"
+)
+_INDEXES: Final = (
+    "SELECT relname FROM pg_class WHERE relkind = 'i' AND pg_table_is_visible(oid) AND relname LIKE 'agentnb%'"
 )
 _LOCKED: Final = (
     "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 "
@@ -115,7 +118,7 @@ class PostgresServer:
         """Disable lock waits; the connection is closing."""
         cursor.execute("SET lock_timeout = 200")
 
-    def moved(self) -> bool:
+    def is_moved(self) -> bool:
         """Return False: a server does not move."""
         return False
 
@@ -128,6 +131,10 @@ class PostgresServer:
     def tables(self, cursor: Any) -> set[str]:
         """Return the names of agentnb's tables."""
         return {name for (name,) in cursor.execute(_OURS).fetchall()}
+
+    def indexes(self, cursor: Any) -> set[str]:
+        """Return the names of the indexes of agentnb's tables."""
+        return {name for (name,) in cursor.execute(_INDEXES).fetchall()}
 
     def foreign(self, tables: set[str]) -> str | None:
         """Return None: tables of other programs are allowed beside agentnb's, which have names of their own."""
@@ -145,7 +152,7 @@ class PostgresServer:
         while not cursor.execute("SELECT pg_try_advisory_lock(%s)", (self._key(run_id),)).fetchone()[0]:
             other = read(writer)
             if other is None or other.host != socket.gethostname() or alive(other) or time.monotonic() > until:
-                raise held(run_id, other, self.shown)
+                raise writer_error(run_id, other, self.shown)
             time.sleep(0.02)
 
     def let_go(self, cursor: Any, run_id: str) -> None:
@@ -176,12 +183,12 @@ class PostgresServer:
             code = "L427"
         if isinstance(error, psycopg.DataError) and "NUL" in str(error):
             code = "L429"
-        return failed(code, self.shown, error, state or None)
+        return driver_error(code, self.shown, error, state or None)
 
-    def lost(self, connection: Any, error: BaseException) -> bool:
+    def is_lost(self, connection: Any, error: BaseException) -> bool:
         """Return True if a connection is no longer usable."""
         return bool(connection.closed or connection.broken)
 
-    def doubled(self, error: BaseException) -> bool:
+    def is_duplicate(self, error: BaseException) -> bool:
         """Return True if a row with this key existed already."""
         return isinstance(error, psycopg.errors.UniqueViolation)

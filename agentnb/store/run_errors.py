@@ -28,7 +28,7 @@ def no_runs(where: str) -> StoreError:
     )
 
 
-def doubled(run_id: str, where: str) -> StoreError:
+def duplicate_error(run_id: str, where: str) -> StoreError:
     """L412: a run of this id exists already."""
     return StoreError(
         Problem(

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.engine.persistence.event_log import Entry, RunRow
+from agentnb.engine.persistence.event_log import EVERY_RUN, Entry, RunQuery, RunRow
 from agentnb.errors import Problem, StoreError
 from agentnb.store.connection import Link
 from agentnb.store.database_errors import damaged_row
-from agentnb.store.run_errors import doubled, no_run, no_runs
-from agentnb.store.tables import SAID, STANDS, words_of
+from agentnb.store.run_errors import duplicate_error, no_run, no_runs
+from agentnb.store.tables import SAID, STANDS, listing, words_of
 from agentnb.store.urls import Where, parse
-from agentnb.store.writer_identity import Writer, held, overtaken, read
+from agentnb.store.writer_identity import Writer, overtaken, read, writer_error
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _CHUNK: Final = 4_000_000  # approximate number of characters of entries read at a time
 _FIRST, _MOST = 64, 2000  # entries read at a time: before their size is known, and at most
 _END: Final = 2**31 - 1
+_CREATED: Final = SAID.index("created")
 _LAST_YEAR: Final = 2261  # the last year that a timestamp column can hold
 _TYPES: Final[dict[str, Any]] = {
     **dict.fromkeys(("run_id", "name", "recipe", "dialect", "fingerprint", "head", "status"), str),
@@ -70,6 +71,17 @@ class SqlLog:
         link = self._link
         with link.lock:
             link.change(row.run_id, lambda cursor: self._create(cursor, row, entries), begins=True)
+
+    def add(self, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
+        """Add whole runs in one change, held by no writer: all of them, or none.
+
+        Raises:
+            StoreError: L412, a run of one of these ids exists; or they cannot be written.
+        """
+        link = self._link
+        if runs:
+            with link.lock:
+                link.change(runs[0][0].run_id, lambda cursor: self._add_runs(cursor, runs), begins=True)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], *, status: str | None = None, steps: int | None = None
@@ -137,7 +149,7 @@ class SqlLog:
         """
         found = self._rows(self._words.last_run) if run_id is None else self._rows(self._words.run, run_id=run_id)
         if not found and run_id is None:
-            found = self.runs()[-1:]
+            found = self.runs()[:1]
         if found:
             return found[0]
         with self._link.lock:
@@ -145,18 +157,47 @@ class SqlLog:
                 no_runs(self.url) if run_id is None else self._link.reading(lambda cursor: self._no_run(cursor, run_id))
             )
 
-    def runs(self) -> list[RunRow]:
-        """Return the rows of all runs, oldest first.
+    def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
+        """Return the rows of the runs that match, the newest first; by default of all runs.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: L413, there is no run `query.after`; or it cannot be read.
         """
         with self._link.lock:
+            if query != EVERY_RUN:
+                return self._link.reading(lambda cursor: self._matching(cursor, query))
             count = self._link.reading(self._count)
         found = self._rows(self._words.runs)
         if len(found) < count:
             warnings.warn(str(damaged_row(self.url, f"{count - len(found)} of {count} runs")), stacklevel=2)
         return found
+
+    def _matching(self, cursor: Any, query: RunQuery) -> list[RunRow]:
+        """Return the rows that match a query; a damaged row is left out."""
+        given = {name: _text(value) for name in RunQuery.__slots__ if (value := getattr(query, name)) is not None}
+        if query.status == "interrupted":  # as it is recorded; `matches` sees whether the writer is gone
+            given["status"] = "running"
+        if query.after is not None:
+            place = cursor.execute(self._words.place, {"run_id": query.after}).fetchone()
+            if place is None:
+                raise self._no_run(cursor, query.after)
+            given["after_created"], given["after_number"] = place
+        found, damaged = list[RunRow](), 0
+        while True:
+            rows = cursor.execute(listing(self._words.kind, frozenset(given)), given).fetchall()
+            readable = self._readable_rows(cursor, [row[:-1] for row in rows])
+            damaged += len(rows) - len(readable)
+            found += filter(query.matches, readable)
+            if query.limit is None or len(rows) < query.limit or len(found) >= query.limit:
+                break
+            given["after"], given["after_created"], given["after_number"] = (
+                "",
+                rows[-1][SAID.index("created")],
+                rows[-1][-1],
+            )
+        if damaged:
+            warnings.warn(str(damaged_row(self.url, f"{damaged} of {damaged + len(found)} runs")), stacklevel=2)
+        return found[: query.limit]
 
     def _count(self, cursor: Any) -> int:
         """Return the largest number of runs in any of the tables: in a damaged file one of them may have lost rows."""
@@ -166,20 +207,40 @@ class SqlLog:
     # -- internals -----------------------------------------------------------------------------------------------
 
     def _create(self, cursor: Any, row: RunRow, entries: Sequence[Entry]) -> None:
-        link, words = self._link, self._words
+        link = self._link
+        self._check_first(row, entries)
+        if self._exists(cursor, row.run_id):
+            if row.run_id not in link.unsure:
+                raise duplicate_error(row.run_id, self.url)
+            self._append(cursor, row.run_id, entries, row.status, row.steps)  # it was committed after all
+            return
+        self._begin(cursor, row, entries, lambda: link.claim(cursor, row.run_id, None))
+
+    def _add_runs(self, cursor: Any, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
+        for row, entries in runs:
+            self._check_first(row, entries)
+            if self._exists(cursor, row.run_id):
+                if runs[0][0].run_id in self._link.unsure:
+                    return  # they were committed after all
+                raise duplicate_error(row.run_id, self.url)
+            self._begin(cursor, row, entries, lambda: None)
+
+    def _check_first(self, row: RunRow, entries: Sequence[Entry]) -> None:
         _in_order(entries)
         if entries and entries[0].seq != 1:
             raise overtaken(row.run_id, 0, entries[0].seq, self.url)
-        if cursor.execute(words.number, {"run_id": row.run_id}).fetchone() is not None:
-            if row.run_id not in link.unsure:
-                raise doubled(row.run_id, self.url)
-            self._append(cursor, row.run_id, entries, row.status, row.steps)  # it was committed after all
-            return
+
+    def _exists(self, cursor: Any, run_id: str) -> bool:
+        return cursor.execute(self._words.number, {"run_id": run_id}).fetchone() is not None
+
+    def _begin(self, cursor: Any, row: RunRow, entries: Sequence[Entry], claim: Callable[[], str | None]) -> None:
+        """Insert a run that does not exist; `claim` returns its writer."""
+        database, words = self._link.database, self._words
         try:
             cursor.execute(words.begin_run, {name: _text(getattr(row, name)) for name in SAID})
-        except link.database.errors as error:
-            if link.database.doubled(error):
-                raise doubled(row.run_id, self.url) from None
+        except database.errors as error:
+            if database.is_duplicate(error):
+                raise duplicate_error(row.run_id, self.url) from None
             raise
         (number,) = cursor.execute(words.number, {"run_id": row.run_id}).fetchone()
         standing = {
@@ -187,7 +248,7 @@ class SqlLog:
             "run": number,
             "last": len(entries),
             "updated": _now(),
-            "writer": link.claim(cursor, row.run_id, None),
+            "writer": claim(),
         }
         cursor.execute(words.begin_standing, standing)
         self._add(cursor, number, entries)
@@ -203,7 +264,7 @@ class SqlLog:
         said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _now()}
         cursor.execute(words.move, {**said, "before": before, "after": entries[-1].seq})
         if cursor.rowcount != 1:
-            entries = self._left(cursor, run_id, number, mine, entries)
+            entries = self._find_unwritten(cursor, run_id, number, mine, entries)
             if not entries:
                 return self._say(cursor, run_id, status, steps, None)
             cursor.execute(words.move, {**said, "before": entries[0].seq - 1, "after": entries[-1].seq})
@@ -220,7 +281,9 @@ class SqlLog:
         put = {"before": entry.seq - 1, "after": entry.seq, "step": entry.step, "body": _text(entry.body)}
         return link.at_once(run_id, statement, {**said, **put})
 
-    def _left(self, cursor: Any, run_id: str, number: int, mine: str, entries: Sequence[Entry]) -> Sequence[Entry]:
+    def _find_unwritten(
+        self, cursor: Any, run_id: str, number: int, mine: str, entries: Sequence[Entry]
+    ) -> Sequence[Entry]:
         """Return the entries still to be written, if earlier ones were committed without confirmation.
 
         Raises:
@@ -229,7 +292,7 @@ class SqlLog:
         last, writer = self._stands(cursor, number)
         if writer != mine:
             self._link.disclaim(cursor, run_id)
-            raise held(run_id, read(writer), self.url)
+            raise writer_error(run_id, read(writer), self.url)
         if run_id in self._link.unsure and last <= entries[-1].seq:
             given = {"number": number, "after": entries[0].seq - 1, "until": last}
             there = [tuple(row) for row in cursor.execute(self._words.chunk, given).fetchall()]
@@ -250,7 +313,7 @@ class SqlLog:
         cursor.execute(self._words.say, {"number": number, "mine": mine, **said})
         if cursor.rowcount != 1:
             self._link.disclaim(cursor, run_id)
-            raise held(run_id, read(self._stands(cursor, number)[1]), self.url)
+            raise writer_error(run_id, read(self._stands(cursor, number)[1]), self.url)
 
     def _claim_run(self, cursor: Any, run_id: str) -> tuple[int, str]:
         """Claim a run; return its number and the writer text of its row.
@@ -302,12 +365,14 @@ class SqlLog:
 
     def _rows(self, statement: str, **given: Any) -> list[RunRow]:
         def look(cursor: Any) -> list[RunRow]:
-            rows = cursor.execute(statement, given).fetchall()
-            held = self._link.database.holders(cursor) if any(row[-1] for row in rows) else None
-            return [found for row in rows if (found := _readable(row, held)) is not None]
+            return self._readable_rows(cursor, cursor.execute(statement, given).fetchall())
 
         with self._link.lock:
             return self._link.reading(look)
+
+    def _readable_rows(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> list[RunRow]:
+        held = self._link.database.holders(cursor) if any(row[-1] for row in rows) else None
+        return [found for row in rows if (found := _readable(row, held)) is not None]
 
     def _no_run(self, cursor: Any, run_id: str) -> StoreError:
         newest = [found for (found,) in cursor.execute(self._words.newest, {}).fetchall()]

@@ -11,8 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError
-from agentnb.store.database_errors import failed, refused
-from agentnb.store.writer_identity import Writer, alive, held, read
+from agentnb.store.database_errors import driver_error, refusal_error
+from agentnb.store.writer_identity import Writer, alive, read, writer_error
 
 _CODES: Final = {
     sqlite3.SQLITE_PERM: "L420",
@@ -65,14 +65,17 @@ class SqliteFile:
         try:
             connection = self._look()
         except sqlite3.Error as error:
-            if self._code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY} or self._unfinished():
+            if (
+                self._code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+                or self._has_unfinished_write()
+            ):
                 raise
             connection = self._look_at_what_nobody_writes()
         self._file = self._now()
         return connection
 
     def _look(self) -> sqlite3.Connection:
-        if not self._may_be_written() and not self._unfinished():
+        if not self._may_be_written() and not self._has_unfinished_write():
             # Files created beside it inherit its permissions: they would stay read-only when the file is not any more.
             return self._look_at_what_nobody_writes()
         connection = self._connect("mode=ro")
@@ -96,7 +99,7 @@ class SqliteFile:
         self.fleeting = False
         self._check_place()
         if self.exists() and not self._may_be_written():
-            raise refused("L419", self.shown, "its file is not writable")
+            raise refusal_error("L419", self.shown, "its file is not writable")
         connection = self._connect("mode=rwc")
         try:
             self._settle(connection)
@@ -146,7 +149,7 @@ class SqliteFile:
     def _may_be_written(self) -> bool:
         return os.access(self.path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
-    def _unfinished(self) -> bool:
+    def _has_unfinished_write(self) -> bool:
         wal = Path(f"{self.path}-wal")
         return wal.exists() and wal.stat().st_size > 0
 
@@ -161,7 +164,7 @@ class SqliteFile:
         """Disable lock waits; the connection is closing."""
         cursor.execute("PRAGMA busy_timeout=200").fetchall()
 
-    def moved(self) -> bool:
+    def is_moved(self) -> bool:
         """Return True if the open file was replaced or removed: what is written now would be lost."""
         return self._now() != self._file
 
@@ -173,6 +176,10 @@ class SqliteFile:
     def tables(self, cursor: Any) -> set[str]:
         """Return the names of all tables."""
         return {name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()}
+
+    def indexes(self, cursor: Any) -> set[str]:
+        """Return the names of all indexes."""
+        return {name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()}
 
     def foreign(self, tables: set[str]) -> str | None:
         """Return the other tables of a database without agentnb's, as text, or None: a file belongs to one program."""
@@ -188,7 +195,7 @@ class SqliteFile:
         """
         other = read(writer)
         if writer != mine and alive(other):
-            raise held(run_id, other, self.shown)
+            raise writer_error(run_id, other, self.shown)
 
     def let_go(self, cursor: Any, run_id: str) -> None:
         """Drop a claim that was not written: there is no lock besides the row."""
@@ -212,13 +219,13 @@ class SqliteFile:
         code = _CODES.get(self._code(error), "L427")
         if str(error).startswith(("no such table", "no such column", "Could not decode")):
             code = "L422"
-        return failed(code, self.shown, error, name)
+        return driver_error(code, self.shown, error, name)
 
-    def lost(self, connection: Any, error: BaseException) -> bool:
+    def is_lost(self, connection: Any, error: BaseException) -> bool:
         """Return True if a connection is no longer usable."""
         return self._code(error) not in _PASSING
 
-    def doubled(self, error: BaseException) -> bool:
+    def is_duplicate(self, error: BaseException) -> bool:
         """Return True if a row with this key existed already."""
         return self._code(error) == sqlite3.SQLITE_CONSTRAINT
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     Column,
+    Index,
     Integer,
     MetaData,
     Table,
@@ -20,13 +21,15 @@ from sqlalchemy import (
     insert,
     literal_column,
     null,
+    or_,
     select,
+    tuple_,
     update,
 )
 from sqlalchemy import case as choose
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 # The columns of a run's row, in the order in which they are read.
 SAID: Final = (
@@ -59,6 +62,17 @@ _runs = Table(
     Column("shared", Integer, nullable=False),
     Column("forked", Integer),
 )
+# Runs are listed from the newest to the oldest. A name may be longer than an index of PostgreSQL takes, so only its
+# beginning is in the index. A store without indexes is read all the same, but slower.
+_NEWEST: Final = (_runs.c.created, _runs.c.number)
+_beginning: Final = func.substr(_runs.c.recipe, literal_column("1"), literal_column("100"))
+_has_parent: Final = _runs.c.parent.is_not(None)
+_INDEXES: Final = (
+    Index("agentnb_runs_by_time", *_NEWEST),
+    Index("agentnb_runs_by_recipe", _beginning, *_NEWEST),
+    Index("agentnb_runs_by_fingerprint", _runs.c.fingerprint, *_NEWEST),
+    Index("agentnb_runs_by_parent", _runs.c.parent, *_NEWEST, sqlite_where=_has_parent, postgresql_where=_has_parent),
+)
 # What changes with each entry: a short row, because it is rewritten each time.
 _standing = Table(
     "agentnb_standing",
@@ -88,7 +102,9 @@ _entries = Table(
 class Words:
     """All statements compiled for one database, with named parameters."""
 
+    kind: str
     tables: tuple[str, ...]
+    indexes: dict[str, str]
     number: str
     newest: str
     count: str
@@ -105,6 +121,7 @@ class Words:
     run: str
     last_run: str
     runs: str
+    place: str
     version: str
     say_version: str
     release: str
@@ -153,10 +170,8 @@ def _writing() -> dict[str, Any]:
 def _reading() -> dict[str, Any]:
     none: Any = literal_column("0")
     entry, standing, runs, given = _entries.c, _standing.c, _runs.c, _make_parameter
-    rows = select(
-        *(runs[name] for name in SAID),
-        *(standing[name] for name in STANDS),
-    ).join_from(_runs, _standing, runs.number == standing.run)
+    rows, newest = _rows(), select(standing.run).order_by(standing.updated.desc(), standing.run.desc())
+    last = newest.limit(literal_column("1")).offset(none).scalar_subquery()
     return {
         "number": select(runs.number).where(runs.run_id == given("run_id")),
         "newest": select(runs.run_id).order_by(runs.number.desc()).limit(literal_column("200")).offset(none),
@@ -167,17 +182,61 @@ def _reading() -> dict[str, Any]:
         .where(entry.seq > given("after", Integer), entry.seq <= given("until", Integer))
         .order_by(entry.seq),
         "run": rows.where(runs.run_id == given("run_id")),
-        "last_run": rows.order_by(standing.updated.desc(), runs.number.desc()).limit(literal_column("1")).offset(none),
-        "runs": rows.order_by(runs.number),
+        "last_run": rows.where(runs.number == last),
+        "runs": rows.order_by(runs.created.desc(), runs.number.desc()),
+        "place": select(*_NEWEST).where(runs.run_id == given("run_id")),
         "version": select(_meta.c.value).where(_meta.c.key == literal_column("'schema'")),
     }
+
+
+def _rows() -> Any:
+    columns = (*(_runs.c[name] for name in SAID), *(_standing.c[name] for name in STANDS))
+    return select(*columns).join_from(_runs, _standing, _runs.c.number == _standing.c.run)
+
+
+@cache
+def listing(kind: str, filters: frozenset[str]) -> str:
+    """Return the statement that lists runs, the newest first, with these filters; each is a parameter.
+
+    The filters are fields of `RunQuery`; `after_created` and `after_number` are the place of the run before the list.
+    The last column of a row is the number of the run.
+    """
+    runs, given = _runs.c, _make_parameter
+    part = func.instr if kind == "sqlite" else func.strpos
+    statement = _rows().add_columns(runs.number)
+    if "recipe" in filters:
+        text = func.substr(given("recipe"), literal_column("1"), literal_column("100"))
+        statement = statement.where(_beginning == text, runs.recipe == given("recipe"))
+    for name, column in {
+        "fingerprint": runs.fingerprint, "parent": runs.parent, "status": _standing.c.status
+    }.items():  # fmt: skip
+        if name in filters:
+            statement = statement.where(column == given(name))
+    if "since" in filters:
+        statement = statement.where(runs.created >= given("since"))
+    if "until" in filters:
+        statement = statement.where(runs.created <= given("until"))
+    if "contains" in filters:
+        found = (part(column, given("contains")) > literal_column("0") for column in (runs.run_id, runs.name))
+        statement = statement.where(or_(*found))
+    if "after" in filters:
+        place = tuple_(given("after_created"), given("after_number", Integer))
+        statement = statement.where(tuple_(*_NEWEST) < place)
+    statement = statement.order_by(runs.created.desc(), runs.number.desc())
+    if "limit" in filters:
+        statement = statement.limit(given("limit", Integer)).offset(literal_column("0"))
+    return str(statement.compile(dialect=_dialect(kind)))
+
+
+def _dialect(kind: str) -> Any:
+    named: Any = {"postgresql": PGDialect_psycopg, "sqlite": SQLiteDialect_pysqlite}[kind]
+    return named(paramstyle="pyformat" if kind == "postgresql" else "named")
 
 
 @cache
 def words_of(kind: str) -> Words:
     """Compile all statements for a database."""
-    named: Any = {"postgresql": PGDialect_psycopg, "sqlite": SQLiteDialect_pysqlite}[kind]
-    dialect = named(paramstyle="pyformat" if kind == "postgresql" else "named")
+    dialect = _dialect(kind)
     keys = {"begin_run": [*SAID], "say_version": ["key", "value"]}
     words: dict[str, Any] = {
         name: str(statement.compile(dialect=dialect, column_keys=keys.get(name)))
@@ -186,4 +245,5 @@ def words_of(kind: str) -> Words:
     tables = tuple(str(CreateTable(table).compile(dialect=dialect)) for table in _TABLES.sorted_tables)
     if kind == "sqlite":
         words["put"] = None  # an SQLite statement changes one table only; there are no round trips to save
-    return Words(tables, **words)
+    indexes = {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in _INDEXES}
+    return Words(kind, tables, indexes, **words)

@@ -63,7 +63,7 @@ def alive(writer: Writer | None) -> bool:
     return _runs(writer.pid, writer.started)
 
 
-def held(run_id: str, writer: Writer | None, where: str) -> StoreError:
+def writer_error(run_id: str, writer: Writer | None, where: str) -> StoreError:
     """L411: a run has one writer at a time, and another one holds it, or has written to it since."""
     who = str(writer) if writer else "another program"
     if writer is not None and (writer.pid, writer.host) == (os.getpid(), socket.gethostname()):

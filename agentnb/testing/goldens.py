@@ -12,7 +12,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.engine.replay.divergence import Divergence
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_text
 from agentnb.recipe.model import Recipe
-from agentnb.recordings.golden_files import matches, open_golden, redacted_paths, text_of
+from agentnb.recordings.golden_files import find_redacted_paths, matches, open_golden, text_of
 from agentnb.session.session import Session
 from agentnb.session.state import state_of
 
@@ -112,7 +112,7 @@ def replay_golden(
     recorded = open_golden(os.fspath(path))
     strict = "reads" if "reads" in holds else "values" if {"values", "calls"} & set(holds) else "path"
     report = recorded.replay(recipe=known, strict=strict)  # type: ignore[arg-type]  # one of the levels
-    volatile = [pattern.split(".") for pattern in redacted_paths(os.fspath(path))]
+    volatile = [pattern.split(".") for pattern in find_redacted_paths(os.fspath(path))]
     about = frozenset[str]().union(*(_ABOUT[level] for level in holds))
     found = [row for row in report.divergences if row.ends or row.what in about]
     found = [row for row in found if not any(matches(_parts(row), pattern) for pattern in volatile)]

@@ -15,16 +15,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from agentnb.board.masking import masked_atoms
+from agentnb.board.masking import mask_atoms
 from agentnb.board.paths import look
-from agentnb.board.scopes import Mark
+from agentnb.board.scopes import Sentinel
 from agentnb.board.values import ABSENT, ATOMS, Absent
 from agentnb.engine.core.history import CARRIED
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.expressions.paths import path_text, resolve_path
 from agentnb.recipe.model import WIDE
 from agentnb.secrets import is_secret
-from agentnb.trace.row_index import Reading, before, edits
+from agentnb.trace.row_index import StepIndex, before, edits
 
 Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
@@ -48,7 +48,7 @@ def least(size: int) -> type[np.signedinteger[Any]]:
     return np.int8 if size < 128 else np.int16 if size < 32768 else np.int32
 
 
-def used(numbers: NDArray[Any], size: int) -> list[int]:
+def find_used(numbers: NDArray[Any], size: int) -> list[int]:
     """Return the numbers below `size` that occur."""
     found: list[int] = np.flatnonzero(np.bincount(numbers, minlength=size)).tolist()
     return found
@@ -81,7 +81,7 @@ def where_is(values: Sequence[Any] | Objects, what: object) -> NDArray[np.bool_]
 class Columns:
     """The rows of a reading at the time of creation; later rows are not included."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: StepIndex) -> None:
         self.reading, self.tables = reading, reading.tables
         self.parts = reading.parts()
         self.tip = self.parts[-1].history.base + self.parts[-1].last
@@ -95,7 +95,7 @@ class Columns:
 
     def _steps(self, name: str) -> NDArray[Any]:
         """Return a column of the steps from 1 on."""
-        return _joined([ints(getattr(part, name), last + 1)[1:] for part, last in self.parts])
+        return _join([ints(getattr(part, name), last + 1)[1:] for part, last in self.parts])
 
     @cached_property
     def act(self) -> NDArray[Any]:
@@ -184,7 +184,7 @@ class Columns:
             else:
                 rows = np.repeat(np.arange(part.base, part.base + len(ends)), np.concatenate([ends[:1], counts]))
             found.append(rows)
-        return _joined(found)
+        return _join(found)
 
     @cached_property
     def w_step(self) -> Ints:
@@ -194,7 +194,7 @@ class Columns:
     @cached_property
     def w_code(self) -> NDArray[Any]:
         """The code of each write: path and op."""
-        return _joined([ints(part.w_code, size) for part, _, size in self._ends("s_wend")])
+        return _join([ints(part.w_code, size) for part, _, size in self._ends("s_wend")])
 
     @cached_property
     def w_where(self) -> Ints:
@@ -245,14 +245,14 @@ class Columns:
         """The values at each write's path before and after the write: (old, new)."""
         where = self.w_where
         new = Values.of(self.w_new, where, self.secret)
-        there = used(where, len(self.codes))
+        there = find_used(where, len(self.codes))
         deep = [number for number in there if len(self.codes[number][1]) > 1]
         if not deep and new.plain and not (self.w_code & 3).any():
             # Only whole keys were set: old values are atoms too, and absent at a key's first write.
             absent = np.zeros(len(where), dtype=bool)
             absent[firsts(where, there)] = True
             return Values(
-                objects(masked_atoms(self.w_old), len(where)), where, self.secret, absent=absent, plain=True
+                objects(mask_atoms(self.w_old), len(where)), where, self.secret, absent=absent, plain=True
             ), new
         old = self.w_old[: len(where)]
         for row in np.flatnonzero(np.isin(where, deep)).tolist():
@@ -288,7 +288,7 @@ class Columns:
             mine = int(np.searchsorted(step, part.base + last, side="right"))
             steps.append(step[:mine].astype(np.int64))
             codes.append((code[:mine] >> 2).astype(np.int64))
-        recorded = _joined(steps), _joined(codes)
+        recorded = _join(steps), _join(codes)
         return self._with_known(*recorded) if self._known else recorded
 
     def _with_known(self, steps: Ints, codes: Ints) -> tuple[Ints, Ints]:
@@ -311,7 +311,7 @@ class Columns:
     def taken(self) -> tuple[Ints, NDArray[Any], Objects | None]:
         """The edges that were taken: step, target's number, value of the condition (None: no condition)."""
         steps = self._of_rows("s_pend")
-        acts = _joined([ints(part.p_act, size) for part, _, size in self._ends("s_pend")])
+        acts = _join([ints(part.p_act, size) for part, _, size in self._ends("s_pend")])
         values = self._list("s_pend", "p_val")
         start = int(np.searchsorted(steps, 1))  # steps take edges, the start (step 0) takes none
         events = self._of_act(lambda row: row.event >= 0, bool)  # activations by events are not edges
@@ -373,13 +373,13 @@ class Values:
         values = values if len(values) == size else values[:size]
         types = set(map(type, values))
         absent = np.zeros(size, dtype=bool)
-        if not types.isdisjoint((Absent, Mark)):
-            absent = np.fromiter((type(value) in (Absent, Mark) for value in values), dtype=bool, count=size)
-        plain = is_simple(values, types - {Absent, Mark})
-        return cls(objects(masked_atoms(values) if plain else values, size), where, secret, absent=absent, plain=plain)
+        if not types.isdisjoint((Absent, Sentinel)):
+            absent = np.fromiter((type(value) in (Absent, Sentinel) for value in values), dtype=bool, count=size)
+        plain = is_simple(values, types - {Absent, Sentinel})
+        return cls(objects(mask_atoms(values) if plain else values, size), where, secret, absent=absent, plain=plain)
 
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

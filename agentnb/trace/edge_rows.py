@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agentnb.engine.core.history import Event
-    from agentnb.trace.row_index import EdgeRow, Reading
+    from agentnb.trace.row_index import EdgeRow, StepIndex
 
 
-class Ways(NamedTuple):
+class TakenEdges(NamedTuple):
     """Edges that were taken, one row each.
 
     `edge` is the index of the edge in the recipe; -1 if the recipe has none. `values` are the values of the conditions;
@@ -31,7 +31,7 @@ class Ways(NamedTuple):
     values: Objects | None
 
 
-class Came(NamedTuple):
+class DeliveredEvents(NamedTuple):
     """Events delivered to nodes, one row each, with `types` and `ids`; `order` merges them with the edges."""
 
     steps: NDArray[Any]
@@ -41,26 +41,26 @@ class Came(NamedTuple):
     ids: Objects
     order: NDArray[Any]
 
-    def joined(self, ways: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
+    def join(self, ways: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
         """Return a column of both tables, in the order of their steps."""
         return np.concatenate([came, ways])[self.order] if len(came) else ways
 
 
-def ways_of(columns: Columns) -> Ways:
+def ways_of(columns: Columns) -> TakenEdges:
     """Return the edges that the steps of a run took, without event deliveries: see `came_of`."""
     steps, target, values = columns.taken
     source = columns.node_at(steps)
-    return Ways(steps, source, target, _edges_of(columns, steps, source, target, values), values)
+    return TakenEdges(steps, source, target, _edges_of(columns, steps, source, target, values), values)
 
 
-def came_of(columns: Columns, ways: Ways) -> Came:
+def came_of(columns: Columns, ways: TakenEdges) -> DeliveredEvents:
     """Return the deliveries of a run; `step` is the one in which an event reached its node."""
     rows = list(deliveries(columns.reading))
     steps, source, target = (
         np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("step", "source", "target")
     )
     order = np.argsort(np.concatenate([steps, ways.steps]), kind="stable")
-    return Came(
+    return DeliveredEvents(
         steps, source, target, objects([row.event.type for row in rows]), objects([row.event.id for row in rows]), order
     )
 
@@ -115,7 +115,7 @@ class Delivered(NamedTuple):
     event: Event
 
 
-def deliveries(reading: Reading) -> Iterator[Delivered]:
+def deliveries(reading: StepIndex) -> Iterator[Delivered]:
     """Yield the deliveries of a run, step by step."""
     acts = reading.tables.acts
     if all(row.event < 0 for row in acts):
@@ -129,9 +129,9 @@ def deliveries(reading: Reading) -> Iterator[Delivered]:
                 yield Delivered(history.base + row, _find_emitter(reading, event), act.node, event)
 
 
-def _find_emitter(reading: Reading, event: Event) -> int:
+def _find_emitter(reading: StepIndex, event: Event) -> int:
     """Return the node in whose step an event was emitted; -1 if in none."""
     return -1 if event.step is None else reading.act(event.step).node
 
 
-__all__ = ["Came", "Delivered", "Ways", "came_of", "deliveries", "ways_of"]
+__all__ = ["Delivered", "DeliveredEvents", "TakenEdges", "came_of", "deliveries", "ways_of"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
 from agentnb.engine.persistence.checksums import is_intact, with_checksum
-from agentnb.engine.persistence.delta_loader import check_version, damage, joined
+from agentnb.engine.persistence.delta_loader import check_version, damage, load_document
 from agentnb.engine.persistence.deltas import VERSION, whole, whole_call
 from agentnb.errors import Problem, StoreError
 from agentnb.secrets import mask_text
@@ -46,10 +46,10 @@ def text_of(trace: SimulationTrace) -> str:
     loose = [["back", row.act, whole_call(row, lenient=True), False] for row in reading.chain[-1].loose]
     if loose:
         document["slices"].append({"told": loose})
-    return with_checksum(_dumped(document))
+    return with_checksum(_dump(document))
 
 
-def _dumped(document: dict[str, Any]) -> str:
+def _dump(document: dict[str, Any]) -> str:
     return json.dumps(document, separators=(",", ":"))
 
 
@@ -88,7 +88,7 @@ def trace_from(document: dict[str, Any], where: str = "the text") -> SimulationT
     Raises:
         StoreError: L402, it is damaged.
     """
-    _, histories = joined(document)
+    _, histories = load_document(document)
     try:
         with damage():
             trace = _build_trace(document, histories)
@@ -102,7 +102,7 @@ def trace_from(document: dict[str, Any], where: str = "the text") -> SimulationT
 
 def _matches_checksum(checksum: Any, document: dict[str, Any]) -> bool:
     """Return True if a checksum is that of a document, which may have been reformatted."""
-    text = with_checksum(_dumped(document))
+    text = with_checksum(_dump(document))
     return text.endswith(f'"{checksum}"}}') and is_intact(text)
 
 

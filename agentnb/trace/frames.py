@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from agentnb.board.key_checks import UnknownKey
-from agentnb.board.masking import masked, masked_atoms, secret_word, shown
+from agentnb.board.masking import mask_atoms, mask_value, secret_word, to_display
 from agentnb.board.values import ABSENT, ATOMS
 from agentnb.engine.core.history import OUTSIDE, PHASES, STATUSES
 from agentnb.errors import did_you_mean
@@ -21,7 +21,7 @@ from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, well_formed
 from agentnb.trace.columns import Columns, Objects, Values, is_simple, least, objects
 from agentnb.trace.edge_rows import came_of, ways_of
-from agentnb.trace.row_index import OPS, TYPES, Reading
+from agentnb.trace.row_index import OPS, TYPES, StepIndex
 from agentnb.trace.value_column import DictSource, ItemSource, ValueArray, ValueDtype, ValueSource
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Frames(Mapping[str, pd.DataFrame]):
     Each access returns an independent frame: columns and cells written into it do not appear in the next one.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: StepIndex) -> None:
         self._reading = reading
         self._columns = Columns(reading)
         self.made: dict[str, pd.DataFrame] = {}
@@ -198,14 +198,14 @@ class Frames(Mapping[str, pd.DataFrame]):
         asks = np.array([*(row.asks or row.kind == "route" for row in rows), True], dtype=bool)
         conditions = objects(list(map([*texts, pd.NA].__getitem__, text[taken.edge].tolist())))
         event = np.full(len(came.steps), kinds.index("event") if len(came.steps) else 0, dtype=kind.dtype)
-        joined = came.joined
+        joined = came.join
         return _frame(
             step=joined(taken.steps, came.steps),
             source=self._nodes(joined(taken.source, came.source)),
             target=self._nodes(joined(taken.target, came.target)),
             kind=_category(joined(kind[taken.edge], event), kinds),
             condition=_texts(joined(conditions, came.types)),
-            value=_items(joined(_asked(taken.values, asks[taken.edge]), came.ids)),
+            value=_items(joined(_select(taken.values, asks[taken.edge]), came.ids)),
         )
 
     @CachedTable
@@ -313,7 +313,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         if values.hide is not None:
             for row in np.flatnonzero(values.hide).tolist():
                 if made[row] is not pd.NA:
-                    made[row] = masked(made[row], secret_word(self._columns.codes[where[row]][1]))
+                    made[row] = mask_value(made[row], secret_word(self._columns.codes[where[row]][1]))
         return ValueArray(made=made)
 
     def _errors(self) -> Any:
@@ -328,7 +328,7 @@ class Frames(Mapping[str, pd.DataFrame]):
 # -- wide ----------------------------------------------------------------------------------------------------------
 
 
-def wide(reading: Reading, keys: Sequence[str], scope: int) -> pd.DataFrame:
+def wide(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.DataFrame:
     """Return one row per step and one column per key: its value after the step, NA if absent."""
     columns = Columns(reading)
     numbers = np.arange(1, columns.tip + 1)
@@ -420,7 +420,7 @@ def _texts(values: Any) -> Any:
     return pd.array(objects(list(map(_printable, values))), dtype=TEXT)
 
 
-def _asked(values: Objects | None, asked: NDArray[Any]) -> Objects:
+def _select(values: Objects | None, asked: NDArray[Any]) -> Objects:
     made = np.full(len(asked), pd.NA, dtype=object)
     if asked.any():
         made[asked] = None if values is None else values[asked]
@@ -436,7 +436,7 @@ def _items(values: Sequence[Any] | Objects, targets: Sequence[str] | None = None
 def _all_leaving(values: Objects, target: str) -> Objects:
     plain = set(map(type, values)) <= ATOMS - {type(ABSENT)}
     if plain and secret_word(parse_path(target)) is None:
-        return objects(masked_atoms(values))
+        return objects(mask_atoms(values))
     return objects([_mask_value(value, target) for value in values])
 
 
@@ -447,7 +447,7 @@ def cell(value: Any, path: str) -> Any:
 
 def _mask_value(value: Any, target: str) -> Any:
     """Return a value for output: masked if any part of its path names a secret."""
-    return pd.NA if value is ABSENT else shown(value, secret_word(parse_path(target)))
+    return pd.NA if value is ABSENT else to_display(value, secret_word(parse_path(target)))
 
 
 __all__ = ["NAMES", "CachedTable", "Frames", "cell", "chain_table", "head_html", "table", "wide"]

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from agentnb.board.codec import encode
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.work import Kind, Perform
 from agentnb.errors import ExecutionError, Place, Problem
@@ -49,7 +49,7 @@ def to_snapshot(recipe: Recipe) -> Json:
         **{name: plain(getattr(recipe, name)) for name in ("entry", "inputs", "outputs", "routing", "timeouts", "init",
                                                            "limits")},
     }  # fmt: skip
-    return json.loads(json.dumps(masked(document)))  # type: ignore[no-any-return]  # a mapping, as it was
+    return json.loads(json.dumps(mask_value(document)))  # type: ignore[no-any-return]  # a mapping, as it was
 
 
 def origin_of(run: Run) -> Json:
@@ -131,7 +131,7 @@ def _areas(recipe: Recipe) -> Json:
 
 
 @dataclass(slots=True)
-class _KeptCondition:
+class _SavedCondition:
     """A condition of which only the text is saved: its results are recorded in the run; it cannot be evaluated."""
 
     text: str
@@ -159,14 +159,14 @@ def recipe_of(kept: Mapping[str, Any]) -> Recipe:
             params=row.get("params", {}) if on else {},  # event clauses; else the edges have them
             on=on,
             counted=row["counted"],
-            place=_placed(row["place"]),
+            place=_to_place(row["place"]),
         )
     recipe = Recipe(
         kept["name"],
         kept["dialect"],
         nodes,
         tuple(
-            Edge(source, target, kind, None if when is None else _KeptCondition(text), text, _placed(place))
+            Edge(source, target, kind, None if when is None else _SavedCondition(text), text, _to_place(place))
             for source, target, kind, text, when, place in kept["edges"]
         ),
         tuple(kept["entry"]),
@@ -199,7 +199,7 @@ def _place(place: Place | None) -> list[Any] | None:
     return None if place is None else list(place[:4])
 
 
-def _placed(row: list[Any] | None) -> Place | None:
+def _to_place(row: list[Any] | None) -> Place | None:
     return None if row is None else Place(*row)
 
 

@@ -64,7 +64,7 @@ class Part(NamedTuple):
     last: int
 
 
-class Reading:
+class StepIndex:
     """A chain of histories as one sequence of steps, 1 to `tip`; new steps of the last history are seen at once."""
 
     def __init__(self, chain: Sequence[History], nodes: Sequence[NodeRow], edges: Sequence[EdgeRow] = ()) -> None:
@@ -318,7 +318,7 @@ class _Window:
     Asked for one step, a reading rebuilds the board from a checkpoint; for the next ones it only moves on.
     """
 
-    def __init__(self, reading: Reading, between: Callable[[int, int], Iterator[Any]]) -> None:
+    def __init__(self, reading: StepIndex, between: Callable[[int, int], Iterator[Any]]) -> None:
         self._reading, self._between = reading, between
         self._first, self._rows = 0, list[Any]()
         self._asked = 0
@@ -357,4 +357,4 @@ def edits(history: History, step: int) -> int:
     return found
 
 
-__all__ = ["OPS", "EdgeRow", "NodeRow", "Part", "Read", "Reading", "Write", "before", "edits", "note_output"]
+__all__ = ["OPS", "EdgeRow", "NodeRow", "Part", "Read", "StepIndex", "Write", "before", "edits", "note_output"]

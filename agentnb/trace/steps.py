@@ -13,7 +13,7 @@ from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.expressions.paths import path_text
 from agentnb.ids import uuid_of
 from agentnb.text import call, safe_repr
-from agentnb.trace.row_index import OPS, Read, Reading, Write
+from agentnb.trace.row_index import OPS, Read, StepIndex, Write
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -47,7 +47,7 @@ class SimulationStep:
 
     __slots__ = ("_reading", "_run_id", "step")
 
-    def __init__(self, reading: Reading, step: int, run_id: str = "") -> None:
+    def __init__(self, reading: StepIndex, step: int, run_id: str = "") -> None:
         self._reading, self._run_id, self.step = reading, run_id, step
 
     @property
@@ -97,7 +97,7 @@ class SimulationStep:
     def seconds(self) -> float:
         """Its duration in seconds, without the time spent waiting for a person or paused for inspection."""
         history, row = self._reading.owner(self.step)
-        return history.worked(row) / 1e9
+        return history.working_time(row) / 1e9
 
     @property
     def depth(self) -> int:
@@ -198,7 +198,7 @@ class Steps(Sequence[SimulationStep]):
 
     __slots__ = ("_numbers", "_reading", "_run_id")
 
-    def __init__(self, reading: Callable[[], Reading], run_id: str, numbers: range | None = None) -> None:
+    def __init__(self, reading: Callable[[], StepIndex], run_id: str, numbers: range | None = None) -> None:
         self._reading, self._run_id, self._numbers = reading, run_id, numbers
 
     def _range(self) -> range:

@@ -14,12 +14,12 @@ from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze, same, thaw
 from agentnb.display import view
 from agentnb.engine.core.history import History
-from agentnb.errors import ExecutionError, Problem, counted, did_you_mean
+from agentnb.errors import ExecutionError, Problem, did_you_mean, pluralize
 from agentnb.expressions.paths import parse_path
 from agentnb.ids import uuid_of
 from agentnb.text import safe_repr
 from agentnb.trace.recipe_snapshot import origin_of
-from agentnb.trace.row_index import EdgeRow, NodeRow, Reading
+from agentnb.trace.row_index import EdgeRow, NodeRow, StepIndex
 from agentnb.trace.steps import SimulationStep, Steps
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class SimulationTrace:
 
     # Most traces of short runs are never looked at, so `of` leaves to these what is first asked for later.
     agent_version = "v2"
-    _read: Reading | None = None
+    _read: StepIndex | None = None
     _frames: tuple[Any, Frames] | None = None
 
     @classmethod
@@ -153,7 +153,7 @@ class SimulationTrace:
         """The steps, from 1 on (`steps[0]` is step 1); each is created on access."""
         return Steps(self.reading, self.run_id)
 
-    def reading(self) -> Reading:
+    def reading(self) -> StepIndex:
         """Return an index of the run's current rows."""
         chain = tuple(self._chain())
         read = self._read
@@ -162,7 +162,7 @@ class SimulationTrace:
             or len(read.chain) != len(chain)
             or any(a is not b for a, b in zip(read.chain, chain, strict=True))
         ):
-            read = self._read = Reading(chain, self._nodes, self._edges)
+            read = self._read = StepIndex(chain, self._nodes, self._edges)
         return read
 
     def __len__(self) -> int:
@@ -359,7 +359,7 @@ class SimulationTrace:
 
     def __repr__(self) -> str:
         """Return one line: the run's name, number of steps and status."""
-        size = counted(len(self), "step")
+        size = pluralize(len(self), "step")
         return f"<SimulationTrace of {safe_repr(self.agent_id, 200)}: {size}, {self.outcome_line()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype, register_exten
 from pandas.api.indexers import check_array_indexer
 
 from agentnb.board.codec import is_stored_unchanged
-from agentnb.board.masking import secret_word, shown
+from agentnb.board.masking import secret_word, to_display
 from agentnb.board.values import ABSENT, freeze
 from agentnb.text import safe_repr, safe_str, well_formed
 from agentnb.trace.columns import Columns, Objects, Values, objects
@@ -69,7 +69,7 @@ class DictSource:
 
 def _mask_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: value if _secret(key) is None and is_stored_unchanged(value) else shown(value, _secret(key))
+        key: value if _secret(key) is None and is_stored_unchanged(value) else to_display(value, _secret(key))
         for key, value in row.items()
     }
 
@@ -94,7 +94,7 @@ class ValueSource:
         """Return the value of one write."""
         if self._values.absent[row]:
             return pd.NA
-        return shown(self._values.held[row], self._names[self._where[row]])
+        return to_display(self._values.held[row], self._names[self._where[row]])
 
     def every(self) -> Objects:
         """Return the values of all writes."""
@@ -115,7 +115,7 @@ class ItemSource:
         value = self._values[row]
         if value is pd.NA or value is ABSENT:
             return pd.NA
-        return shown(freeze(value), None if self._keys is None else self._keys[row])
+        return to_display(freeze(value), None if self._keys is None else self._keys[row])
 
     def every(self) -> Objects:
         """Return the values of all rows."""
@@ -189,11 +189,11 @@ class ValueArray(ExtensionArray):
             return any(value is item for value in self)
         return any(_equal(value, item) for value in self)
 
-    def held(self) -> Held:
+    def get_storage(self) -> Held:
         """Return the storage: the source and the rows, or the values."""
         return self._held
 
-    def made(self) -> Objects:
+    def get_values(self) -> Objects:
         """Return all values; they are created on first access and cached."""
         held = self._held
         if held.made is not None:
@@ -234,19 +234,19 @@ class ValueArray(ExtensionArray):
         if not isinstance(key, slice) and np.ndim(key) == 0:
             if isinstance(value, ExtensionArray | np.ndarray | pd.Series):
                 raise ValueError("setting an array element with a sequence.")
-            self.made()[key] = value
+            self.get_values()[key] = value
             return
-        made = self.made()
+        made = self.get_values()
         many = isinstance(value, ExtensionArray | np.ndarray | list | pd.Series)
         made[key] = objects(
             list(value) * (len(made[key]) if len(value) == 1 else 1) if many else [value] * len(made[key])
         )
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.made())
+        return iter(self.get_values())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        made: NDArray[Any] = self.made()
+        made: NDArray[Any] = self.get_values()
         if dtype is not None and np.dtype(dtype) != made.dtype:
             return made.astype(dtype)
         if copy:
@@ -259,9 +259,9 @@ class ValueArray(ExtensionArray):
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the values as another type; a list in a cell becomes its text, because numpy alone refuses it."""
         if dtype is object or dtype == np.dtype(object):
-            return objects([_bindable(item) for item in self.made()])
+            return objects([_bindable(item) for item in self.get_values()])
         if dtype is str or (isinstance(dtype, np.dtype) and dtype.kind == "U"):
-            return np.array([str(item) for item in self.made()], dtype=object)
+            return np.array([str(item) for item in self.get_values()], dtype=object)
         return super().astype(dtype, copy)
 
     def __arrow_array__(self, type: Any = None) -> Any:
@@ -269,16 +269,16 @@ class ValueArray(ExtensionArray):
         import pyarrow as pa
 
         missing = pd.NA
-        texts = [None if item is missing else json_text(item) for item in self.made()]
+        texts = [None if item is missing else json_text(item) for item in self.get_values()]
         return pa.array(texts, type=pa.string() if type is None else type)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the values, without the run that they come from."""
-        return (_from_values, (list(self.made()),))
+        return (_from_values, (list(self.get_values()),))
 
     def isna(self) -> NDArray[np.bool_]:
         """Return a mask of the missing values, as pandas defines them: NA, None, NaN, NaT."""
-        return np.fromiter(map(_is_missing, self.made()), dtype=bool, count=len(self))
+        return np.fromiter(map(_is_missing, self.get_values()), dtype=bool, count=len(self))
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Self:
         """Return the values at these indices; -1 is missing if `allow_fill` is set."""
@@ -287,7 +287,7 @@ class ValueArray(ExtensionArray):
             rows = _take_values(held.rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
             return type(self)(held.source, rows)
         fill = pd.NA if fill_value is None else fill_value
-        return type(self)(made=_take_values(self.made(), indices, allow_fill=allow_fill, fill_value=fill))
+        return type(self)(made=_take_values(self.get_values(), indices, allow_fill=allow_fill, fill_value=fill))
 
     def copy(self) -> Self:
         """Return a copy; values not yet created are shared, as they never change."""
@@ -304,11 +304,11 @@ class ValueArray(ExtensionArray):
 
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[Self]) -> Self:
-        kept = [part.held() for part in to_concat]
+        kept = [part.get_storage() for part in to_concat]
         source = kept[0].source
         if all(held.made is None and held.source is source for held in kept):
             return cls(source, np.concatenate([held.rows for held in kept]))
-        return cls(made=np.concatenate([part.made() for part in to_concat]))
+        return cls(made=np.concatenate([part.get_values() for part in to_concat]))
 
     def _cast_pointwise_result(self, values: Any) -> Any:
         """Return the results of a function applied to each value: numbers as numbers, all others unchanged."""
@@ -321,10 +321,10 @@ class ValueArray(ExtensionArray):
         )
 
     def _values_for_factorize(self) -> tuple[Objects, Any]:
-        return self.made(), pd.NA
+        return self.get_values(), pd.NA
 
     def _values_for_argsort(self) -> Objects:
-        return self.made()
+        return self.get_values()
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str]:
         return _boxed_text if boxed else safe_repr
@@ -332,7 +332,7 @@ class ValueArray(ExtensionArray):
     def __eq__(self, other: object) -> Any:
         if isinstance(other, pd.Series | pd.Index | pd.DataFrame):
             return NotImplemented
-        mine = self.made()
+        mine = self.get_values()
         theirs = list(other) if isinstance(other, ExtensionArray | np.ndarray | list) else [other] * len(mine)
         if len(theirs) != len(mine):
             raise ValueError("lengths must match")

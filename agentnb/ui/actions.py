@@ -15,7 +15,7 @@ from agentnb.errors import AgentNbError, Problem
 from agentnb.session.state import state_of
 from agentnb.text import safe_repr
 from agentnb.ui.details.cells import line
-from agentnb.ui.fields import parsed
+from agentnb.ui.fields import parse
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Node
@@ -82,7 +82,7 @@ def emit(session: Session, typed: Any, type_: Any) -> None:
             Problem("U323", "an event needs a type", "the cockpit's form for events",
                     "behaviors subscribe to event types", "enter one, such as 'goal.created'")
         )  # fmt: skip
-    payload = parsed(text, "json", "payload") if text else None
+    payload = parse(text, "json", "payload") if text else None
     register_secrets(freeze(payload))
     session.emit(name, payload)
 
@@ -94,7 +94,7 @@ def skip(session: Session, typed: Any, _: Any) -> None:
         AgentNbError: U305, the text is not JSON; U324, it is not a mapping; otherwise what `session.skip` raises.
     """
     text = str(typed or "").strip()
-    writes = parsed(text, "json", "what it would have written") if text else {}
+    writes = parse(text, "json", "what it would have written") if text else {}
     if not isinstance(writes, dict):
         raise AgentNbError(
             Problem("U324", "the writes of a skipped node must be a mapping", "the cockpit's form for a failed node",
@@ -110,4 +110,4 @@ def raise_limit(session: Session, typed: Any, name: Any) -> None:
     Raises:
         AgentNbError: U305, the text is not a number; otherwise what `session.set_budget` raises.
     """
-    session.set_budget(**{str(name): None if typed is None else parsed(str(typed), "number", str(name))})
+    session.set_budget(**{str(name): None if typed is None else parse(str(typed), "number", str(name))})

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
 from agentnb.draw.board_table import row_of
 from agentnb.draw.label_text import clean
@@ -91,22 +91,22 @@ def _rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
     shown.refresh()
     literal = _literal(session.recipe, view)
     marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
-    replaced = _replaced(session)
+    replaced = replaced_at(session, session.position)
     rows = []
     for key in keys:
         text, kind = shown.of(key, board[key]) if key in board else (None, "")
         marks = [word for word, found in zip(("written", "read"), marked, strict=True) if key in found]
         by = list(writers[key]) if key in writers and text is not None else None
         before = [text_of(key, replaced[key], _BEFORE_WIDTH)] if key in replaced else []
-        rows.append(shown.row(key, [masked(key), text, marks, kind, by, *before]))
+        rows.append(shown.row(key, [mask_value(key), text, marks, kind, by, *before]))
     return rows  # masked text is what the search matches
 
 
-def _replaced(session: Session) -> dict[str, Any]:
-    """Return the values that the last step, and the edits after it, replaced, by key."""
+def replaced_at(session: Session, step: int) -> dict[str, Any]:
+    """Return the values that a step, and the edits after it, replaced, by key."""
     reading = session.trace.reading()
     found: dict[str, Any] = {}
-    for history, row, _ in reading.rows(session.position) if session.position else ():
+    for history, row, _ in reading.rows(step) if step else ():
         key, old = str(reading.tables.codes[history.w_code[row] >> 2][1][0]), history.w_old[row]
         found.setdefault(key, old)
     return {key: old for key, old in found.items() if old is not ABSENT}
@@ -179,6 +179,6 @@ def items_of(value: Any) -> Mapping[Any, Any] | list[Any] | tuple[Any, ...] | Fr
 def is_masked(value: Any, key: object = None) -> bool:
     """Return True if a frozen value contains something masked."""
     try:
-        return bool(masked(value, key) != value)
+        return bool(mask_value(value, key) != value)
     except Exception:  # noqa: BLE001  (a value's own == may raise anything)
         return True

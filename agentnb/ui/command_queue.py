@@ -53,7 +53,7 @@ class Request:
         return COMMANDS.get(self.verb, _UNKNOWN)
 
 
-class Desk:
+class CommandQueue:
     """The command queue of one session. Calls `paint` after a change, and `turned` when another session is shown.
 
     `problems` are those of the last command, for the page: a kernel does not display errors raised in callbacks.
@@ -121,27 +121,27 @@ class Desk:
             while self._queue:
                 request = self._queue.popleft()
                 late = loop.call_later(_PATIENCE, self.refresh)
-                await self._guarded(request)
+                await self._run_guarded(request)
                 late.cancel()
                 self.refresh()
                 request.done()
         finally:
             self._task = None
 
-    async def _guarded(self, request: Request) -> None:
+    async def _run_guarded(self, request: Request) -> None:
         self.problems = ()
         try:
             command = request.command
             if command.arun is None:
                 self._plain(request)
             elif asyncio.iscoroutine(begun := command.arun(self.session, request.value, request.target)):
-                await self._ended(begun)
+                await self._await_end(begun)
         except KeyboardInterrupt:
             pass  # the interrupt has paused the run; raised further, it would end the kernel's loop
         except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
             self.problems = problems_of(error, request.verb)
 
-    async def _ended(self, moving: Coroutine[Any, Any, Any]) -> None:
+    async def _await_end(self, moving: Coroutine[Any, Any, Any]) -> None:
         """Await the end of a run command in a task of its own, so that navigation commands need not wait for it."""
         self._step = asyncio.get_running_loop().create_task(_calmly(moving), name="agentnb-step")
         try:

@@ -13,7 +13,8 @@ from agentnb.draw.reactive import event_type
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.session.parts import parts_of
 from agentnb.ui import actions, prompts, value_editor
-from agentnb.ui.fork_tree import named
+from agentnb.ui.breakpoint_form import add_breakpoint
+from agentnb.ui.fork_tree import find_session
 from agentnb.ui.page_queries import look
 from agentnb.ui.second_run import beside_command
 
@@ -70,10 +71,6 @@ def _stop_at(session: Session, _: Any, node: Any) -> None:
         session.breakpoints.add(None if type_ is not None else node, event=type_)
 
 
-def _stop_when(session: Session, text: Any, _: Any) -> None:
-    session.breakpoints.add(when=str(text))
-
-
 def _log_at(session: Session, message: Any, node: Any) -> None:
     session.breakpoints.log(str(message), str(node))
 
@@ -95,7 +92,7 @@ def _remove(session: Session, _: Any, number: Any) -> None:
 
 def _unwatch(session: Session, _: Any, text: Any) -> None:
     session.watches.remove(str(text))
-    parts_of(session).notifications.changed()
+    parts_of(session).notifications.save_and_notify()
 
 
 def _fork(session: Session, value: Any, at: Any) -> Session:
@@ -166,11 +163,12 @@ _ROWS: Final = (
     Command("fork", _fork, label="Fork here", tip="continue in a fork from here; this run is unchanged", leads=True),
     Command("beside", beside_command, label="Compare", tip="show this run beside the other; one slider moves both",
             needs=None, waits=False),
-    Command("switch", lambda session, _, run: named(session, run), waits=False, leads=True),
+    Command("switch", lambda session, _, run: find_session(session, run), waits=False, leads=True),
     Command("look", look, needs=None, waits=False),
     Command("stop_at", _stop_at, label="Breakpoint", tip="set or remove a breakpoint before this node",
             keys=("B", "F9"), needs=None, waits=False),
-    Command("stop_when", _stop_when, label="Add", tip="stop when this holds", needs=None, waits=False),
+    Command("stop_when", lambda session, typed, _: add_breakpoint(session, typed), label="Add",
+            tip="add this breakpoint", needs=None, waits=False),
     Command("log_at", _log_at, label="Log a message here", tip="write a message before this node, and do not stop",
             needs=None, waits=False),
     Command("enable", _enable, needs=None, waits=False),

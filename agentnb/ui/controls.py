@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import ipywidgets
 
-from agentnb.ui.command_queue import Desk, Request
+from agentnb.ui.command_queue import CommandQueue, Request
 from agentnb.ui.commands import COMMANDS
 from agentnb.ui.view_model import abilities, status_text
 
@@ -46,13 +46,13 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         shown = [*self.buttons.values(), self.speed, self.to, self.slider]
         row = ipywidgets.HBox(shown, layout=ipywidgets.Layout(flex_flow="row wrap"))
         super().__init__([row, self.line, self.answer])
-        self._desk = Desk(session, self._paint)
+        self._desk = CommandQueue(session, self._paint)
         for verb, button in self.buttons.items():
             button.on_click(lambda _, verb=verb: self._desk.ask(Request(verb)))
         self.slider.observe(self._slid, "value")
-        self.answer.observe(self._answered, "value")
-        self.speed.observe(self._sped, "value")
-        self.to.observe(self._sent, "value")
+        self.answer.observe(self._on_answer, "value")
+        self.speed.observe(self._on_speed, "value")
+        self.to.observe(self._on_target, "value")
         self._desk.refresh()
 
     def close(self) -> None:
@@ -66,22 +66,22 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         if not self._painting:
             self._desk.ask(Request("goto", change["new"]))
 
-    def _sped(self, change: dict[str, Any]) -> None:
+    def _on_speed(self, change: dict[str, Any]) -> None:
         if not self._painting:
             self._desk.ask(Request("speed", change["new"] or None))
 
-    def _sent(self, change: dict[str, Any]) -> None:
+    def _on_target(self, change: dict[str, Any]) -> None:
         """Run to a node and clear the selection, so that the same node can be selected again."""
         if not self._painting and change["new"]:
             self._desk.ask(Request("run_to", target=change["new"]))
             self.to.value = ""
 
-    def _answered(self, change: dict[str, Any]) -> None:
-        waits = self._asked()
+    def _on_answer(self, change: dict[str, Any]) -> None:
+        waits = self._find_question()
         if not self._painting and change["new"] and waits is not None:
             self._desk.ask(Request("answer", change["new"], waits.node))
 
-    def _asked(self) -> Pending | None:
+    def _find_question(self) -> Pending | None:
         """Return the pending question or approval, if any; a pending call is neither."""
         return next((one for one in self.session.pending if one.kind != "call"), None)
 
@@ -105,7 +105,7 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self.slider.disabled = not able["goto"]
             self._show_speed(session.speed or 0.0)
             self.to.disabled = not able["run_to"]
-            waits = self._asked()
+            waits = self._find_question()
             if waits is None:
                 self.answer.value = ""
             self.answer.layout.display = "none" if waits is None else ""

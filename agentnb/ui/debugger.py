@@ -21,9 +21,9 @@ from agentnb.draw.label_text import clean
 from agentnb.draw.style import palette, stylesheet
 from agentnb.errors import AgentNbError, Problem
 from agentnb.text import safe_repr
-from agentnb.ui.command_queue import Desk, Request, problems_of
+from agentnb.ui.command_queue import CommandQueue, Request, problems_of
 from agentnb.ui.commands import command_rows
-from agentnb.ui.graph_view import at_once, closed_at_first, drawing_of
+from agentnb.ui.graph_view import at_once, drawing_of, find_collapsed
 from agentnb.ui.second_run import open_beside
 from agentnb.ui.static_display import StaticDisplay, runs_without_page
 from agentnb.ui.static_html import still_html
@@ -42,6 +42,7 @@ _PARTS: Final = (
     "graph",
     "timeline",
     "board",
+    "artefacts",
     "cards",
     "details",
     "lists",
@@ -53,6 +54,7 @@ _PARTS: Final = (
 _STYLES: Final = (
     "cockpit.css",
     "fields.css",
+    "artefacts.css",
     "panes.css",
     "rail.css",
     "timeline.css",
@@ -78,14 +80,14 @@ _BLANK: Final = {
 
 
 def page_parts(*, exported: bool = False) -> dict[str, str]:
-    """Return the files of the page's JavaScript by name, in order; an exported page has one more in a kernel's place.
+    """Return the files of the page's JavaScript by name, in order; an exported page has two more in a kernel's place.
 
     Each defines one name, such as `domPart`: an object with what the others use of it. Everything else in it is local
     to a function, so joining the files cannot make two names collide.
     """
     return {
         name: (_STATIC / f"{name}.js").read_text(encoding="utf-8")
-        for name in (*_PARTS, *(["recorded"] if exported else []))
+        for name in (*_PARTS, *(["conditions", "recorded"] if exported else []))
     }
 
 
@@ -122,8 +124,8 @@ class Debugger(anywidget.AnyWidget):
         super().__init__(**options)
         self._draw()
         self._streams = Streams(session, self._say)
-        self._desk = Desk(session, self._paint, self._turned)
-        self._left: list[Desk] = []
+        self._desk = CommandQueue(session, self._paint, self._switch_session)
+        self._left: list[CommandQueue] = []
         self._has_page = False  # a page has sent a message
         self._static: StaticDisplay | None = None
         self._desk.refresh()
@@ -143,7 +145,7 @@ class Debugger(anywidget.AnyWidget):
 
         The previous session is unchanged and continues to run if it was running.
         """
-        self._turned(session)
+        self._switch_session(session)
         self._desk.refresh()
 
     def beside(self, run: Any) -> None:
@@ -167,7 +169,7 @@ class Debugger(anywidget.AnyWidget):
         self._drawing = drawing_of(self.session)
         self.svg = at_once(self.session)
 
-    def _turned(self, session: Session) -> None:
+    def _switch_session(self, session: Session) -> None:
         """Switch to the queue's new session and register this cockpit as the session's, unless it has one."""
         before, self.session = self.session, session
         if session is before:
@@ -182,14 +184,14 @@ class Debugger(anywidget.AnyWidget):
             del _OPEN[id(before)]
             _OPEN.setdefault(id(session), self)
 
-    def _desk_of(self, session: Session) -> Desk:
+    def _desk_of(self, session: Session) -> CommandQueue:
         """Return the command queue of a session: the one in use if there is one, otherwise a new one."""
         self._left = [desk for desk in (*self._left, self._desk) if desk.at_work]
         for desk in self._left:
             if desk.session is session:
                 desk.open()
                 return desk
-        return Desk(session, self._paint, self._turned)
+        return CommandQueue(session, self._paint, self._switch_session)
 
     def _paint(self) -> None:
         try:
@@ -263,7 +265,7 @@ class Debugger(anywidget.AnyWidget):
     def _still(self) -> dict[str, str]:
         """Return the static HTML for viewers without scripts, without the picture if it is very large."""
         try:
-            drawing = self.session.draw(collapsed=closed_at_first(self.session))
+            drawing = self.session.draw(collapsed=find_collapsed(self.session))
             picture = drawing.svg if len(drawing.picture.boxes) <= _STILL_NODES else ""
             small = 0 < len(picture) <= _STILL_SIZE
             html = still_html({**_BLANK, **self.state}, picture if small else "")

@@ -15,7 +15,7 @@ from dataclasses import is_dataclass, replace
 from math import isfinite
 from typing import Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, thaw
 from agentnb.errors import AgentNbError, Problem, with_article
 from agentnb.secrets import MASK, has_secret
@@ -62,11 +62,11 @@ def _parts(value: Any) -> dict[Any, Any]:
 
 def field_of(value: Any, path: list[str | int], name: str) -> Field:
     """Return the single field of a value; its name determines whether it is a secret."""
-    text, kind, note = _shown(value, name)
+    text, kind, note = _to_text(value, name)
     return {"path": path, "label": name, "text": _sendable(text), "as": kind, "note": note}
 
 
-def _shown(value: Any, name: str) -> tuple[str, str, str]:
+def _to_text(value: Any, name: str) -> tuple[str, str, str]:
     if value is ABSENT:
         return "", "json", ""
     if not _is_plain(value):
@@ -75,8 +75,8 @@ def _shown(value: Any, name: str) -> tuple[str, str, str]:
             "fixed",
             f"{with_article(type(value).__name__)}, which is changed in a cell",
         )
-    if masked(value, name) != value:
-        return _text(masked(value, name)), "fixed", _KEPT_BACK
+    if mask_value(value, name) != value:
+        return _text(mask_value(value, name)), "fixed", _KEPT_BACK
     text = _text(value)
     if len(text) > LONGEST:
         return f"{text[:LONGEST]}…", "fixed", f"cut: all of it has {len(text)} characters, and is changed in a cell"
@@ -133,11 +133,11 @@ def with_changes(value: Any, changes: Any) -> Any:
     known = {tuple(found["path"]): found for found in fields_of(value)}
     for path, typed in _pairs(changes):
         found = known.get(tuple(path), {"label": ".".join(map(str, path)), "as": "fixed", "note": _GONE})
-        value = _put(value, list(path), retyped(found, typed))
+        value = _put(value, list(path), retype(found, typed))
     return value
 
 
-def retyped(found: Field, typed: Any) -> Any:
+def retype(found: Field, typed: Any) -> Any:
     """Return the value that input typed into a field means.
 
     Raises:
@@ -150,8 +150,8 @@ def retyped(found: Field, typed: Any) -> Any:
                     "session.change(...) or session.edit(...) in a cell changes it")
         )  # fmt: skip
     if isinstance(typed, dict):
-        return parsed(str(typed.get("text", "")), str(typed.get("as") or found["as"]), found["label"])
-    return parsed(str(typed), found["as"], found["label"])
+        return parse(str(typed.get("text", "")), str(typed.get("as") or found["as"]), found["label"])
+    return parse(str(typed), found["as"], found["label"])
 
 
 def _pairs(changes: Any) -> list[tuple[list[Any], Any]]:
@@ -164,7 +164,7 @@ def _is_path(path: Any) -> bool:
     return isinstance(path, list) and all(isinstance(part, str | int) for part in path)
 
 
-def parsed(text: str, kind: str, name: str = "") -> Any:
+def parse(text: str, kind: str, name: str = "") -> Any:
     """Parse a typed text as a value of a kind.
 
     Raises:

@@ -23,9 +23,9 @@ def run_of(session: Session) -> dict[str, Any]:
     """Return the run shown in a cockpit: the session's name, the end of the run id, and its parent run."""
     above = session.parent
     return {
-        "name": _named(session),
+        "name": _display_name(session),
         "id": session.run_id[-_SHORT:],
-        "of": None if above is None else _named(above),
+        "of": None if above is None else _display_name(above),
     }
 
 
@@ -44,7 +44,7 @@ def forks(session: Session, _: Any = None) -> dict[str, Any]:
     return {"rows": rows[start : start + ROWS], "more": max(len(rows) - ROWS, 0)}
 
 
-def named(session: Session, run: Any) -> Session:
+def find_session(session: Session, run: Any) -> Session:
     """Return the session of a run in the tree around this one.
 
     Raises:
@@ -75,7 +75,7 @@ def _row(session: Session, depth: int, shown: Session) -> dict[str, Any]:
     expectation = state_of(session).expectation
     return {
         "id": session.run_id,
-        "name": _named(session),
+        "name": _display_name(session),
         "kept": session.parent is not None and session.name.startswith(f"{session.parent.name}, left at "),
         "depth": depth,
         "from": None if session.parent is None else parting(session.parent, session),
@@ -89,6 +89,6 @@ def _row(session: Session, depth: int, shown: Session) -> dict[str, Any]:
     }
 
 
-def _named(session: Session) -> str:
+def _display_name(session: Session) -> str:
     name = clean(session.name)
     return name if len(name) <= _WIDTH else f"{name[: _WIDTH - 1]}…"

@@ -52,7 +52,7 @@ def drawing_of(session: Session, closed: Iterable[str] = ()) -> Drawing:
     return kept[key]
 
 
-def closed_at_first(session: Session) -> tuple[str, ...]:
+def find_collapsed(session: Session) -> tuple[str, ...]:
     """Return the regions collapsed when a page opens: wide fan-outs; of a large recipe, all."""
     areas = drawing_of(session).picture.areas
     return tuple(area.scope for area in areas if area.gathered or len(session.recipe.nodes) > MOST)
@@ -61,7 +61,7 @@ def closed_at_first(session: Session) -> tuple[str, ...]:
 def at_once(session: Session) -> str:
     """Return the picture that a page opens with; for a large one, a unique id by which the page requests it."""
     drawing = drawing_of(session)
-    large = closed_at_first(session) or len(drawing.picture.links) > AT_ONCE
+    large = find_collapsed(session) or len(drawing.picture.links) > AT_ONCE
     return f"drawing {next(_numbers)}" if large else drawing.bare_svg
 
 
@@ -71,7 +71,7 @@ def look_drawing(session: Session, which: Any) -> dict[str, Any]:
     `folds` has the regions as {box: region}, the nodes as {node inside: box} and the edges as {edge: edge drawn for
     it}.
     """
-    closed = closed_at_first(session) if which is None else [str(scope) for scope in which]
+    closed = find_collapsed(session) if which is None else [str(scope) for scope in which]
     drawing = drawing_of(session, closed)
     small = len(drawing.picture.links) <= AT_ONCE
     svg = drawing.bare_svg if small else _in_thread(session, repr(sorted(closed)), lambda: drawing.bare_svg)

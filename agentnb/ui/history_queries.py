@@ -64,7 +64,7 @@ def look_find(session: Session, which: Any) -> dict[str, Any]:
     """
     text = str(which or "").strip()
     try:
-        steps = _found(session, text)
+        steps = _find(session, text)
     except AgentNbError as error:
         return {"wrong": fault_of(error), "total": 0, "before": None, "after": None, "rank": 0, "hits": []}
     here = session.position
@@ -80,7 +80,7 @@ def look_find(session: Session, which: Any) -> dict[str, Any]:
     }
 
 
-def _found(session: Session, text: str) -> list[int]:
+def _find(session: Session, text: str) -> list[int]:
     """Return the steps where a condition holds; the latest search is kept as long as the run stays the same."""
     reading = session.trace.reading()
     key = (text, session.run_id, reading.tip, tuple(map(id, reading.chain)))
@@ -105,7 +105,7 @@ def look_history(session: Session, which: Any) -> dict[str, Any]:
             break
         if step is None:
             break
-        rows.append(_written(session, key, step))
+        rows.append(_describe_write(session, key, step))
         at = step - 1
     literal = dict.fromkeys([*session.recipe.inputs, *session.recipe.outputs, *session.board])
     nodes = session.recipe.nodes.values()
@@ -117,7 +117,7 @@ def look_history(session: Session, which: Any) -> dict[str, Any]:
     }
 
 
-def _written(session: Session, key: str, step: int) -> list[Any]:
+def _describe_write(session: Session, key: str, step: int) -> list[Any]:
     """Return one write of a key: the step, its node, the value as text, and as a number if it is one."""
     reading = session.trace.reading()
     node = session.trace.steps[step - 1].node_id if step else ""

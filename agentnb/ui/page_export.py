@@ -1,24 +1,35 @@
 """The cockpit of a finished run as data for an exported page: what each step shows, and the answers to its queries.
 
-The data are chunks. `main` has the drawing, the commands, the nodes, the forks and the exercises; `timeline` the row of
-every step; chunk `k` the positions from k * CHUNK on: the state at the first one, the changes to each following one,
-and the details of each step. A page unpacks a chunk when it shows a step in it.
+The page has the runs of the session's tree as stretches of positions: a fork begins at the last position that it shares
+with its parent and names the stretch before. A run with exercises is cut at them, and what follows an exercise is
+encrypted with its answer.
+
+The data are chunks. `main` has the drawings, the nodes, the commands, the tree of forks and the first stretches;
+`K-timeline` the rows of the steps of stretch K; `K-N` the positions of its Nth chunk: the state at the first one, the
+changes to each following one, the values of the board, and the details of each step; `stretch K` an encrypted stretch's
+own description. A page unpacks a chunk when it shows a step in it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
 from agentnb.display import view
+from agentnb.draw.label_text import clean
+from agentnb.engine.control.interventions import here
 from agentnb.errors import AgentNbError, Problem
-from agentnb.export.html import page, steps_table
+from agentnb.export.html import Seal, pack, page, steps_table
 from agentnb.session import Session
+from agentnb.session.state import state_of
 from agentnb.trace.trace import SimulationTrace
 from agentnb.ui.actions import look_events
 from agentnb.ui.board_view import VALUE_WIDTH, text_of
@@ -27,33 +38,71 @@ from agentnb.ui.debugger import page_parts, page_style
 from agentnb.ui.details import pane
 from agentnb.ui.details.cells import Cells
 from agentnb.ui.details.step import step_details
-from agentnb.ui.fork_tree import forks
-from agentnb.ui.graph_view import MOST, closed_at_first, drawing_of, look_flows
+from agentnb.ui.fork_tree import find_session, forks, run_of
+from agentnb.ui.graph_view import MOST, drawing_of, find_collapsed, look_flows
+from agentnb.ui.page_values import LONGEST, value_changes
 from agentnb.ui.static_html import still_html
-from agentnb.ui.timeline import WINDOW, timeline
-from agentnb.ui.value_editor import looked
+from agentnb.ui.timeline import WINDOW, fork_marks, timeline
+from agentnb.ui.value_editor import describe_value
 from agentnb.ui.view_changes import changes, without_secrets
 from agentnb.ui.view_model import screen
 
 CHUNK: Final = 400  # positions per chunk
-ROWS: Final = 500  # steps in the table for readers without JavaScript
+ROWS: Final = 500  # steps in the tables for readers without JavaScript
 FREELY_FOLDED: Final = 3  # up to this number of regions, a page has a drawing of each combination of collapsed ones
 FOLDED: Final = 12  # up to this number, of each one alone
 OBJECTS: Final = 300  # above this number of steps, the pictures of a reactive run's objects are left out
-LONGEST: Final = 4_000  # characters of a value
 _OFFERED: Final = {"back", "step", "over", "run", "run_back"}  # the buttons of the page
 _STYLES: Final = re.compile(r' style="[^"]*"')  # texts are escaped, so that no text has one
 _FOLDERS: Final = re.compile(r"^(?:[A-Za-z]:)?[/\\].*[/\\](?=[^/\\]+$)")
 _OPENS: Final = re.compile(r"\[(\d+)\]$")
+_BLANKS: Final = re.compile(r"[ \t\n\r\f\v\u00a0]+")
+_NEXT_MARKS: Final = {"current", "next", "waiting"}
 Chunk = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Positions of one run: from where it leaves its parent, or from an exercise, to its end or the next exercise.
+
+    `original` is the session that the recording was made of; `before` the number of the stretch that has the positions
+    before the first one; `exercise` what is asked at the last position, and `answer` what is answered.
+    """
+
+    recording: Session
+    original: Session
+    first: int
+    last: int
+    before: int | None = None
+    look: int = 0
+    exercise: Mapping[str, Any] | None = None
+    answer: str = ""
+    number: str = ""  # of the exercise, as "1 of 3"
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the run goes on after the last position."""
+        return self.exercise is not None
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the page needs to know of it; `state` is what all of its states have in common."""
+        return {
+            "id": self.original.run_id,
+            "first": self.first,
+            "last": self.last,
+            "before": self.before,
+            "look": self.look,
+            "position": min(self.original.position, self.last),
+            "state": {"run": run_of(self.original), "forks": 0 if self.number else len(self.original.forks)},
+            "exercise": self.exercise,
+        }
 
 
 def to_html(
     source: Session | SimulationTrace, path: str | Path | None = None, *, quiz: Sequence[Any] = ()
 ) -> str | None:
     """Write a run as one HTML file, or return its text if no path is given. See `SimulationTrace.to_html`."""
-    recording = _recording_of(source)
-    text = _html(recording, _forks(source if isinstance(source, Session) else recording), quiz)
+    text = _html(source, quiz)
     if path is None:
         return text
     Path(path).write_text(text, encoding="utf-8")
@@ -69,50 +118,137 @@ def _recording_of(source: Session | SimulationTrace) -> Session:
     return found
 
 
-def _forks(session: Session) -> dict[str, Any]:
-    """Return the tree of forks; a page has the states of one run, so the others can only be read about."""
-    tree = forks(session)
-    return {**tree, "rows": [row if row["shown"] else {**row, "absent": True} for row in tree["rows"]]}
-
-
-def _html(session: Session, tree: Mapping[str, Any], quiz: Sequence[Any]) -> str:
-    length = len(session.trace)
-    exercises = [_exercise(session, each) for each in quiz]
-    chunks: dict[str, Any] = {}
-    nodes = {name: _node(session, name) for name in session.recipe.nodes}
-    state: dict[str, Any] = {}
-    for first in range(0, length + 1, CHUNK):
-        chunk, state = _chunk(session, first, min(first + CHUNK, length + 1))
-        chunks[str(first // CHUNK)] = without_secrets(chunk)
+def _html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
+    recording = _recording_of(source)
+    shown = source if isinstance(source, Session) else recording
+    tree = forks(shown)
+    if quiz:
+        rows = [{**row, "position": 0, "length": 0, "status": "ready"} for row in tree["rows"] if row["shown"]]
+        tree = {"rows": rows, "more": 0}
+        stretches = _between_exercises(recording, shown, quiz)
+    else:
+        stretches = _runs(tree["rows"], recording, shown)
+    shown_at = next(at for at, each in enumerate(stretches) if each.original is shown)
+    chunks: dict[str, str] = {}
+    looks: list[dict[str, Any]] = []
+    described: list[dict[str, Any]] = []
+    stills: list[str] = []
+    seal: Seal | None = None
+    for at, each in enumerate(stretches):
+        about = each.describe()
+        if each.look == len(looks):
+            looks.append(_look(each.recording))
+        following = None
+        if each.exercise is not None:
+            following = Seal.of(each.answer, f"{each.original.run_id} {at + 1}", seal)
+            about["exercise"] = {**each.exercise, "salt": following.salt, "check": following.check}
+        state = _pack(each, str(at), seal, chunks)
+        if seal is None:
+            described.append(about)
+            stills.append(_still_part(each, state, main=at == shown_at))
+        else:
+            chunks[f"stretch {at}"] = pack(without_secrets(about), f"stretch {at}", seal)
+        seal = following
+    length = len(recording.trace)
     main = {
-        "drawings": [_drawn(session, closed) for closed in _foldings(session)],
-        "begins_closed": bool(closed_at_first(session)),
+        "looks": looks,
         "commands": [row if row["name"] in _OFFERED else {**row, "icon": "", "keys": []} for row in command_rows()],
-        "nodes": nodes,
         "forks": tree,
-        "length": length,
+        "stretches": described,
+        "shown": shown_at,
         "chunk": CHUNK,
-        "quiz": exercises,
+        "exercises": len(quiz),
     }
-    parts = page_parts(exported=True)
+    chunks = {"main": pack(without_secrets(main)), **chunks}
+    title = str(without_secrets(_still_name(recording)))
     return page(
-        f"{state['name']}: a run of {length} steps",
-        "\n".join([*parts.values(), "recordedPart.open();"]),
+        f"{title}: exercises" if quiz else f"{title}: a run of {length} steps",
+        "\n".join([*page_parts(exported=True).values(), "recordedPart.open();"]),
         page_style(),
-        without_secrets(_without_script(session, state, length, exercises)),
-        {"main": without_secrets(main), "timeline": without_secrets(_timeline(session)), **chunks},
+        "<p>This page has exercises. They need JavaScript.</p>"
+        if quiz
+        else without_secrets("".join([stills[shown_at], *(one for at, one in enumerate(stills) if at != shown_at)])),
+        chunks,
         version("agentnb"),
     )
 
 
-def _without_script(session: Session, state: dict[str, Any], length: int, exercises: Sequence[Any]) -> str:
-    """Return the page for readers without JavaScript: the last state and a table of the steps, unless it is a quiz."""
-    if exercises:
-        return "<p>This page has exercises. They need JavaScript.</p>"
-    drawing = session.draw(collapsed=closed_at_first(session))
-    picture = drawing.svg if len(drawing.picture.boxes) <= MOST else ""
+def _still_name(recording: Session) -> str:
+    return clean(recording.recipe.name)
+
+
+def _runs(rows: Sequence[Mapping[str, Any]], recording: Session, shown: Session) -> list[_Stretch]:
+    """Return a stretch for each run of a tree of forks, each after its parent's."""
+    found: list[_Stretch] = []
+    recipes: list[Any] = []
+    places: dict[int, int] = {}
+    for row in rows:
+        session = shown if row["shown"] else find_session(shown, row["id"])
+        made = recording if row["shown"] else _recording_of(session)
+        before = None if row["from"] is None else places.get(id(session.parent))
+        look = next((at for at, recipe in enumerate(recipes) if recipe is session.recipe), len(recipes))
+        recipes += [session.recipe] if look == len(recipes) else []
+        places[id(session)] = len(found)
+        first = 0 if before is None else row["from"]
+        found.append(_Stretch(made, session, first, len(made.trace), before, look))
+    return found
+
+
+def _between_exercises(recording: Session, original: Session, quiz: Sequence[Any]) -> list[_Stretch]:
+    """Return the stretches of a run that exercises cut."""
+    exercises = sorted((_exercise(recording, each) for each in quiz), key=lambda each: int(each["step"]))
+    found: list[_Stretch] = []
+    first = 0
+    for at, each in enumerate(exercises):
+        about = {"question": each["question"], "options": each["options"]}
+        number, answer = f"{at + 1} of {len(exercises)}", _plain(each["answer"])
+        before = at - 1 if at else None
+        found.append(_Stretch(recording, original, first, each["step"], before, 0, about, answer, number))
+        first = each["step"]
+    last = _Stretch(recording, original, first, len(recording.trace), len(exercises) - 1, number="the end")
+    return [*found, last]
+
+
+def _plain(answer: str) -> str:
+    """Return an answer without what does not matter: case, blanks, quotes around it. The page does the same."""
+    text = _BLANKS.sub(" ", unicodedata.normalize("NFC", answer)).strip(" ").lower()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+
+
+def _look(session: Session) -> dict[str, Any]:
+    """Return what the runs of one recipe share: its drawings and its nodes."""
+    return {
+        "drawings": [_draw(session, closed) for closed in _foldings(session)],
+        "begins_closed": bool(find_collapsed(session)),
+        "nodes": {name: _node(session, name) for name in session.recipe.nodes},
+    }
+
+
+def _pack(stretch: _Stretch, name: str, seal: Seal | None, chunks: dict[str, str]) -> dict[str, Any]:
+    """Add the chunks of a stretch; return its last state."""
+    state: dict[str, Any] = {}
+    for number, first in enumerate(range(stretch.first, stretch.last + 1, CHUNK)):
+        chunk, state = _chunk(stretch, first, min(first + CHUNK, stretch.last + 1))
+        place = f"{name}-{number}"
+        chunks[place] = pack(without_secrets(chunk), place, seal)
+    place = f"{name}-timeline"
+    chunks[place] = pack(without_secrets(_timeline(stretch)), place, seal)
+    return state
+
+
+def _still_part(stretch: _Stretch, state: dict[str, Any], *, main: bool) -> str:
+    """Return a run for readers without JavaScript: the last state and a table of its own steps."""
+    session = stretch.recording
+    drawing = session.draw(collapsed=find_collapsed(session))
+    picture = drawing.svg if main and len(drawing.picture.boxes) <= MOST else ""
     still = _STYLES.sub("", still_html(state, picture))  # the page's policy refuses style attributes
-    return still + steps_table(("step", "node", "status", "outputs"), _table_rows(session), max(length - ROWS, 0))
+    rows = _table_rows(stretch)
+    table = steps_table(("step", "node", "status", "outputs"), rows, max(stretch.last - stretch.first - ROWS, 0))
+    if main:
+        return still + table
+    run = run_of(stretch.original)
+    begun = f", a fork of {run['of']} from step {stretch.first}" if run["of"] is not None else ""
+    return f"<h2>{escape(run['name'] + begun)}</h2>{still}{table}"
 
 
 def _node(session: Session, name: str) -> dict[str, Any]:
@@ -126,23 +262,61 @@ def _cells() -> Cells:
     return Cells(cut=LONGEST, lines=400)
 
 
-def _chunk(session: Session, first: int, end: int) -> tuple[Chunk, dict[str, Any]]:
+def _chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[str, Any]]:
     """Return the chunk of the positions from `first` to before `end`, and the state at the last of them."""
+    session = stretch.recording
     drawing = drawing_of(session)
-    found: Chunk = {"state": None, "changes": [], "steps": {}, "values": {}, "flows": {}, "events": {}, "objects": {}}
+    found: Chunk = {
+        "state": None, "changes": [], "board": [], "steps": {}, "values": {}, "flows": {}, "events": {}, "objects": {},
+    }  # fmt: skip
     before: dict[str, Any] = {}
+    values: dict[str, Any] | None = None
+    if first > stretch.first:
+        session.goto(first - 1)
+        values = here(state_of(session).run).visible_items()
     for position in range(first, end):
         session.goto(position)
         state = _still(screen(session, drawing))
+        asked = stretch.is_shortened and position == stretch.last
+        if asked:
+            state = _hide_next(stretch, state, before)
         if not before:
             found["state"] = state
         else:
             found["changes"].append(changes(before, state))
+        seen = here(state_of(session).run).visible_items()
+        found["board"].append(value_changes(values, seen))
+        values = seen
         _look_around(session, found, state, position)
         if position:
-            found["steps"][position] = _step(session, position)
+            details = _step(session, position)
+            found["steps"][position] = {**details, **_NOTHING_FOLLOWS} if asked else details
         before = state
     return found, before
+
+
+_NOTHING_FOLLOWS: Final[dict[str, Any]] = {"went": [], "sets_off": [], "why": [], "acts": []}
+
+
+def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """Return the state at an exercise without what comes next, with the question in its place."""
+    assert stretch.exercise is not None
+    if not before and stretch.last:
+        stretch.recording.goto(stretch.last - 1)
+        before = screen(stretch.recording, drawing_of(stretch.recording))
+        stretch.recording.goto(stretch.last)
+    taken = before["picture"].get("edges", {}) if before else {}
+    nodes = {}
+    for name, marks in state["picture"].get("nodes", {}).items():
+        classes = [mark for mark in marks["classes"] if mark not in _NEXT_MARKS]
+        if classes:
+            nodes[name] = {**marks, "classes": classes}
+    asked = f"Exercise {stretch.number}: {stretch.exercise['question']}"
+    return {
+        **state,
+        "current": None, "next": [], "later": 0, "frames": [], "said": asked,
+        "picture": {**state["picture"], "nodes": nodes, "edges": taken},
+    }  # fmt: skip
 
 
 def _still(state: dict[str, Any]) -> dict[str, Any]:
@@ -167,7 +341,7 @@ def _look_around(session: Session, found: Chunk, state: Mapping[str, Any], posit
 
 
 def _value(session: Session, key: str) -> dict[str, Any]:
-    about = looked(session, [key])
+    about = describe_value(session, [key])
     field = about["field"]
     text = field["text"] if len(field["text"]) <= LONGEST else f"{field['text'][:LONGEST]}…"
     return {**about, "field": {**field, "text": text, "as": "fixed", "note": ""}}
@@ -195,7 +369,7 @@ def _foldings(session: Session) -> list[list[str]]:
     With few regions these are all combinations; with more, each region alone, and all but one; with many, all.
     """
     every = [area.scope for area in drawing_of(session).picture.areas]
-    first = list(closed_at_first(session)) or every
+    first = list(find_collapsed(session)) or every
     found = [[], first, every]
     if len(every) <= FREELY_FOLDED:
         found += [list(some) for size in range(1, len(every)) for some in combinations(every, size)]
@@ -204,7 +378,7 @@ def _foldings(session: Session) -> list[list[str]]:
     return [some for place, some in enumerate(found) if place < 1 or (some and some not in found[:place])]
 
 
-def _drawn(session: Session, closed: list[str]) -> dict[str, Any]:
+def _draw(session: Session, closed: list[str]) -> dict[str, Any]:
     """Return the picture with regions collapsed."""
     drawing = drawing_of(session, closed)
     folds = drawing.picture.folds
@@ -219,22 +393,31 @@ def _drawn(session: Session, closed: list[str]) -> dict[str, Any]:
     }
 
 
-def _timeline(session: Session) -> dict[str, Any]:
-    """Return the rows of all steps, with one table of names, the marks, and the overview."""
+def _timeline(stretch: _Stretch) -> dict[str, Any]:
+    """Return the rows of the steps after the first position, with their names; the marks; and the overview.
+
+    `marks` are those of interventions and breakpoints from the first position on, `forks` those of forks.
+    """
+    session, last = stretch.recording, stretch.last
     names: dict[str, int] = {}
     rows: list[list[Any]] = []
     marks: list[Any] = []
-    found = timeline(session, {"from": 1, "to": 0})
-    for first in range(1, len(session.trace) + 1, WINDOW):
-        found = timeline(session, {"from": first, "to": first + WINDOW - 1})
+    for first in range(stretch.first + 1, last + 1, WINDOW):
+        found = timeline(session, {"from": first, "to": min(first + WINDOW - 1, last)})
         numbers = [names.setdefault(name, len(names)) for name in found["names"]]
         rows += [[numbers[row[0]], *row[1:]] for row in found["steps"]]
-        marks += [mark for mark in found["marks"] if mark[0] >= first or first == 1]
-    return {**found, "first": 1, "names": list(names), "steps": rows, "marks": marks}
+        marks += [mark for mark in found["marks"] if mark[0] >= first or first == stretch.first + 1]
+    if stretch.number:
+        overview, left = {"size": 1}, []
+    else:
+        about = timeline(stretch.original, {"from": 1, "to": 0})
+        overview, left = about["overview"], fork_marks(stretch.original)
+    marks = [mark for mark in marks if mark[0] < last or not stretch.is_shortened]
+    return {"names": list(names), "steps": rows, "marks": marks, "forks": left, "overview": overview}
 
 
-def _table_rows(session: Session) -> Iterator[tuple[object, ...]]:
-    for step in session.trace.steps[:ROWS]:
+def _table_rows(stretch: _Stretch) -> Iterator[tuple[object, ...]]:
+    for step in stretch.recording.trace.steps[stretch.first : stretch.first + ROWS]:
         outputs = ", ".join(f"{key} = {text_of(str(key), value, 60)}" for key, value in list(step.outputs.items())[:4])
         yield step.step, step.node_id, step.status, outputs
 

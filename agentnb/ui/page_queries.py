@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.ui.actions import look_events
 from agentnb.ui.board_view import search_rows
+from agentnb.ui.breakpoint_form import clause_rows, wrong_breakpoint
 from agentnb.ui.details import pane
 from agentnb.ui.details.node import why_not
 from agentnb.ui.fork_tree import forks
@@ -16,13 +17,13 @@ from agentnb.ui.history_queries import look_find, look_history, look_slice, wron
 from agentnb.ui.second_run import look_second
 from agentnb.ui.timeline import timeline
 from agentnb.ui.usage_view import look_usage
-from agentnb.ui.value_editor import branch, looked, wrong_with
+from agentnb.ui.value_editor import branch, describe_value, wrong_with
 
 if TYPE_CHECKING:
     from agentnb.session import Session
 
 LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
-    "key": looked,
+    "key": describe_value,
     "branch": branch,
     "rows": search_rows,
     "typed": wrong_with,
@@ -37,6 +38,8 @@ LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "whole": pane.whole,
     "why_not": why_not,
     "condition": wrong_condition,
+    "breakpoint": wrong_breakpoint,
+    "clauses": lambda _, __: clause_rows(),
     "find": look_find,
     "history": look_history,
     "slice": look_slice,

@@ -12,37 +12,37 @@ _WIDTH = 40
 
 
 @contextmanager
-def progress_bar(total: int, done: int = 0) -> Iterator[Callable[[], None]]:
-    """Show how many of `total` are done; yield a function to call after each."""
+def progress_bar(total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+    """Show how many of `total` are done; yield a function to call with the number of those done since."""
     if in_kernel():
         yield from _widget(total, done)
     elif sys.stderr.isatty():
         yield from _line(total, done)
     else:
-        yield lambda: None
+        yield lambda _count: None
 
 
-def _widget(total: int, done: int) -> Iterator[Callable[[], None]]:
+def _widget(total: int, done: int) -> Iterator[Callable[[int], None]]:
     from IPython.display import display
     from ipywidgets import IntProgress
 
     bar = IntProgress(value=done, max=total, description=f"{done}/{total}")
     display(bar)  # type: ignore[no-untyped-call]
 
-    def advance() -> None:
-        bar.value += 1
+    def advance(more: int) -> None:
+        bar.value += more
         bar.description = f"{bar.value}/{total}"
 
     yield advance
     bar.bar_style = "success"
 
 
-def _line(total: int, done: int) -> Iterator[Callable[[], None]]:
+def _line(total: int, done: int) -> Iterator[Callable[[int], None]]:
     count = done
 
-    def advance() -> None:
+    def advance(more: int) -> None:
         nonlocal count
-        count += 1
+        count += more
         filled = _WIDTH * count // total
         sys.stderr.write(f"\r[{'#' * filled}{'.' * (_WIDTH - filled)}] {count}/{total}")
         sys.stderr.flush()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, thaw
 from agentnb.draw.board_table import row_of
 from agentnb.errors import AgentNbError, Problem
 from agentnb.expressions.json_schema import Schema
 from agentnb.recipe.descriptions import types_of
 from agentnb.session.parts import parts_of
-from agentnb.text import safe_repr, safe_str
-from agentnb.ui.fields import Field, fields_of, parsed, with_changes
+from agentnb.text import safe_str
+from agentnb.ui.artefacts import artefact_of
+from agentnb.ui.board_view import replaced_at
+from agentnb.ui.fields import Field, fields_of, parse, with_changes
 from agentnb.world.human_input import verdict_of
 
 if TYPE_CHECKING:
@@ -26,14 +27,14 @@ _WAYS: Final = {"boolean": "confirm", "number": "number", "integer": "number", "
 _YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 
 
-def asked(pending: Pending) -> dict[str, Any]:
+def describe_pending(pending: Pending) -> dict[str, Any]:
     """Return one pending item as plain values: a question, an approval with its arguments, or a pending call.
 
     `way` states how a question is answered: `text`, `choice` of its `options`, `confirm`, `number` or `json`; a value
     that was masked when the run was recorded is a `secret`. `model` is True for a pending call to a model.
     """
     arguments = dict(pending.arguments or {})
-    shown = masked(arguments)
+    shown = mask_value(arguments)
     found: dict[str, Any] = {
         "id": str(pending.id),
         "kind": pending.kind,
@@ -53,36 +54,33 @@ def asked(pending: Pending) -> dict[str, Any]:
     return {**found, "arguments": rows, "answer": answer, "model": not arguments.keys().isdisjoint(_MODEL)}
 
 
-def about(session: Session, pending: Pending) -> list[list[str]]:
-    """Return the values that a person decides about, as [key, text]: those that the node reads, or the latest ones."""
+def about(session: Session, pending: Pending) -> list[dict[str, Any]]:
+    """Return the values that a person decides about, as artefacts with their key: what the node reads, or the latest.
+
+    The earlier version of a value is the one that its last write replaced.
+    """
     board, node = session.board, session.recipe.nodes.get(pending.node)
     known = dict.fromkeys(board)
     paths = (node.reads if node is not None else ()) or sorted(parts_of(session).pictures.view().written)
-    keys = dict.fromkeys(row_of(path, known) for path in paths)
+    keys = [key for key in dict.fromkeys(row_of(path, known) for path in paths) if key in board]
+    writers = parts_of(session).explanations.writers(keys)
     found = []
-    for key in list(keys)[:_ABOUT]:
-        if key in board:
-            value = masked(thaw(board[key]), key)
-            text = value if isinstance(value, str) else _pretty(value)
-            found.append([safe_str(key, 200), safe_str(text, _ABOUT_WIDTH)])
+    for key in keys[:_ABOUT]:
+        step = writers[key].step if key in writers else 0
+        before = replaced_at(session, step).get(key, ABSENT) if step else ABSENT
+        found.append(
+            {"key": safe_str(key, 200), **artefact_of(board[key], key, before, f"the value before step {step}")}
+        )
     return found
 
 
-def _pretty(value: Any) -> str:
-    try:
-        return json.dumps(value, indent=2, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):  # not JSON
-        return safe_repr(value, _ABOUT_WIDTH)
-
-
 _ABOUT: Final = 6  # values shown with a question
-_ABOUT_WIDTH: Final = 4_000  # characters of each
 _MODEL: Final = frozenset({"messages", "prompt"})
 
 
 def _option_text(option: Any) -> str:
     named = {True: "yes", False: "no"}
-    return named[option] if isinstance(option, bool) else str(masked(option))
+    return named[option] if isinstance(option, bool) else str(mask_value(option))
 
 
 def _options(pending: Pending) -> list[Any]:
@@ -109,6 +107,11 @@ def _way(pending: Pending) -> str:
 def _requested_fields(pending: Pending, arguments: dict[str, Any]) -> list[Field]:
     """Return what approval is requested for, as fields below the prompt; fixed ones come first unless empty."""
     rows = fields_of({name: value for name, value in arguments.items() if name != "prompt"}) if arguments else []
+    for row in rows:
+        name = str(row["path"][0]) if len(row["path"]) == 1 else ""
+        if name in pending.replaces:
+            found = artefact_of(arguments[name], name, pending.replaces[name], "its current value")
+            row |= {part: found[part] for part in ("diff", "since") if part in found}
     if pending.free is None:
         return rows
     free = [[name] for name in pending.free]
@@ -122,7 +125,7 @@ def give(session: Session, value: Any, target: str | None) -> None:
     Raises:
         AgentNbError: U305, the answer does not parse; U322, it does not match the node's schema.
     """
-    act, value, reason = _given(session, value, target)
+    act, value, reason = _interpret(session, value, target)
     if act == "answer":
         session.answer(value, node=target)
     elif act == "approve":
@@ -133,7 +136,7 @@ def give(session: Session, value: Any, target: str | None) -> None:
 
 async def agive(session: Session, value: Any, target: str | None) -> None:
     """Do the same without holding the kernel's loop while the rest of the node runs; errors as of `give`."""
-    act, value, reason = _given(session, value, target)
+    act, value, reason = _interpret(session, value, target)
     interventions = parts_of(session).interventions
     if act == "answer":
         await interventions.aanswer(value, target)
@@ -141,7 +144,7 @@ async def agive(session: Session, value: Any, target: str | None) -> None:
         await interventions.adecide(act, target, None, reason)
 
 
-def _given(session: Session, value: Any, target: str | None) -> tuple[str, Any, str]:
+def _interpret(session: Session, value: Any, target: str | None) -> tuple[str, Any, str]:
     """Return what a typed answer does (answer, approve, deny), its value, and the reason of a denial."""
     waits = next((one for one in session.pending if one.kind != "call" and target in (one.node, one.id)), None)
     if waits is None or waits.kind == "answer":
@@ -163,7 +166,7 @@ def _parse_answer(waits: Pending, typed: Any) -> Any:
     elif way == "confirm" and not options:
         value = {"yes": True, "no": False}.get(typed.strip().casefold(), typed)
     else:
-        value = parsed(typed, way if way in ("number", "json") else "text", waits.node)
+        value = parse(typed, way if way in ("number", "json") else "text", waits.node)
     schema = waits.arguments.get("schema")
     fault = next(Schema(schema).faults(value), None) if schema is not None else None
     if fault is not None:
@@ -196,4 +199,4 @@ def change(session: Session, value: Any, target: str | None) -> None:
         session.change(held.id, answer=with_changes(held.answer, changes["answer"]))
     reply = changes.get("reply")
     if isinstance(reply, dict) and held.answer is ABSENT:
-        session.change(held.id, answer=parsed(str(reply.get("text", "")), str(reply.get("as") or "text"), held.name))
+        session.change(held.id, answer=parse(str(reply.get("text", "")), str(reply.get("as") or "text"), held.name))

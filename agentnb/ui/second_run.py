@@ -20,7 +20,7 @@ from agentnb.errors import AgentNbError, Problem
 from agentnb.session.state import state_of
 from agentnb.text import safe_str
 from agentnb.ui.board_view import text_of
-from agentnb.ui.fork_tree import named
+from agentnb.ui.fork_tree import find_session
 from agentnb.ui.status_line import step_text
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def open_beside(session: Session, run: Any) -> None:
 
 def beside_command(session: Session, _: Any, run_id: Any) -> None:
     """Show a run of the tree of forks beside the shown one; None removes the second run."""
-    open_beside(session, None if run_id is None else named(session, run_id))
+    open_beside(session, None if run_id is None else find_session(session, run_id))
 
 
 def beside(session: Session) -> dict[str, Any] | None:
@@ -134,12 +134,12 @@ def beside(session: Session) -> dict[str, Any] | None:
         "position": place,
         "node": trace.steps[place - 1].node_id if place else None,
         "said": _status_text(session_of(second.run), place),
-        "parted": None if parted is None else _parted(parted),
+        "parted": None if parted is None else _describe_divergence(parted),
         "board": _board(session.board, second.board_at(place)),
     }
 
 
-def _parted(found: Difference) -> dict[str, Any]:
+def _describe_divergence(found: Difference) -> dict[str, Any]:
     return {"text": clean(str(found))[:_SAID], "a": found.step_a, "b": found.step_b, "node": found.node}
 
 

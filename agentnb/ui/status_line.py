@@ -42,13 +42,13 @@ def _status_text(session: Session) -> str:
     if status in _ENDS:
         leave = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
         emits = " Emit an event to go on." if status == "idle" and not state_of(session).locked else ""
-        return _ENDS[status] + (f" Leave is asked for: {leave}." if leave else emits)
+        return _ENDS[status] + (f" Approval is requested for: {leave}." if leave else emits)
     if status == "waiting":
         nodes = ", ".join(repr(pending.node) for pending in session.pending)
         return f"{nodes or repr(current)} waits for a person."
     if status == "failed":
         return "Step tries it again." if position else "What the recipe requires does not hold. Edit the board."
-    later = len(session.trace) - position
+    later = 0 if state_of(session).recorded else len(session.trace) - position  # a record has all of its steps
     line = f"{later} later {'step is' if later == 1 else 'steps are'} kept. " if later > 0 else ""
     if current is None:
         return f"{line}Nothing is next."
@@ -81,7 +81,7 @@ def _last_step_text(session: Session) -> str:
         return _interventions_text(acts, "")
     step = session.trace.steps[position - 1]
     given = next((act for act in acts if act.act in _GIVEN and act.target == step.node_id), None)
-    done = _failure_text(session, step) if step.status == "error" else _done(session, step, given)
+    done = _failure_text(session, step) if step.status == "error" else _describe_step(session, step, given)
     return " ".join([done, _interventions_text([act for act in acts if act is not given], "Then ")]).strip()
 
 
@@ -91,7 +91,7 @@ def _interventions_text(acts: list[Act], begins: str) -> str:
     shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
     more = len(emitted or acts) - len(shown)
     words = "; ".join([*([f"{more} more by hand"] if more else []), *map(describe_intervention, shown)])
-    return f"{begins}{words}." if words else ""
+    return _sentence(f"{begins}{words}") if words else ""
 
 
 def _failure_text(session: Session, step: SimulationStep) -> str:
@@ -100,7 +100,7 @@ def _failure_text(session: Session, step: SimulationStep) -> str:
     return f"Step {step.step}: {step.node_id!r} failed{f': {words}' if words else ''}."
 
 
-def _done(session: Session, step: SimulationStep, given: Act | None) -> str:
+def _describe_step(session: Session, step: SimulationStep, given: Act | None) -> str:
     named = f"Step {step.step}: {step.node_id!r}"
     if step.status in _NOT_RUN:
         return f"{named} {_NOT_RUN[step.status]}."
@@ -114,13 +114,18 @@ def _done(session: Session, step: SimulationStep, given: Act | None) -> str:
     did = [_GIVEN.get(given.act if given else "", ""), _PHASES.get(step.phase, "")]
     did += [f"changed {', '.join(clean(key)[:_NAME] for key in list(in_place)[:3])} in place"] if in_place else []
     did += [f"wrote {', '.join(wrote)}"] if wrote else [] if any(did) else ["wrote nothing"]
-    return f"{named} {' and '.join(filter(None, did))}."
+    return _sentence(f"{named} {' and '.join(filter(None, did))}")
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a full stop, unless a quoted value at its end has one."""
+    return text if text.rstrip("'\"").endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def step_text(session: Session, number: int) -> str:
     """Return what one step did, for a run that is shown beside another."""
     step = session.trace.steps[number - 1]
-    return _failure_text(session, step) if step.status == "error" else _done(session, step, None)
+    return _failure_text(session, step) if step.status == "error" else _describe_step(session, step, None)
 
 
 __all__ = ["status_text", "step_text"]

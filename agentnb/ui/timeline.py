@@ -19,7 +19,7 @@ from agentnb.ui.intervention_texts import BREAK, concerns, describe_intervention
 
 if TYPE_CHECKING:
     from agentnb.session import Session
-    from agentnb.trace.row_index import Reading
+    from agentnb.trace.row_index import StepIndex
 
 WINDOW: Final = 400  # maximum number of steps sent at once
 BUCKETS: Final = 240
@@ -80,7 +80,7 @@ def _whole(value: Any, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
-def _row(reading: Reading, step: int, names: dict[str, int]) -> list[Any]:
+def _row(reading: StepIndex, step: int, names: dict[str, int]) -> list[Any]:
     history, row = reading.owner(step)
     act, flag = reading.act(step), history.s_flag[row]
     branch = reading.branch(act.frame)
@@ -90,15 +90,24 @@ def _row(reading: Reading, step: int, names: dict[str, int]) -> list[Any]:
         reading.depth(act.frame),
         -1 if branch is None else branch,
         flag >> 2 & 3,
-        round(history.worked(row) / 1e6, 2),
+        round(history.working_time(row) / 1e6, 2),
     ]
 
 
-def _marks(session: Session, reading: Reading) -> Iterator[Mark]:
+def _marks(session: Session, reading: StepIndex) -> Iterator[Mark]:
     """Yield the marks: interventions and breakpoints hit, then where forks begin."""
     for act in reading.acts():
         if concerns(act):
             yield act.step, "stop" if act.act == BREAK else "act", act
+    yield from _fork_marks(session)
+
+
+def fork_marks(session: Session) -> list[list[Any]]:
+    """Return [position, sort, text] of each place where a fork begins, or where this run left its parent."""
+    return [[*mark] for mark in _fork_marks(session)]
+
+
+def _fork_marks(session: Session) -> Iterator[Mark]:
     above = session.parent
     for other in session.forks if above is None else (above, *session.forks):
         place = parting(session, other)
@@ -111,7 +120,7 @@ def _words(place: int, sort: str, marked: Any) -> list[Any]:
     return [place, sort, marked if sort == "fork" else describe_intervention(marked)]
 
 
-def _overview(reading: Reading, marks: list[Mark]) -> dict[str, Any]:
+def _overview(reading: StepIndex, marks: list[Mark]) -> dict[str, Any]:
     places = reading.tip + 1
     size = min(BUCKETS, places)
     found: dict[str, Counter[int]] = {"error": Counter(), "other": Counter()}
@@ -129,4 +138,4 @@ def _overview(reading: Reading, marks: list[Mark]) -> dict[str, Any]:
     return {"size": size, **{sort: some for sort, some in rows.items() if some}}
 
 
-__all__ = ["BUCKETS", "PHASES", "STATUSES", "WINDOW", "line_of", "timeline"]
+__all__ = ["BUCKETS", "PHASES", "STATUSES", "WINDOW", "fork_marks", "line_of", "timeline"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.secrets import mask_text, settled
+from agentnb.secrets import count_settled, mask_text
 from agentnb.session.state import state_of
 from agentnb.ui.kernel_loop import kernel_loop
 
@@ -54,7 +54,7 @@ class _Text:
             self.attempt, self.shown, self.tail, self.size, self.pieces, self.sent = token.attempt, "", "", 0, 0, 0
         self.size, self.pieces = self.size + len(token.text), self.pieces + 1
         self.tail += token.text
-        self.settle(settled(self.tail))
+        self.settle(count_settled(self.tail))
 
     def settle(self, end: int) -> None:
         """Mask and release the text up to `end`, which no later piece can turn into a secret."""

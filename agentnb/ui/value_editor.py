@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import register_secrets
-from agentnb.board.paths import SET, changed
+from agentnb.board.paths import SET, apply_change
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.draw.label_text import clean
 from agentnb.errors import AgentNbError, Problem, RecipeError
@@ -20,7 +20,7 @@ from agentnb.secrets import MASK, has_secret, hide, is_secret
 from agentnb.session.checks import check_inputs
 from agentnb.session.parts import parts_of
 from agentnb.ui.board_view import VALUE_WIDTH, is_masked, items_of, text_of, type_of
-from agentnb.ui.fields import Field, field_of, retyped
+from agentnb.ui.fields import Field, field_of, retype
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -42,7 +42,7 @@ def branch(session: Session, which: Any) -> dict[str, Any]:
     if any(is_secret(name) for name in path):
         return {"rows": [], "total": 0}
     parts = items_of(_at(session, path))
-    rows = [_row(name, item) for name, item in islice(_named(parts), start, start + PAGE)]
+    rows = [_row(name, item) for name, item in islice(_iterate_named(parts), start, start + PAGE)]
     return {"rows": rows, "total": len(parts)}
 
 
@@ -52,11 +52,11 @@ def _row(name: object, value: Any) -> list[Any]:
     return [label if has_label else None, text_of(label, value, VALUE_WIDTH), type_of(value, name), clean(label)]
 
 
-def _named(parts: Any) -> Iterator[tuple[object, Any]]:
+def _iterate_named(parts: Any) -> Iterator[tuple[object, Any]]:
     return iter(parts.items()) if isinstance(parts, Mapping) else enumerate(parts)
 
 
-def looked(session: Session, which: Any) -> dict[str, Any]:
+def describe_value(session: Session, which: Any) -> dict[str, Any]:
     """Return a value of the board in full, to read or edit, with its type and the step that wrote it."""
     path = path_of(session, which)
     value = _at(session, path)
@@ -80,7 +80,7 @@ def _node(session: Session, step: int) -> str:
 
 def _field(session: Session, path: list[str], value: Any, text: str | None) -> Field:
     """Return the field of a value: fixed if it cannot be edited here, empty if it contains a secret."""
-    found = {**_shown(value, path), "label": clean(".".join(path))}
+    found = {**_to_field(value, path), "label": clean(".".join(path))}
     fast = _read_only_reason(session, path, text)
     if fast:
         return {**found, "as": "fixed", "note": fast}
@@ -99,7 +99,7 @@ def _read_only_reason(session: Session, path: list[str], text: str | None) -> st
     return "" if around is None else f"it is part of a {around}, which is changed as a whole"
 
 
-def _shown(value: Any, path: list[str]) -> Field:
+def _to_field(value: Any, path: list[str]) -> Field:
     if any(is_secret(name) for name in path):
         return {"path": path, "label": "", "text": "", "as": "secret", "note": ""}
     try:
@@ -166,10 +166,10 @@ def edit(session: Session, typed: Any, target: Any) -> None:
         AgentNbError: U305, U306, U320, U321, it cannot be written there; see `meant`.
     """
     path = path_of(session, target)
-    value = meant(session, typed, path)
+    value = parse_typed(session, typed, path)
     if is_secret(path[-1]):
         register_secrets(freeze(value), path[-1])
-    elif looked(session, path)["field"]["as"] == "secret":
+    elif describe_value(session, path)["field"]["as"] == "secret":
         hide(str(value))
     session.edit({".".join(path): value})
 
@@ -183,11 +183,11 @@ def delete(session: Session, _: Any, target: Any) -> None:
     path = path_of(session, target)
     fast = _read_only_reason(session, path, _text(session, path))
     if fast:
-        retyped({"label": ".".join(path), "as": "fixed", "note": fast}, "")
+        retype({"label": ".".join(path), "as": "fixed", "note": fast}, "")
     session.edit({".".join(path): ABSENT})
 
 
-def meant(session: Session, typed: Any, path: list[str]) -> Any:
+def parse_typed(session: Session, typed: Any, path: list[str]) -> Any:
     """Parse the value typed for a path.
 
     U320: a typed value does not match the recipe's declaration of an input
@@ -196,8 +196,8 @@ def meant(session: Session, typed: Any, path: list[str]) -> Any:
         AgentNbError: U305, the text does not parse; U306, the value cannot be changed here; U320, it does not match the
             recipe's declaration.
     """
-    found = looked(session, path)["field"]
-    value = retyped({**found, "as": "fixed"} if found["as"] == "secret" and _is_mask(typed) else found, typed)
+    found = describe_value(session, path)["field"]
+    value = retype({**found, "as": "fixed"} if found["as"] == "secret" and _is_mask(typed) else found, typed)
     broken = _violation(session, path, value)
     if broken is not None:
         raise AgentNbError(
@@ -220,7 +220,7 @@ def wrong_with(session: Session, which: Any) -> str:
     """Return what is wrong with a typed value, in words; empty if it can be written."""
     asked = which if isinstance(which, dict) else {}
     try:
-        meant(session, asked.get("typed"), path_of(session, asked.get("path")))
+        parse_typed(session, asked.get("typed"), path_of(session, asked.get("path")))
     except AgentNbError as error:
         return "; ".join(f"{problem.what}: {problem.why}" for problem in error.problems)
     return ""
@@ -233,7 +233,7 @@ def _violation(session: Session, path: list[str], value: Any) -> Problem | None:
         return None
     before = {key: thaw(board[key]) for key in declared if key in board}
     with suppress(AgentNbError):
-        whole = thaw(changed(board.get(path[0], ABSENT), tuple(path[1:]), SET, value, tuple(path)))
+        whole = thaw(apply_change(board.get(path[0], ABSENT), tuple(path[1:]), SET, value, tuple(path)))
         known = {problem.what for problem in _faults(session, before)}
         return next((one for one in _faults(session, {**before, path[0]: whole}) if one.what not in known), None)
     return None

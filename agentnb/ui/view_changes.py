@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from agentnb.draw.svg_patch import changed
+from agentnb.draw.svg_patch import diff
 from agentnb.secrets import mask_text, needs_masking
 
 Screen = dict[str, Any]
@@ -27,7 +27,7 @@ def changes(before: Screen, after: Screen) -> Screen:
     if "board" in found and "board" in before:
         found["board"] = _rows(before["board"], after["board"])
     if "picture" in found and "picture" in before:
-        found["picture"] = changed(before["picture"], after["picture"])
+        found["picture"] = diff(before["picture"], after["picture"])
     return found
 
 

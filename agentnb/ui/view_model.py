@@ -13,11 +13,11 @@ from agentnb.session.parts import parts_of
 from agentnb.session.state import state_of
 from agentnb.ui.actions import limit_of, means
 from agentnb.ui.board_view import rows_of
-from agentnb.ui.details.raised import raised_at
+from agentnb.ui.details.raised import find_raise
 from agentnb.ui.fork_tree import run_of
 from agentnb.ui.picture_marks import marks
 from agentnb.ui.positions import places
-from agentnb.ui.prompts import about, asked
+from agentnb.ui.prompts import about, describe_pending
 from agentnb.ui.second_run import beside
 from agentnb.ui.status_line import status_text
 from agentnb.ui.timeline import line_of
@@ -61,7 +61,7 @@ def screen(
         "board": rows,
         "more": more,
         "pending": [
-            {**asked(pending), **({} if pending.kind == "call" else {"about": about(session, pending)})}
+            {**describe_pending(pending), **({} if pending.kind == "call" else {"about": about(session, pending)})}
             for pending in session.pending
         ],
         "limit": limit_of(session),
@@ -110,7 +110,7 @@ def _failure(session: Session) -> Iterator[dict[str, Any]]:
     """
     if session.error is not None:
         failure = session.trace.reading().failure(session.position) if session.status == "failed" else None
-        source = None if failure is None else raised_at(failure.error)
+        source = None if failure is None else find_raise(failure.error)
         yield {**asdict(session.error), **({} if source is None else {"source": source})}
     crash = state_of(session).crash
     if crash is not None:

@@ -33,7 +33,7 @@ def options_of(node: Node) -> Mapping[str, Any]:
     return given
 
 
-def asked_of(world: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+def find_options(world: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the options of a model call; if its answers are only made up, they say so."""
     return {**options, "made_up": True} if getattr(world.llm, "made_up", False) else options
 

@@ -14,7 +14,8 @@ from agentnb.text import safe_repr
 Key = tuple[str, str, int, int]
 PER_TOKENS: Final = 100  # this number of tokens of an answer takes the latency once more
 CHARACTERS_A_TOKEN: Final = 4  # if a model does not report its usage
-SPARED: Final = frozenset({"human", "approval", "sleep"})  # a person and a pause are not services that could be down
+# A person, a pause and a cache are not services that could be down.
+SPARED: Final = frozenset({"human", "approval", "sleep", "cache"})
 
 
 class ChaosError(RuntimeError):
@@ -107,7 +108,7 @@ class Chaos:
                 f"(made on purpose: error_rate {self.error_rate:g}, seed {self.seed})"
             )
 
-    def throttled(self, key: Key, tokens: float) -> float:
+    def throttle_delay(self, key: Key, tokens: float) -> float:
         """Return how many more seconds a model's answer of so many tokens takes: in proportion, so 50 take half."""
         if not self.token_throttle or key[1] in SPARED:
             return 0.0

@@ -92,7 +92,7 @@ def verdict_of(given: Any, where: str = "answers=...") -> Any:
     Raises:
         ExecutionError: X124, it is not a verdict.
     """
-    found = typed_verdict(given) if isinstance(given, str) else {"approved": given}
+    found = parse_verdict(given) if isinstance(given, str) else {"approved": given}
     found = given if isinstance(given, Mapping) else found
     if isinstance(found, Mapping) and isinstance(found.get("approved"), bool) and found.keys() <= _VERDICT:
         by, reason, arguments = found.get("by"), found.get("reason"), found.get("arguments")
@@ -110,7 +110,7 @@ def verdict_of(given: Any, where: str = "answers=...") -> Any:
     )
 
 
-def typed_verdict(line: str) -> Any:
+def parse_verdict(line: str) -> Any:
     """Return the verdict of a typed line, with a reason after the word; None if it is neither yes nor no."""
     word, _, reason = line.strip().partition(" ")
     decided = _TYPED.get(word.lower().rstrip(",.:;"))

@@ -15,7 +15,7 @@ from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.json_schema import Fault, Schema
 from agentnb.expressions.paths import path_text
 from agentnb.world.sample_text import CannotError, text
-from agentnb.world.schema_merge import merged
+from agentnb.world.schema_merge import merge_schemas
 
 ATTEMPTS: Final = 20  # a random choice may not fit together: then it is made anew
 DEEPEST: Final = 50  # levels of a value, and references in a row
@@ -30,7 +30,7 @@ _SPEAKS_OF: Final = (
 _SIMPLEST: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
-def filled(schema: Any, seed: object, name: str = "value", where: str = "a JSON Schema") -> Any:
+def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Schema") -> Any:
     """Return a value that fits a schema, deterministic for a seed.
 
     Every property is filled, a text with its own name and a number ("summary 7"), so that a reader sees what it is.
@@ -46,7 +46,7 @@ def filled(schema: Any, seed: object, name: str = "value", where: str = "a JSON 
         ExecutionError: X408, no value that fits was found.
 
     Example:
-        >>> filled({"properties": {"title": {"type": "string"}, "ok": {"const": True}}}, seed=1)
+        >>> fill({"properties": {"title": {"type": "string"}, "ok": {"const": True}}}, seed=1)
         {'title': 'title 93', 'ok': True}
     """
     checker = schema if isinstance(schema, Schema) else Schema(schema)
@@ -129,20 +129,20 @@ class _Filler:
         for word in _REFS:
             if word in schema:
                 refs.append(str(schema[word]))
-                parts.append(self.referred(str(schema[word])))
+                parts.append(self.resolve_ref(str(schema[word])))
         if "if" in schema:
             parts += [schema["if"], schema.get("then", True)] if self.attempt % 2 == 0 else [schema.get("else", True)]
         flat = {word: rule for word, rule in schema.items() if word not in ("allOf", "if", "then", "else", *_REFS)}
         for part in parts:
-            flat = merged(self.flat(part, refs, depth + 1), flat)
+            flat = merge_schemas(self.flat(part, refs, depth + 1), flat)
         return flat
 
-    def referred(self, ref: str) -> Any:
+    def resolve_ref(self, ref: str) -> Any:
         """Return the part of the schema that a reference leads to."""
         if not ref.startswith("#"):
             raise CannotError(f"it refers to {ref[:80]!r}, which is not in it")
         if ref[1:] and not ref.startswith("#/"):
-            return self.anchored(ref[1:])
+            return self.resolve_anchor(ref[1:])
         here = self.root
         for word in unquote(ref).split("/")[1:]:
             key = word.replace("~1", "/").replace("~0", "~")
@@ -154,7 +154,7 @@ class _Filler:
                 raise CannotError(f"it refers to {ref[:80]!r}, which is not in it")
         return here
 
-    def anchored(self, anchor: str) -> Any:
+    def resolve_anchor(self, anchor: str) -> Any:
         waiting = [self.root]
         while waiting:
             part = waiting.pop()

@@ -34,7 +34,7 @@ def text(schema: Mapping[str, Any], name: str, random: Random) -> str:
     if low > LONGEST or (high is not None and high < low):
         raise CannotError(f"no text is as long as {name!r} has to be")
     if "pattern" in schema:
-        return written(str(schema["pattern"]), random)
+        return generate_match(str(schema["pattern"]), random)
     made = _FORMATS.get(str(schema.get("format")), _words)(random, name)
     if len(made) < low:
         made = (made + f" {made}" * (low // (len(made) + 1) + 1))[:low]
@@ -72,7 +72,7 @@ _FORMATS: Final[Mapping[str, Callable[[Random, str], str]]] = {
 }  # names and addresses that are reserved and unused
 
 
-def written(pattern: str, random: Random) -> str:
+def generate_match(pattern: str, random: Random) -> str:
     """Return a text of readable characters that a regular expression matches.
 
     Raises:

@@ -17,7 +17,7 @@ _BOTH: Final = frozenset({"items", "additionalProperties", "additionalItems", "c
 _MOST_WAYS: Final = 100
 
 
-def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def merge_schemas(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema that requires both; if one level cannot express both, the second one's rule is used.
 
     Raises:

@@ -49,7 +49,7 @@ class Toolbox:
             registry.register_tool(name, from_function(tool, hints=True, name=name) if plain else tool)
         return cls(registry)
 
-    def described(self, names: Sequence[str]) -> list[Described]:
+    def describe(self, names: Sequence[str]) -> list[Described]:
         """Return the descriptions of these tools for a model, in this order."""
         found = []
         for name in names:
@@ -62,7 +62,7 @@ class Toolbox:
         """Return a tool's config; None if there is none with that name."""
         return self.registry.get_tool_info(name)
 
-    def refused(self, name: str, parameters: Any, allowed: Sequence[str]) -> ToolResult | None:
+    def find_refusal(self, name: str, parameters: Any, allowed: Sequence[str]) -> ToolResult | None:
         """Return the failed result of a call that is not allowed: of an unknown tool, or with invalid parameters.
 
         None if the call is allowed.
@@ -79,23 +79,23 @@ class Toolbox:
         """
         call, registry = self.registry.attempt(name), self.registry
 
-        def ended(answer: Any, began: int) -> dict[str, Any]:
+        def end(answer: Any, began: int) -> dict[str, Any]:
             return registry.result_of(answer, name, ToolMetrics.of_ns(began, now())).to_dict()
 
-        async def settled(awaitable: Any, began: int) -> dict[str, Any]:
-            return ended(await awaitable, began)
+        async def settle(awaitable: Any, began: int) -> dict[str, Any]:
+            return end(await awaitable, began)
 
         if inspect.iscoroutinefunction(call):
 
-            async def awaited(**parameters: Any) -> dict[str, Any]:
-                return await settled(call(parameters), now())
+            async def run_async(**parameters: Any) -> dict[str, Any]:
+                return await settle(call(parameters), now())
 
-            return awaited
+            return run_async
 
         def target(**parameters: Any) -> Any:
             began = now()
             answer = call(parameters)
-            return settled(answer, began) if inspect.isawaitable(answer) else ended(answer, began)
+            return settle(answer, began) if inspect.isawaitable(answer) else end(answer, began)
 
         return target
 
@@ -112,6 +112,6 @@ class Toolbox:
         """Return an answer, or a person's substitute for it, as a result: any value is a success."""
         return self.registry.result_of(answer, name).to_dict()
 
-    def failed(self, name: str, error: BaseException) -> ToolResult:
+    def make_failure(self, name: str, error: BaseException) -> ToolResult:
         """Return the result of a call whose last attempt has raised."""
         return self.registry.result_of(error, name, None)

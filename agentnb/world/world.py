@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, with_article
 from agentnb.recipe.agent_expansion import WHOLE
-from agentnb.recipe.descriptions import typed
+from agentnb.recipe.descriptions import parse_typed
 from agentnb.text import safe_repr
 from agentnb.world.agents import Agent, agent_of
 from agentnb.world.call_arguments import check_runs
-from agentnb.world.human_input import WAIT, ask_on_terminal, typed_verdict, verdict_of
+from agentnb.world.human_input import WAIT, ask_on_terminal, parse_verdict, verdict_of
 from agentnb.world.llm.base import LLMClient, LLMRequest, as_client, preparing
 from agentnb.world.llm.env import Environment
 from agentnb.world.resources import Resources
@@ -107,7 +107,7 @@ class World:
         """
         match effect.kind:
             case "human" | "approval" as kind:
-                found = self._scripted(work)
+                found = self._find_scripted(work)
                 _note_call(work, kind)
                 if kind == "approval":
                     return lambda asked: _ask_for_verdict(asked) if found is WAIT else verdict_of(found)
@@ -145,7 +145,7 @@ class World:
         request = LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
         return request if effect.timeout is None else replace(request, timeout=effect.timeout)
 
-    def _scripted(self, work: CallingStep) -> Any:
+    def _find_scripted(self, work: CallingStep) -> Any:
         """Return the scripted answer; WAIT where the script has none for this question."""
         found: Any = WAIT
         script = self.answers
@@ -228,7 +228,7 @@ def _ask_for_input(effect: Effect) -> Any:
     while True:
         line = ask_on_terminal(prompt, effect.timeout)
         schema = effect.arguments.get("schema")
-        answer = line if line is WAIT or schema is None else typed(line, schema)
+        answer = line if line is WAIT or schema is None else parse_typed(line, schema)
         try:
             if line is not WAIT and effect.check is not None:
                 effect.check(answer)
@@ -243,7 +243,7 @@ def _ask_for_verdict(effect: Effect) -> Any:
     about = str(effect.arguments.get("prompt") or f"{effect.name} {safe_repr(dict(effect.arguments), limit=200)}")
     while True:
         line = ask_on_terminal(f"{about}\nApprove? (yes, or no and why)", effect.timeout)
-        if line is WAIT or (verdict := typed_verdict(str(line))) is not None:
+        if line is WAIT or (verdict := parse_verdict(str(line))) is not None:
             return line if line is WAIT else verdict
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 
 import networkx as nx
 import pytest
 
 import agentnb as nb
+from agentnb.analysis.counterfactuals import interval
+from agentnb.world.llm import LLMResponse, Usage
 
 
 def refund(rate=1.0, **options):
@@ -125,6 +128,115 @@ def test_a_model_gives_its_second_recorded_answer_when_its_first_was_changed():
     session.run()
     found = session.counterfactuals(lambda run: run.board["told"] == ["uno", "two"], candidates={"said": ["uno"]})
     assert list(found["outcome"]) == [True, False]
+
+
+# -- samples: a fork that asks a live model is a distribution ----------------------------------------------------------
+
+
+def review(seed=0, **options):
+    """Return a run that drafts a text and has it graded by a model that passes good drafts in 7 of 10 cases."""
+    random, asked = Random(seed), []
+
+    def model(request):
+        asked.append(request.messages[-1].content)
+        return "pass" if "good" in asked[-1] and random.random() < 0.7 else "fail"
+
+    graph = nx.DiGraph(name="review", entry="draft")
+    graph.add_node("draft", function=lambda topic: {"text": f"bad {topic}"}, inputs={"topic": "topic"})
+    graph.add_node("grade", kind="llm", prompt="grade: {{ text }}", output="grade")
+    graph.add_edge("draft", "grade")
+    session = nb.Session(nb.load(graph), {"topic": "news"}, llm=model, **options)
+    session.run()
+    asked.clear()
+    return session, asked
+
+
+def passes(run):
+    return run.board["grade"] == "pass"
+
+
+DRAFTS = {"text": ["good news", "bad words"], "grade": ["pass"]}
+
+
+def test_a_fork_that_asks_the_model_is_repeated_and_has_an_interval():
+    session, asked = review()
+    found = session.counterfactuals(passes, candidates=DRAFTS, samples=20, progress=False)
+    assert list(found.columns) == [
+        "step", "node", "kind", "change", "outcome", "steps_after", "right", "low", "high", "samples", "missing",
+    ]  # fmt: skip
+    rows = {row["change"].partition(" -> ")[2].strip("'"): row for row in found.to_dict("records")}
+    certain, good, bad = rows["pass"], rows["good news"], rows["bad words"]
+    assert (certain["right"], certain["low"], certain["high"], certain["samples"]) == (1, 1, 1, 1)
+    assert 0 < good["low"] < good["right"] < good["high"] < 1
+    assert good["low"] < 0.7 < good["high"]
+    assert (good["samples"], bad["samples"], bad["right"]) == (20, 20, 0)
+    assert len(asked) == 40
+    assert list(found["missing"]) == [0, 0, 0]
+    assert list(found["change"]) == [certain["change"], good["change"], bad["change"]]
+    assert session.forks == ()
+
+
+def test_samples_differ_by_the_models_seed_and_not_otherwise():
+    def shares(seed):
+        found = review(seed)[0].counterfactuals(passes, candidates=DRAFTS, samples=10, progress=False)
+        return list(found["right"])
+
+    assert shares(1) == shares(1)
+    assert len({tuple(shares(seed)) for seed in range(4)}) > 1
+
+
+def test_requests_that_did_not_change_are_answered_from_the_record():
+    session, asked = review()
+    found = session.counterfactuals(passes, candidates={"text": ["bad news "], "topic": ["news"]}, samples=5,
+                                    progress=False)  # fmt: skip
+    assert asked == ["grade: bad news "] * 5
+    assert list(found["samples"]) == [5]
+
+
+@pytest.mark.parametrize(("limits", "asks"), [({"max_llm_calls": 3}, 3), ({"max_llm_calls": 0}, 0),
+                                              ({"max_seconds": 0.0001}, 0)])  # fmt: skip
+def test_a_budget_that_ends_early_shows_what_is_missing(limits, asks):
+    session, asked = review()
+    found = session.counterfactuals(passes, candidates={"text": ["good news", "bad words"]}, samples=4, budget=limits,
+                                    progress=False)  # fmt: skip
+    assert len(asked) == asks
+    assert found["samples"].sum() == asks
+    assert found["missing"].sum() == 8 - asks
+    assert (found["samples"] + found["missing"] == 4).all()
+    if not asks:
+        assert found["right"].isna().all()
+        assert not found["outcome"].any()
+
+
+def test_an_awaited_model_is_sampled_too():
+    class Client:
+        calls = 0
+
+        async def complete(self, request):
+            self.calls += 1
+            return LLMResponse("pass", usage=Usage(7, 3))
+
+    client = Client()
+    session, _ = review()
+    other = nb.Session(session.recipe, {"topic": "news"}, llm=client)
+    other.run()
+    found = other.counterfactuals(lambda run: True, candidates={"text": ["good"]}, samples=9,
+                                  budget={"max_tokens": 40}, progress=False)  # fmt: skip
+    assert client.calls == 1 + 4
+    assert (found["samples"][0], found["missing"][0]) == (4, 5)
+
+
+@pytest.mark.parametrize("options", [{"samples": 0}, {"samples": 10**5000}, {"budget": {"max_llm_calls": 3}},
+                                     {"samples": 2, "budget": {"max_steps": 3}}])  # fmt: skip
+def test_samples_and_budgets_that_make_no_sense_are_a_problem(options):
+    with pytest.raises(nb.ExecutionError, match="A116"):
+        review()[0].counterfactuals(passes, **options)
+
+
+def test_intervals_are_those_of_wilson():
+    published = {(0, 10): (0.0, 0.2775), (1, 10): (0.0179, 0.4042), (5, 10): (0.2366, 0.7634), (10, 10): (0.7225, 1.0)}
+    for (right, count), ends in published.items():
+        assert interval(right, count) == pytest.approx(ends, abs=1e-4)
 
 
 def test_secrets_are_masked():

@@ -31,7 +31,7 @@ def naive(session, condition):
     for step in range(1, len(session.trace) + 1):
         session.goto(step)
         watch = session.breakpoints.add(when=condition)
-        if session.breakpoints.met_at(session._parts.run, session._parts.state.names) is not None:
+        if session.breakpoints.find_met(session._parts.run, session._parts.state.names) is not None:
             found.append(step)
         session.breakpoints.remove(watch)
     session.goto(here)

@@ -63,6 +63,58 @@ def test_the_results_are_the_same_whichever_executor_runs_them():
         assert rows(swept(inputs, executor=processes)) == here
 
 
+def test_a_killed_process_of_the_callers_pool_is_a_row_and_the_others_are_made():
+    inputs = [{"n": n} for n in (1, 7, 2, 4, 6, 8)]
+    with ProcessPoolExecutor(1) as processes:
+        found = swept(inputs, executor=processes)
+    assert list(found.runs["status"]) == ["finished", "killed", "finished", "finished", "finished", "finished"]
+    assert rows(found) == rows(swept(inputs))
+
+
+def test_runs_that_an_executor_lost_are_made_again_each_alone():
+    class Careless(ThreadPoolExecutor):
+        """Loses every chunk that has a 7 in it, as a cluster does whose worker dies of it."""
+
+        def submit(self, function, chunk):
+            def run():
+                if any(job.inputs["n"] == 7 for job in chunk):
+                    raise OSError("a worker was lost")
+                return function(chunk)
+
+            return super().submit(run)
+
+    with Careless(1) as threads:
+        found = swept([{"n": n} for n in (1, 2, 7, 4, 6, 8, 9, 10, 11, 12, 13, 14)], executor=threads, concurrency=4)
+    assert [row["inputs"]["n"] for row in rows(found) if row["status"] == "killed"] == [7]
+    assert set(found.runs["status"]) == {"finished", "killed"}
+    assert "a worker was lost" in found.failed["error"][0]
+
+
+@pytest.mark.filterwarnings("ignore:a _thread.lock lies on the board by reference")
+def test_a_value_that_cannot_be_pickled_is_shown_by_its_text():
+    graph = nx.DiGraph(name="locks", entry="lock")
+    graph.add_node("lock", function=lambda n: {"lock": threading.Lock(), "out": n}, inputs={"n": "n"})
+    recipe = nb.load(graph)
+    found = swept([{"n": 1}], recipe)
+    with ThreadPoolExecutor(1) as threads:
+        same = swept([{"n": 1}], recipe, executor=threads)
+    for each in (found, same):
+        assert list(each.runs["status"]) == ["finished"]
+        assert each.runs["outputs"][0]["out"] == 1
+        assert "lock" in each.runs["outputs"][0]["lock"]
+        with pytest.raises(nb.StoreError, match="L413"):
+            each.session(each.runs["run_id"][0])
+
+
+def test_the_runs_of_a_sweep_without_a_store_come_in_the_order_of_the_table_and_are_independent():
+    found = swept([{"n": n} for n in range(8, 200)])
+    assert [run.run_id for run in found.iter_runs()] == list(found.runs["run_id"])
+    first = found.session(found.runs["run_id"][0])
+    first.back().edit({"n": 3})
+    first.run()
+    assert (first.status, found.session(first.run_id).board["out"]) == ("failed", 64)
+
+
 def test_inputs_may_be_a_table_and_are_run_with_every_seed():
     found = swept(pd.DataFrame({"n": [1, 2]}), seeds=[0, 1])
     assert [(row["inputs"]["n"], row["seed"]) for row in rows(found)] == [(1, 0), (1, 1), (2, 0), (2, 1)]

@@ -112,7 +112,7 @@ UNTRIED = {
     "ManyFrames.get": "a method of mappings",
     **{
         f"SessionBreakpoints.{name}": "the engine calls it"
-        for name in ("after_step", "at_call", "before_turn", "from_rows", "met_at")
+        for name in ("after_step", "at_call", "before_turn", "from_rows", "find_met")
     },
     "ManyFrames.build": "for other parts of agentnb",
 }

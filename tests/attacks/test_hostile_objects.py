@@ -14,10 +14,10 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.board.masking import masked, register_secrets
+from agentnb.board.masking import mask_value, register_secrets
 from agentnb.board.values import Opaque, freeze, same, thaw
 from agentnb.bounds import excess
-from agentnb.dialects.activegraph.parts.events import frozen
+from agentnb.dialects.activegraph.parts.events import freeze_json
 from agentnb.errors import BoardError, error_line, error_text, printable
 from agentnb.expressions.json_schema import Schema
 from agentnb.expressions.lookup import has_json, to_json
@@ -144,10 +144,10 @@ def endless(kind):
 def test_every_walk_over_a_value_inside_itself_ends(kind):
     value = endless(kind)
     assert len(safe_repr(value, 500)) <= 500
-    assert masked(value) is not None
+    assert mask_value(value) is not None
     register_secrets(value)
     register_secrets(value, "password")
-    assert masked({"key": value, "password": value})["password"] == "********"
+    assert mask_value({"key": value, "password": value})["password"] == "********"
 
 
 def refusing(error, *names, base=object):
@@ -216,7 +216,7 @@ def test_a_value_that_unfolds_without_an_end_is_refused_by_the_board(kind):
     with pytest.raises(BoardError, match="B102"):
         freeze(value)
     with pytest.raises(BoardError, match="B102"):
-        frozen(value)
+        freeze_json(value)
     assert run_with(value).error.code == "B102"
 
 
@@ -285,7 +285,7 @@ def test_a_tuple_with_names_is_made_without_its_own_code():
     read = thaw(freeze(value))
     assert type(read) is Refusing
     assert read == value
-    assert type(masked(value)) is Refusing
+    assert type(mask_value(value)) is Refusing
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "shared"])

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from agentnb.board.codec import TAG, decode
 from agentnb.board.decoders import Record, class_of, fields_of, name_of, zone_of
-from agentnb.board.masking import shown
+from agentnb.board.masking import to_display
 from agentnb.board.paths import look
 from agentnb.board.values import freeze
 from agentnb.secrets import MASK
@@ -47,14 +47,14 @@ def test_the_fields_of_a_class_that_is_not_known_here_are_there():
     assert isinstance(outer, Record)
     kept = freeze(outer)
     assert fields_of(kept)["x"] == 2
-    assert shown(kept) == {"items": [{"n": 1}], "api_key": MASK, "x": 2}
+    assert to_display(kept) == {"items": [{"n": 1}], "api_key": MASK, "x": 2}
     assert look(kept, ("items", 0, "n")) == 1
 
 
 def test_what_else_is_not_known_here_stays_a_record():
     kept = freeze(Record("enum", {"$": "enum", "type": "gone:E", "name": "A", "v": 1}))
     assert fields_of(kept) is None
-    assert shown(kept).tag == "enum"
+    assert to_display(kept).tag == "enum"
     assert fields_of(freeze(Record("dataclass", {"$": "dataclass"}))) is None
 
 
@@ -62,7 +62,7 @@ def test_extra_fields_of_a_model_are_fields_too():
     class Open(BaseModel, extra="allow"):
         n: int
 
-    assert shown(freeze(Open(n=1, more=[2]))) == {"n": 1, "more": [2]}
+    assert to_display(freeze(Open(n=1, more=[2]))) == {"n": 1, "more": [2]}
 
 
 @pytest.mark.parametrize("text", ["1e99999999", "1e-99999999", "1/0", "x"])

@@ -106,7 +106,7 @@ def test_an_index_comes_back_as_what_it_was(index):
 
 def test_a_column_of_a_secret_has_its_cells_masked_and_the_others_are_as_they_were():
     frame = pd.DataFrame({"n": [1, 2], "token": ["a", None], "text": ["x", "y"]})
-    masked = external_types.masked_array(frame, lambda item, name=None: "***" if name == "token" and item else item)
+    masked = external_types.mask_array(frame, lambda item, name=None: "***" if name == "token" and item else item)
     assert masked["token"].tolist()[0] == "***"
     assert masked["n"].tolist() == [1, 2]
     assert masked["text"].tolist() == ["x", "y"]

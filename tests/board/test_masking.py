@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentnb.board.masking import masked, shown
+from agentnb.board.masking import mask_value, to_display
 from agentnb.board.values import freeze
-from agentnb.secrets import MASK, Masked, hide, how_many, is_secret, mask_text, settled
+from agentnb.secrets import MASK, Masked, count_settled, hide, how_many, is_secret, mask_text
 from agentnb.text import safe_repr
 
 
@@ -42,22 +42,22 @@ def test_a_number_under_a_name_that_may_be_that_of_a_count_is_no_secret(key):
     assert is_secret(key, "abc")
     assert is_secret(key, ["abc"])
     assert is_secret("password", 12)
-    assert masked({key: 12, "n": {key: ["abc"]}}) == {key: 12, "n": {key: MASK}}
+    assert mask_value({key: 12, "n": {key: ["abc"]}}) == {key: 12, "n": {key: MASK}}
 
 
 def test_what_stands_under_a_secret_name_is_masked_at_any_depth():
     value = {"user": "ann", "login": [{"password": "s3cret", "n": 1}], "token": None}
     expected = {"user": "ann", "login": [{"password": MASK, "n": 1}], "token": None}
-    assert masked(value) == masked(freeze(value)) == shown(freeze(value)) == expected
-    assert masked("s3cret", "api_key") == shown("s3cret", "api_key") == MASK
-    assert masked(None, "api_key") is None
+    assert mask_value(value) == mask_value(freeze(value)) == to_display(freeze(value)) == expected
+    assert mask_value("s3cret", "api_key") == to_display("s3cret", "api_key") == MASK
+    assert mask_value(None, "api_key") is None
 
 
 def test_an_object_leaves_as_its_fields_with_its_secrets_masked():
     client = Client("a", "s3cret")
-    assert shown(freeze(client)) == {"name": "a", "api_key": MASK}
-    assert shown(freeze({"all": [(client,)]})) == {"all": [({"name": "a", "api_key": MASK},)]}
-    assert masked(freeze(client)) == {"name": "a", "api_key": MASK}
+    assert to_display(freeze(client)) == {"name": "a", "api_key": MASK}
+    assert to_display(freeze({"all": [(client,)]})) == {"all": [({"name": "a", "api_key": MASK},)]}
+    assert mask_value(freeze(client)) == {"name": "a", "api_key": MASK}
     assert client.api_key == "s3cret"
 
 
@@ -67,7 +67,7 @@ def test_a_text_that_was_told_is_masked_wherever_it_stands(none_hidden):
     assert isinstance(mask_text("s3cret-4711"), Masked)
     assert mask_text("ab") == "ab"
     value = {"a": ["see s3cret-4711"], "s3cret-4711": ("s3cret-4711",), "b": b"x s3cret-4711", "c": {"s3cret-4711"}}
-    for leaving in (masked(value), masked(freeze(value)), shown(freeze(value))):
+    for leaving in (mask_value(value), mask_value(freeze(value)), to_display(freeze(value))):
         assert "s3cret" not in repr(leaving)
     assert "s3cret" not in safe_repr(freeze(value), limit=500)
 
@@ -92,13 +92,13 @@ def test_a_long_value_is_cut_and_still_masked(none_hidden):
 )  # fmt: skip
 def test_of_a_text_that_grows_only_what_no_secret_can_begin_in_is_settled(text, shown):
     hide("se77led-4711")
-    assert text[: settled(text)] == shown
+    assert text[: count_settled(text)] == shown
 
 
 def test_no_secret_is_cut_in_two_by_what_may_be_the_beginning_of_another():
     hide("one-abcd", "cd-other")
-    assert settled("it is one-abcd") == len("it is ")
-    assert mask_text("it is one-abcd"[: settled("it is one-abcd ")]) == "it is ********"
+    assert count_settled("it is one-abcd") == len("it is ")
+    assert mask_text("it is one-abcd"[: count_settled("it is one-abcd ")]) == "it is ********"
 
 
 def test_how_many_texts_are_hidden_grows_with_each():

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.board.paths import APPEND, DELETE, SET, changed, look
+from agentnb.board.paths import APPEND, DELETE, SET, apply_change, look
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.errors import BoardError
 
 
 def put(value, path, new, op=SET):
-    return thaw(changed(freeze(value), tuple(path), op, new, ("key", *path)))
+    return thaw(apply_change(freeze(value), tuple(path), op, new, ("key", *path)))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_deleting_and_appending():
     assert put({"a": 1}, ["x", "y"], ABSENT, DELETE) == {"a": 1}
     assert put({"l": [1]}, ["l"], 2, APPEND) == {"l": [1, 2]}
     assert put({"l": None}, ["l"], 2, APPEND) == {"l": [2]}
-    assert changed(freeze([1]), (), DELETE, ABSENT, ("key",)) is ABSENT
+    assert apply_change(freeze([1]), (), DELETE, ABSENT, ("key",)) is ABSENT
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ TREES = st.recursive(
 def test_what_was_set_is_found_there_and_the_past_holds(value, path, new):
     before = freeze(value)
     try:
-        after = changed(before, tuple(path), SET, new, tuple(path))
+        after = apply_change(before, tuple(path), SET, new, tuple(path))
     except BoardError:
         return
     assert thaw(look(after, tuple(path))) == new
@@ -102,13 +102,13 @@ def test_deleting_takes_what_is_there_and_nothing_else(value, path, after):
 
 def test_deleting_nothing_gives_the_value_itself():
     value = freeze({"a": {"b": 1}})
-    assert changed(value, ("a", "x"), DELETE, ABSENT, ("key", "a", "x")) is value
-    assert changed(value, ("x",), DELETE, ABSENT, ("key", "x")) is value
+    assert apply_change(value, ("a", "x"), DELETE, ABSENT, ("key", "a", "x")) is value
+    assert apply_change(value, ("x",), DELETE, ABSENT, ("key", "x")) is value
 
 
 def test_the_items_of_a_list_are_those_that_it_had_when_it_was_frozen():
     begun = freeze({"l": [1, 2]})
-    changed(begun, ("l",), APPEND, 3, ("key", "l"))
+    apply_change(begun, ("l",), APPEND, 3, ("key", "l"))
     assert put(begun, ["l", 0], 9) == {"l": [9, 2]}
     assert put(begun, ["l", 0], ABSENT, DELETE) == {"l": [2]}
     assert put(begun, ["l", 2], 9) == {"l": [1, 2, 9]}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.board.scopes import DELETED, Board, Scope, closed, put
+from agentnb.board.scopes import DELETED, Board, Scope, closed_scope_error, put
 from agentnb.board.values import ABSENT, freeze
 
 
@@ -25,10 +25,10 @@ def test_a_deleted_key_does_not_shine_through(root):
     child, grandchild = (one := Scope(1, "child", root)), Scope(2, "inner", one)
     child.data["a"] = DELETED
     assert grandchild.get("a") is ABSENT
-    assert "a" not in grandchild.seen()
-    assert "a" in root.seen()
+    assert "a" not in grandchild.visible_items()
+    assert "a" in root.visible_items()
     grandchild.data["a"] = 3
-    assert grandchild.seen()["a"] == 3
+    assert grandchild.visible_items()["a"] == 3
 
 
 def test_looking_at_a_path(root):
@@ -86,13 +86,13 @@ def test_in_a_scope_that_reads_through_what_is_taken_away_hides_what_stands_arou
     inner = Scope(1, "inner", root)
     put(root, "a", 1)
     put(inner, "a", ABSENT)
-    assert (inner.data, inner.seen(), root.seen()) == ({"a": DELETED}, {}, {"a": 1})
+    assert (inner.data, inner.visible_items(), root.visible_items()) == ({"a": DELETED}, {}, {"a": 1})
     put(inner, "a", 2)
-    assert inner.seen() == {"a": 2}
+    assert inner.visible_items() == {"a": 2}
 
 
 def test_what_cannot_be_written_now_says_why():
     scope = Scope(0, "root")
     scope.open = 2
-    (problem,) = closed(scope, ("a", "b", 0)).problems
+    (problem,) = closed_scope_error(scope, ("a", "b", 0)).problems
     assert (problem.code, "'a.b.0'" in problem.what, "2 child" in problem.why) == ("B106", True, True)

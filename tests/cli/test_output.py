@@ -25,7 +25,7 @@ def test_a_run_that_waits(capsys):
 
 
 def test_a_run_that_fails(capsys, monkeypatch):
-    monkeypatch.setattr(script, "_fixed", lambda agent: (agent[0], lambda **_: 1 / 0))
+    monkeypatch.setattr(script, "_make_fixed", lambda agent: (agent[0], lambda **_: 1 / 0))
     code, document, codes = told(capsys, *RUN)
     assert (code, document["status"], codes) == (1, "failed", ["X100"])
     assert document["error"].startswith("X100")
@@ -81,7 +81,7 @@ def test_an_interrupt_is_silent_where_people_read(capsys, monkeypatch):
 
 def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
     monkeypatch.setattr(
-        script, "_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and {"topic": "other"})
+        script, "_make_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and {"topic": "other"})
     )
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, json.loads(out)["status"]) == (0, "finished")
@@ -91,7 +91,7 @@ def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
 def test_whatever_stands_on_the_board_is_printed_as_json(capsys, monkeypatch):
     odd = {"topic": "other", "half": "\ud800", "\udfff": 1, "nan": float("nan"), "far": [float("-inf")],
            "long": 10 ** 5000, "set": {1}, 3: b"bytes"}  # fmt: skip
-    monkeypatch.setattr(script, "_fixed", lambda agent: (agent[0], lambda **_: {"topic": "other", "odd": odd}))
+    monkeypatch.setattr(script, "_make_fixed", lambda agent: (agent[0], lambda **_: {"topic": "other", "odd": odd}))
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, err) == (0, "")
     board = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))["board"]

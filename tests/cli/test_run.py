@@ -249,7 +249,7 @@ def test_live_takes_the_model_whose_key_is_set(capsys, monkeypatch):
         asked.append(client.model)
         return LLMResponse("yes", client.model)
 
-    monkeypatch.setattr(AnthropicClient, "answered", answered)
+    monkeypatch.setattr(AnthropicClient, "send", answered)
     code, out, _ = called(capsys, "run", "pipeline", "--live")
     assert (code, "simulated" in out, len(asked)) == (0, False, 3)
 

@@ -165,7 +165,9 @@ def test_nobody_is_asked_even_where_somebody_could_answer():
 
 
 def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
-    monkeypatch.setattr(script, "_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and agent[1]))
+    monkeypatch.setattr(
+        script, "_make_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and agent[1])
+    )
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, json.loads(out)["ok"]) == (0, True)
     assert "noise" in err

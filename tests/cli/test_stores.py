@@ -57,7 +57,7 @@ def test_a_kept_run_is_told_by_its_id(there, capsys):
     _, out, _ = called(capsys, *RUN)
     first = nb.runs("runs.db")["run_id"][0]
     assert f"kept as run {first!r} in sqlite:///" in out
-    assert document(capsys, *RUN)["run_id"] == nb.runs("runs.db")["run_id"][1] != first
+    assert document(capsys, *RUN)["run_id"] == nb.runs("runs.db")["run_id"][0] != first
     assert document(capsys, *RUN[:-2])["run_id"] is None
 
 
@@ -102,11 +102,34 @@ def test_forks_stand_under_the_run_that_they_began_from(there, capsys):
     _, out, _ = called(capsys, "runs", "runs.db")
     *lines, count = out.splitlines()
     indents = [len(line) - len(line.lstrip()) for line in lines]
-    assert (indents, count) == ([0, 2, 4, 0], "4 runs")
-    assert lines[0].startswith("one  ")
-    assert lines[1].endswith("what if: finished, 3 steps, from step 2")
-    assert lines[2].endswith(" 1 step, from step 1")
-    assert lines[3].startswith("two  ")
+    assert (indents, count) == ([0, 0, 2, 4], "4 runs")
+    assert lines[0].startswith("two  ")
+    assert lines[1].startswith("one  ")
+    assert lines[2].endswith("what if: finished, 3 steps, from step 2")
+    assert lines[3].endswith(" 1 step, from step 1")
+
+
+def test_runs_are_filtered_and_listed_page_by_page(there, capsys):
+    for number in range(5):
+        kept(f"run-{number}", name="odd" if number % 2 else "even")
+    _, out, _ = called(capsys, "runs", "runs.db", "--contains", "even", "--limit", "2")
+    *lines, count = out.splitlines()
+    assert ([line.split()[0] for line in lines], count) == (["run-4", "run-2"], "2 runs; older ones: --after run-2")
+    words = (
+        "runs",
+        "runs.db",
+        "--recipe",
+        "count",
+        "--status",
+        "finished",
+        "--since",
+        "2026-01-01",
+        "--until",
+        "9999-12-31",
+    )
+    assert [row["run_id"] for row in document(capsys, *words, "--after", "run-2")["runs"]] == ["run-1", "run-0"]
+    assert document(capsys, *words, "--fingerprint", "other")["runs"] == []
+    assert told(capsys, "runs", "runs.db", "--status", "finnished")[2] == ["L546"]
 
 
 def test_a_run_that_nobody_runs_any_more_was_interrupted_after_what_is_kept(there, capsys):
@@ -126,7 +149,7 @@ def test_the_runs_as_json(there, capsys):
     session = kept(name="Zählen 数")
     session = nb.open("runs.db", "one", recipe=counting())
     fork = session.fork(at=1)
-    first, second = document(capsys, "runs", "runs.db")["runs"]
+    second, first = document(capsys, "runs", "runs.db")["runs"]
     assert (first["run_id"], first["name"], first["status"], first["steps"]) == ("one", "Zählen 数", "finished", 3)
     assert (first["parent"], first["forked"], first["dialect"]) == (None, None, "networkx")
     assert (second["run_id"], second["parent"], second["forked"]) == (fork.run_id, "one", 1)

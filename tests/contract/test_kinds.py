@@ -13,7 +13,7 @@ from agentnb.engine.core.work import Kind
 from agentnb.expressions.templates import compile_template
 from agentnb.kinds import KINDS
 from agentnb.kinds.agent import ASKING
-from agentnb.kinds.typed_values import Asked
+from agentnb.kinds.typed_values import TypedCondition
 from agentnb.load import load
 from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.model import Edge, Node, Recipe, Region
@@ -55,8 +55,8 @@ PARTS = {  # of an agent or of a dialect: its parameters, and what stands on the
 }
 BUILT = {  # no networkx graph is written so
     "parallel": {},
-    "decision": {"predicate": Asked("asks", str, "word", bool), "branches": {"true": "one"}},
-    "switch": {"discriminator": Asked("asks", str, "word", len), "cases": ((5, "one"),)},
+    "decision": {"predicate": TypedCondition("asks", str, "word", bool), "branches": {"true": "one"}},
+    "switch": {"discriminator": TypedCondition("asks", str, "word", len), "cases": ((5, "one"),)},
 }
 # They run when an event comes, and never of themselves: tests/kinds has them, one by one.
 REACTIVE = {"behavior", "llm_behavior", "relation_behavior"}

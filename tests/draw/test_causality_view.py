@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from agentnb.draw.causality_view import Told, draw_chain
+from agentnb.draw.causality_view import ChainEvent, draw_chain
 from tests.draw.recipes import HOSTILE
 
 
@@ -14,10 +14,10 @@ def _plain(monkeypatch):
 
 
 ROWS = (
-    Told("e1", "goal.created", "user", "", "", (), "cause", -1),
-    Told("e2", "object.created", "plan", "plan", "e1", ("task#1",), "self", 0, 1),
-    Told("e3", "llm.requested", "write", "write", "e2", (), "effect", 1, 2),
-    Told("e4", "task.done", "write", "write", "e2", ("task#1",), "effect", 1, 2),
+    ChainEvent("e1", "goal.created", "user", "", "", (), "cause", -1),
+    ChainEvent("e2", "object.created", "plan", "plan", "e1", ("task#1",), "self", 0, 1),
+    ChainEvent("e3", "llm.requested", "write", "write", "e2", (), "effect", 1, 2),
+    ChainEvent("e4", "task.done", "write", "write", "e2", ("task#1",), "effect", 1, 2),
 )
 
 
@@ -48,14 +48,16 @@ def test_in_words():
 
 
 def test_of_a_long_chain_the_nearest_events_are_drawn():
-    rows = [Told(f"e{n}", "t", "a", "a", f"e{n - 1}", (), "self" if n == 50 else "cause", n - 50) for n in range(101)]
+    rows = [
+        ChainEvent(f"e{n}", "t", "a", "a", f"e{n - 1}", (), "self" if n == 50 else "cause", n - 50) for n in range(101)
+    ]
     shown = draw_chain("e50", rows, most=5)
     assert [box.id for box in shown.picture.boxes] == ["e48", "e49", "e50", "e51", "e52", ""]
     assert shown.text.splitlines()[-1] == "and 96 more events; 5 are drawn"
 
 
 def test_hostile_words_stay_texts():
-    rows = [Told(text, text, text, text, HOSTILE[0], (text,), "effect", 1) for text in HOSTILE]
+    rows = [ChainEvent(text, text, text, text, HOSTILE[0], (text,), "effect", 1) for text in HOSTILE]
     svg = draw_chain(HOSTILE[0], rows).svg
     ET.fromstring(svg)
     assert "<script" not in svg

@@ -4,7 +4,7 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.draw.layering import Bend, acyclic, chains, crossings, gap, layers_of, ordered, places
+from agentnb.draw.layering import Bend, acyclic, chains, crossings, gap, layers_of, order_layer, places
 
 GRAPHS = st.integers(1, 9).flatmap(
     lambda size: st.tuples(
@@ -56,7 +56,7 @@ def test_ways_pass_every_layer_and_rows_hold_everything_once(graph):
     for way, (source, target) in zip(ways, lines, strict=True):
         assert (way[0], way[-1]) == (source, target)
         assert [bend.layer for bend in way[1:-1]] == list(range(layer[source] + 1, layer[target]))
-    rows = ordered(layer, ways)
+    rows = order_layer(layer, ways)
     held = [item for row in rows for item in row]
     assert len(held) == len(set(held))
     assert set(held) == set(items) | {bend for way in ways for bend in way[1:-1]}
@@ -68,7 +68,7 @@ def test_neighbours_keep_their_distance(graph, width):
     lines = without_circles(items, lines)
     layer = layers_of(items, lines)
     ways = chains(lines, layer)
-    rows = ordered(layer, ways)
+    rows = order_layer(layer, ways)
     widths = {item: float(width) if isinstance(item, str) else 4.0 for row in rows for item in row}
     x = places(rows, ways, widths)
     for row in rows:
@@ -89,7 +89,7 @@ def test_crossings_are_counted_and_avoided():
     assert crossings([["a", "b"], ["c", "d"]], down) == 1
     layer = {"a": 0, "b": 0, "c": 2, "d": 2}
     ways = chains([("a", "d"), ("b", "c"), ("a", "c")], layer)
-    rows = ordered(layer, ways)
+    rows = order_layer(layer, ways)
     assert sum(len(row) for row in rows) == 7
     assert crossings(rows, {way[at]: [way[at + 1]] for way in ways for at in range(2)}) == 0
 

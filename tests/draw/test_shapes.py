@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from agentnb.draw.shapes import known_shape, number, outline, pair, rounded, size_around
+from agentnb.draw.shapes import known_shape, number, outline, pair, round_corners, size_around
 
 SHAPES = [
     "box",
@@ -42,7 +42,7 @@ def test_a_shape_is_larger_than_its_text(shape):
 
 def test_no_size_at_all_is_drawn_too():
     assert outline("box", 0, 0).endswith("Z")
-    assert rounded([(0, 0), (0, 0), (0, 0)], 5).endswith("Z")
+    assert round_corners([(0, 0), (0, 0), (0, 0)], 5).endswith("Z")
 
 
 @pytest.mark.parametrize(("name", "shape"), [("oval", "ellipse"), ("rect", "box"), ("star", "box"), ("tab", "tab")])

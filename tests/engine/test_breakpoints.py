@@ -260,7 +260,7 @@ def test_a_failure_stops_the_run_also_where_it_cancels_another_branch(clauses):
 
 def test_words_of_a_breakpoint_can_be_looked_at_without_adding_it():
     run = session(counting(), {"n": 0})
-    row = run.breakpoints.made_of({"node": "check", "when": "n > 1"})
+    row = run.breakpoints.make({"node": "check", "when": "n > 1"})
     assert (row.node, row.text, row.side, len(run.breakpoints)) == ("check", "n > 1", "before", 0)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agentnb.engine.control import interventions
 from agentnb.engine.core.history import History
 from agentnb.engine.core.time_travel import branch, goto
-from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, joined
+from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, load_document
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, family, whole
 from agentnb.errors import StoreError
 from tests.trace.runs import go, odyssey, started
@@ -70,7 +70,7 @@ def test_it_goes_on_where_another_process_stopped():
 )
 def test_what_is_damaged_is_told(slices):
     with pytest.raises(StoreError, match="L402"):
-        joined({"version": VERSION, "slices": slices})
+        load_document({"version": VERSION, "slices": slices})
 
 
 def test_a_newer_version_is_refused():

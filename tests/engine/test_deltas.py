@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.time_travel import goto
-from agentnb.engine.persistence.delta_loader import joined
+from agentnb.engine.persistence.delta_loader import load_document
 from agentnb.engine.persistence.deltas import VERSION
 from agentnb.engine.persistence.snapshot import dump, revive
 from agentnb.errors import StoreError
@@ -134,7 +134,7 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
 
 def test_what_is_no_log_is_told():
     with pytest.raises(StoreError, match="L402"):
-        joined({"tables": {}})
+        load_document({"tables": {}})
     with pytest.raises(StoreError, match="L403"):
-        joined({"version": VERSION + 1})
+        load_document({"version": VERSION + 1})
     assert counter().index["count"] == 0

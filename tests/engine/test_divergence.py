@@ -4,7 +4,7 @@ import pytest
 
 from agentnb import ABSENT
 from agentnb.engine.core.work import Append, Outcome
-from agentnb.engine.replay.divergence import Divergence, Sides, compared, inside
+from agentnb.engine.replay.divergence import Divergence, Sides, compare_steps, inside
 from agentnb.engine.replay.step_record import Record
 from agentnb.recipe.model import Edge
 from agentnb.secrets import MASK, hide
@@ -27,7 +27,7 @@ def differ(function, other, level="values", **words):
     """Return what differs where a node was one function and is another: (what, path, recorded, replayed, ends)."""
     then, now = made(function), made(other)
     sides = Sides(Record(then), now)
-    rows = list(compared(Record(then).done(1), Record(now).done(1), sides, level, **words))
+    rows = list(compare_steps(Record(then).read_step(1), Record(now).read_step(1), sides, level, **words))
     assert all((row.step, row.node) == (1, "n0") for row in rows)
     return rows
 
@@ -196,12 +196,12 @@ def test_frames_and_phases():
         step(run)
         step(run)
     sides = Sides(Record(then), now)
-    done = Record(then).done(2)
-    assert list(compared(done, Record(now).done(2), sides, "values")) == []
+    done = Record(then).read_step(2)
+    assert list(compare_steps(done, Record(now).read_step(2), sides, "values")) == []
     assert sides.frames == {0: 0, 1: 1}
-    (row, *_) = compared(done, Record(now).done(1), sides, "path")
+    (row, *_) = compare_steps(done, Record(now).read_step(1), sides, "path")
     assert (row.what, row.recorded, row.replayed, row.ends) == ("phase", "enter", "run", True)
-    (row, *_) = compared(done, Record(now).done(2)._replace(opened=()), sides, "path")
+    (row, *_) = compare_steps(done, Record(now).read_step(2)._replace(opened=()), sides, "path")
     assert (row.what, row.recorded, row.replayed, row.ends) == ("frame", ["in"], [], True)
 
 
@@ -209,14 +209,14 @@ def test_a_cause_is_compared_as_the_replay_numbers_it():
     then, now = begun("reactive"), begun("reactive")
     for run in (then, now):
         step(run)
-    done, other = Record(then).done(1), Record(now).done(1)
+    done, other = Record(then).read_step(1), Record(now).read_step(1)
     sides = Sides(Record(then), now)
-    assert list(compared(done, other, sides, "values")) == []
+    assert list(compare_steps(done, other, sides, "values")) == []
     moved = tuple(event._replace(cause="evt_009") for event in other.events)
-    (row,) = compared(done, other._replace(events=moved), sides, "values")
+    (row,) = compare_steps(done, other._replace(events=moved), sides, "values")
     assert (row.what, row.recorded, row.replayed) == ("event", "evt_001", "evt_009")
     sides.ids["evt_001"] = "evt_009"
-    assert list(compared(done, other._replace(events=moved), sides, "values")) == []
+    assert list(compare_steps(done, other._replace(events=moved), sides, "values")) == []
 
 
 def test_a_node_of_the_record_that_the_replay_lacks_has_no_turn_there():

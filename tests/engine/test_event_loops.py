@@ -11,7 +11,7 @@ from weakref import ref
 
 import pytest
 
-from agentnb.engine.core.event_loops import Errand, Home, ended_beside, in_own_loop
+from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, in_own_loop, run_beside
 
 WORD = ContextVar("WORD", default="")
 
@@ -53,7 +53,7 @@ def test_what_it_raises_is_raised_here():
     async def main():
         in_own_loop(breaks)
 
-    home = Home()
+    home = LoopThread()
     for work in (lambda: in_own_loop(breaks), lambda: asyncio.run(main()), lambda: in_own_loop(breaks, home)):
         with pytest.raises(KeyboardInterrupt):
             work()
@@ -61,7 +61,7 @@ def test_what_it_raises_is_raised_here():
 
 
 def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
-    found, home = [], Home()
+    found, home = [], LoopThread()
     for _ in range(2):
         assert in_own_loop(where(found), home) == 7
     assert found[0] == found[1]
@@ -84,7 +84,7 @@ def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
 
 
 def test_a_home_that_nobody_holds_any_more_ends():
-    found, home = [], Home()
+    found, home = [], LoopThread()
     in_own_loop(where(found), home)
     gone = ref(home)
     del home
@@ -95,7 +95,7 @@ def test_a_home_that_nobody_holds_any_more_ends():
 
 
 def test_a_home_may_be_left_from_inside():
-    found, home = [], Home()
+    found, home = [], LoopThread()
 
     async def work():
         home.leave()
@@ -108,7 +108,7 @@ def test_a_home_may_be_left_from_inside():
 
 
 def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
-    found, home, begun = [], Home(), threading.Event()
+    found, home, begun = [], LoopThread(), threading.Event()
 
     async def waits():
         begun.set()
@@ -141,7 +141,7 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
 
 @pytest.mark.parametrize("staying", [False, True])
 def test_an_errand_is_awaited_while_the_loop_here_goes_on(staying):
-    found, home = [], Home() if staying else None
+    found, home = [], LoopThread() if staying else None
     gate = threading.Event()
 
     async def work():
@@ -151,7 +151,7 @@ def test_an_errand_is_awaited_while_the_loop_here_goes_on(staying):
         return 7
 
     async def main():
-        task = asyncio.create_task(ended_beside(lambda then: Errand(work, home, then)))
+        task = asyncio.create_task(run_beside(lambda then: RemoteCoroutine(work, home, then)))
         for _ in range(5):
             await asyncio.sleep(0.001)
         assert not task.done()
@@ -165,7 +165,7 @@ def test_an_errand_is_awaited_while_the_loop_here_goes_on(staying):
 
 
 def test_an_errand_that_is_cancelled_ends_there_first():
-    found, home, begun = [], Home(), threading.Event()
+    found, home, begun = [], LoopThread(), threading.Event()
 
     async def work():
         begun.set()
@@ -175,7 +175,7 @@ def test_an_errand_that_is_cancelled_ends_there_first():
             found.append("ended")
 
     async def main():
-        task = asyncio.create_task(ended_beside(lambda then: Errand(work, home, then)))
+        task = asyncio.create_task(run_beside(lambda then: RemoteCoroutine(work, home, then)))
         while not begun.is_set():  # noqa: ASYNC110  (set in another thread)
             await asyncio.sleep(0.001)
         task.cancel()
@@ -194,7 +194,7 @@ def test_what_an_errand_raises_is_raised_where_it_is_awaited():
 
     async def main():
         with pytest.raises(ValueError, match="there"):
-            await ended_beside(lambda then: Errand(breaks, None, then))
+            await run_beside(lambda then: RemoteCoroutine(breaks, None, then))
 
     asyncio.run(main())
 

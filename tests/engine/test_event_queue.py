@@ -35,7 +35,7 @@ class Rules:
     def late(self, run, event):
         return [("first", LATE, event.seq)] if event.type == "later" else []
 
-    def projected(self, run, event):
+    def project(self, run, event):
         return [(("told",), event.payload)] if event.type == "told" else []
 
     def listens(self, node, event):
@@ -157,7 +157,7 @@ def test_each_way_back_finds_such_a_queue_as_it_was_and_a_person_may_change_it(l
         time_travel.goto(run, position)
         assert waiting(run) == queues[position]
     time_travel.goto(run, 12)
-    fork = time_travel.forked(run, run.plan, 12)
+    fork = time_travel.fork_run(run, run.plan, 12)
     assert waiting(fork) == queues[12]
     while waiting(fork):
         step(fork)

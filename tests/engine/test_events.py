@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from agentnb.clock import TickingClock
 from agentnb.engine.core.event_queue import emit_from_outside
-from agentnb.engine.core.events import committed, numbered, retold, seen
+from agentnb.engine.core.events import make_event, retold, stamp_events, visible_events
 from agentnb.engine.core.time_travel import goto, open_tip
 from tests.engine.making import one, run_of
 from tests.engine.shapes import begun, path, step
@@ -22,7 +22,7 @@ def test_events_are_numbered_in_one_sequence():
     emit_from_outside(run, "start", 1)
     for _ in range(3):
         one(run)
-    found = [(event.seq, event.id, event.type, event.step, event.at, event.actor) for event in seen(run)]
+    found = [(event.seq, event.id, event.type, event.step, event.at, event.actor) for event in visible_events(run)]
     assert found == [
         (1, "evt_001", "start", None, 0, "user"),
         (2, "evt_002", "a", 1, 1, "n0"),
@@ -35,10 +35,10 @@ def test_what_comes_later_is_not_seen_from_the_past_and_comes_with_the_same_numb
     one(run)
     one(run)
     goto(run, 1)
-    assert [event.type for event in seen(run)] == ["a"]
+    assert [event.type for event in visible_events(run)] == ["a"]
     open_tip(run)
     one(run)
-    assert [(event.id, event.type) for event in seen(run)] == [("evt_001", "a"), ("evt_002", "b")]
+    assert [(event.id, event.type) for event in visible_events(run)] == [("evt_001", "a"), ("evt_002", "b")]
 
 
 def test_a_fork_has_the_events_before_and_its_own():
@@ -48,8 +48,8 @@ def test_a_fork_has_the_events_before_and_its_own():
     new = run.fork()
     run.emit("mine")
     new.emit("yours")
-    assert [event.type for event in seen(run._parts.run)] == ["ours", "mine"]
-    assert [event.type for event in seen(new._parts.run)] == ["ours", "yours"]
+    assert [event.type for event in visible_events(run._parts.run)] == ["ours", "mine"]
+    assert [event.type for event in visible_events(new._parts.run)] == ["ours", "yours"]
 
 
 def test_the_visible_time_ticks_once_an_event():
@@ -57,7 +57,7 @@ def test_the_visible_time_ticks_once_an_event():
     run.clock = TickingClock()
     one(run)
     emit_from_outside(run, "b", None)
-    assert [event.time.second for event in seen(run)] == [0, 1]
+    assert [event.time.second for event in visible_events(run)] == [0, 1]
 
 
 def test_the_payload_is_kept_as_it_was():
@@ -82,7 +82,7 @@ def test_a_cause_is_the_event_that_a_node_answers_to():
     run = begun("reactive")
     while run.frontier():
         step(run)
-    causes = {event.id: event.cause for event in seen(run)}
+    causes = {event.id: event.cause for event in visible_events(run)}
     assert causes == {"evt_001": None, "evt_002": None, "evt_003": "evt_001", "evt_004": "evt_002"}
 
 
@@ -107,13 +107,13 @@ def test_branches_that_emit_before_one_of_them_is_committed_have_numbers_of_thei
     regions = [Region("one", ("a",), owner="both"), Region("two", ("b",), owner="both")]
     run = Shape(nodes, [], ("both",), [], {}, regions).run()
     go_on(run)
-    assert sorted(event.seq for event in seen(run)) == [1, 2, 3, 4]
+    assert sorted(event.seq for event in visible_events(run)) == [1, 2, 3, 4]
     assert emit_from_outside(run, "later", 1).seq == 5
 
 
 def test_what_nobody_says_follows_from_the_number():
     run = run_of(lambda work: work.emit("first") and None, lambda work: None)
-    event = numbered(run, None, "x", {"a": [1]}, None, {})
+    event = make_event(run, None, "x", {"a": [1]}, None, {})
     assert (event.seq, event.id, event.actor, event.cause, event.at, event.step) == (
         1,
         "evt_001",
@@ -123,13 +123,13 @@ def test_what_nobody_says_follows_from_the_number():
         None,
     )
     one(run)
-    assert numbered(run, None, "x", None, "ann", {}).id == "evt_002"
+    assert make_event(run, None, "x", None, "ann", {}).id == "evt_002"
 
 
 def test_what_is_said_stands_in_its_place():
     run = run_of(lambda work: None)
     time = run.clock.now()
-    event = numbered(run, None, "x", None, "ann", {"id": "mine", "cause": "evt_9", "time": time, "mark": "m"})
+    event = make_event(run, None, "x", None, "ann", {"id": "mine", "cause": "evt_9", "time": time, "mark": "m"})
     assert (event.seq, event.id, event.actor, event.cause, event.time, event.mark) == (
         1,
         "mine",
@@ -158,14 +158,14 @@ def test_a_node_numbers_on_after_its_own_last_one():
 
 def test_a_committed_event_differs_in_its_step_alone():
     run = run_of(lambda work: None)
-    event = numbered(run, None, "x", {"a": 1}, "ann", {"mark": "m"})
-    (kept,) = committed([event], 7)
+    event = make_event(run, None, "x", {"a": 1}, "ann", {"mark": "m"})
+    (kept,) = stamp_events([event], 7)
     assert kept == event._replace(step=7, at=7)
     assert type(kept) is type(event)
 
 
 def test_what_is_told_once_more_keeps_its_number_id_and_time():
-    event = numbered(run_of(lambda work: None), None, "x", None, "ann", {})
+    event = make_event(run_of(lambda work: None), None, "x", None, "ann", {})
     assert retold(event, None, {}) is event
     again = retold(event, "bob", {"cause": "evt_9", "id": "other", "time": None, "mark": "m"})
     assert again == event._replace(actor="bob", cause="evt_9", mark="m")

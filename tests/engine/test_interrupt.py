@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import gc
+import inspect
 import random
 import signal
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+import agentnb
 from agentnb import ABSENT
 from agentnb.board.values import thaw
 from agentnb.engine.core.history import Act
@@ -176,3 +183,115 @@ def test_a_step_that_is_cut_is_done_once_when_it_is_done_again(seed):
         whole = Session(recipe())
         whole.run(max_steps=200)
         assert shown(session) == shown(whole)
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt once, at the n-th moment at which Python can deliver one inside the engine.
+
+    Python looks for signals when a function begins, after a call, and when a loop goes back; each such place counts
+    at its first visit. `moments` is the number of them so far, `where` the function and line that was interrupted.
+    """
+
+    ENGINE = tuple(str(Path(agentnb.__file__).parent / name) for name in ("engine", "board"))
+    LOOKS = frozenset(
+        code
+        for name, code in dis.opmap.items()
+        if name.startswith(("CALL", "JUMP_BACKWARD", "POP_JUMP_BACKWARD")) and "INTRINSIC" not in name
+    )
+
+    def __init__(self, at: int = 0) -> None:
+        self.at, self.moments, self.where = at, 0, ""
+        self._visited: set[tuple[Any, int]] = set()
+
+    def during(self, work: Callable[[], object]) -> Interrupt:
+        """Do something, interrupted at the moment; return this."""
+        before = sys.gettrace()
+        sys.settrace(self._enter)
+        try:
+            work()
+        except KeyboardInterrupt:
+            assert self.where, "not ours"
+        finally:
+            sys.settrace(before)
+        return self
+
+    def _enter(self, frame: FrameType, _event: str, _arg: object) -> Any:
+        code = frame.f_code
+        if not code.co_filename.startswith(self.ENGINE):
+            return None
+        if not code.co_flags & inspect.CO_GENERATOR:  # Python ignores exceptions while it closes a generator
+            self._moment(frame)
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        opcodes, before = code.co_code, 0
+
+        def follow(frame: FrameType, event: str, _arg: object) -> Any:
+            nonlocal before
+            if event == "opcode":
+                if before in self.LOOKS:
+                    self._moment(frame)
+                before = opcodes[frame.f_lasti]
+            return follow
+
+        return follow
+
+    def _moment(self, frame: FrameType) -> None:
+        place = (frame.f_code, frame.f_lasti)
+        if place in self._visited:
+            return
+        self._visited.add(place)
+        self.moments += 1
+        if self.moments == self.at:
+            self.where = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
+            raise KeyboardInterrupt
+
+
+def after(position: int, *places: int) -> Session:
+    """Return a session that has made so many steps, and has gone to each of these places."""
+    session = Session(recipe())
+    steps(session, position)
+    for place in places:
+        session.goto(place)
+    return session
+
+
+# What is done, and the session that it is done to.
+MOVES: dict[str, tuple[Callable[[], Session], Callable[[Session], object]]] = {
+    "edit at the end": (lambda: after(6), lambda session: session.edit(EDIT | {"late": {"x": [1]}})),
+    "edit in a scope of its own": (lambda: after(9), lambda session: session.edit({"n": 5, "log": Append("edit")})),
+    "edit in the past": (lambda: after(6, 3), lambda session: session.edit({"log": Append("edit"), "n": ABSENT})),
+    "set_next": (lambda: after(9), lambda session: session.set_next("grow")),
+    "set_next in the past": (lambda: after(7, 6), lambda session: session.set_next("grow")),
+    "step": (lambda: after(2), lambda session: session.step(4)),
+    "step in the past": (lambda: after(5, 2), lambda session: session.step()),
+    "back": (lambda: after(9), lambda session: session.back(5)),
+    "goto": (lambda: after(60), lambda session: session.goto(40 if session.position > 50 else 60)),
+    "fork": (lambda: after(60, 40), lambda session: session.fork(50).step()),
+}
+TRAVELS = ("goto", "fork")  # the session's own run stays as it is
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_whole(name):
+    make, work = MOVES[name]
+    known: dict[str, object] = {}
+
+    def expected(session: Session) -> object:
+        acts = [(act.step, act.act, act.target, repr(act.new)) for act in acts_of(session)]
+        past = repr((session.position, acts))
+        if past not in known:
+            known[past] = shown(done_afresh(session))
+        return known[past]
+
+    session = make()
+    moments = Interrupt().during(lambda: work(session)).moments
+    assert moments > 50
+    for at in range(1, moments + 1):
+        session = session if name in TRAVELS else make()
+        interrupt = Interrupt(at).during(lambda made=session: work(made))
+        assert shown(session) == expected(session), interrupt.where
+        if name not in TRAVELS:
+            session.step()
+            assert shown(session) == expected(session), interrupt.where
+        elif name == "fork":
+            fork = session.fork(50)
+            assert shown(fork) == expected(fork), interrupt.where

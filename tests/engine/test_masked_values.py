@@ -5,7 +5,7 @@ import json
 from agentnb.board.values import thaw
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.core.work import Append
-from agentnb.engine.persistence.masked_values import fill, masked_in, unknown
+from agentnb.engine.persistence.masked_values import fill, find_masks, unknown
 from agentnb.engine.persistence.snapshot import dump, revive
 from tests.trace.runs import go, started
 
@@ -19,7 +19,7 @@ def again(run):
 def test_what_was_masked_is_known_by_its_path():
     run = again(started(deep={"list": [1, {"auth_token": "t-1234"}], "open": 1}))
     assert unknown(run) == ["password", "deep.list.1.auth_token"]
-    assert list(masked_in(run.root.scope.data["deep"], ("deep",))) == [("deep", "list", 1, "auth_token")]
+    assert list(find_masks(run.root.scope.data["deep"], ("deep",))) == [("deep", "list", 1, "auth_token")]
 
 
 def test_a_run_that_was_never_kept_asks_for_nothing():
@@ -41,7 +41,7 @@ def test_a_value_is_put_wherever_its_mask_stands():
     for step in range(run.position, -1, -1):
         goto(run, step)
         goto(found, step)
-        assert found.root.scope.seen() == run.root.scope.seen()
+        assert found.root.scope.visible_items() == run.root.scope.visible_items()
     assert found.given == run.given
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agentnb.engine.core import scheduler
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.session.state import state_of
 from agentnb.store import MemoryLog
 from agentnb.trace import SimulationTrace
@@ -96,7 +96,7 @@ def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, p
         fork.run()
         assert dict(fork.board) == end
         session.close()
-        again = reopened(log, log.run("r"), state_of(session).run.plan)
+        again = reopen_run(log, log.run("r"), state_of(session).run.plan)
         assert queues(again) == queues(session)
         again.goto(at)
         assert again.frontier == frontier

@@ -39,7 +39,7 @@ def taped(run, *effects, level="values", changes=(), **inputs):
     if run.frontier() and not run.position:
         go_on(run)
     again = calling(*effects, **inputs)
-    again.recorded = StepRecording(Record(run).done(1), "n0", level, changes)
+    again.recorded = StepRecording(Record(run).read_step(1), "n0", level, changes)
     return again, again.recorded
 
 
@@ -154,7 +154,7 @@ def test_what_a_callable_changed_in_place_is_changed_again():
     run = run_of(node, inputs={"log": ["old"]})
     go_on(run)
     again = run_of(node, inputs={"log": ["old"]})
-    again.recorded = recording = StepRecording(Record(run).done(1), "n0", "values")
+    again.recorded = recording = StepRecording(Record(run).read_step(1), "n0", "values")
     go_on(again)
     assert data(again) == data(run) == {"log": ["old", "touched"], "sees": "touched"}
     assert (recording.own_reads, recording.found) == (False, [])
@@ -169,12 +169,12 @@ def test_events_have_the_number_the_id_and_the_time_that_they_had():
     run.clock = TickingClock()
     go_on(run)
     again = run_of(emits, emits)
-    again.recorded = StepRecording(Record(run).done(1), "n0", "values")
+    again.recorded = StepRecording(Record(run).read_step(1), "n0", "values")
     again.stop_at, again.mark = 1, 1
     go_on(again)
     first, then = run.history.events[0], again.history.events[0]
     assert (then.seq, then.id, then.time) == (first.seq, first.id, first.time)
-    again.recorded = StepRecording(Record(run).done(1), "n0", "values")  # of an event that is there already
+    again.recorded = StepRecording(Record(run).read_step(1), "n0", "values")  # of an event that is there already
     again.stop_at, again.mark = 2, 2
     go_on(again)
     assert [(event.seq, event.id) for event in again.history.events] == [(1, "evt_001"), (2, "evt_002")]
@@ -183,11 +183,11 @@ def test_events_have_the_number_the_id_and_the_time_that_they_had():
 def test_a_tape_says_nothing_of_new_events_and_forgets_nothing():
     run = run_of(lambda work: {})
     go_on(run)
-    recording = StepRecording(Record(run).done(1), "n0", "values")
+    recording = StepRecording(Record(run).read_step(1), "n0", "values")
     work = run.work_of(run.turn(0, run.root))
     recording.over(None, 0)
     recording.leave(None)
-    assert (recording.emitted(work, "x", None), recording.went_out(work, 0)) == (None, None)
+    assert (recording.find_emitted(work, "x", None), recording.went_out(work, 0)) == (None, None)
 
 
 def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():

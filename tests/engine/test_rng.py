@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.clock import TickingClock
-from agentnb.engine.core.rng import Chance, drawn, take_back, take_note
+from agentnb.engine.core.rng import SeededRandom, get_draws, take_back, take_note
 from tests.engine.shapes import begun, step
 
 DRAWS = {
@@ -23,26 +23,26 @@ draws = st.lists(st.sampled_from(sorted(DRAWS)), max_size=30)
 
 @given(st.integers(0, 99), draws, draws)
 def test_it_goes_on_where_another_one_stood(seed, before, after):
-    one = Chance(seed)
+    one = SeededRandom(seed)
     for name in before:
         DRAWS[name](one)
-    other = Chance(seed)
-    other.forward(one.kept())
+    other = SeededRandom(seed)
+    other.forward(one.get_state())
     assert [DRAWS[name](other) for name in after] == [DRAWS[name](one) for name in after]
-    assert other.kept() == one.kept()
+    assert other.get_state() == one.get_state()
 
 
 @given(st.integers(0, 99), draws)
 def test_it_draws_what_pythons_own_source_draws(seed, names):
-    one, other = Chance(seed), random.Random(seed)
+    one, other = SeededRandom(seed), random.Random(seed)
     assert [DRAWS[name](one) for name in names] == [DRAWS[name](other) for name in names]
 
 
 def test_many_draws_are_made_up_for_at_once():
-    one = Chance(1)
+    one = SeededRandom(1)
     one.getrandbits(32 * 200_000)
-    other = Chance(1)
-    other.forward(one.kept())
+    other = SeededRandom(1)
+    other.forward(one.get_state())
     assert other.random() == one.random()
 
 
@@ -52,13 +52,13 @@ def test_what_a_step_has_drawn_is_taken_back_while_nothing_else_has_moved():
     run.random.random()
     run.ids("thing")
     take_note(run)
-    stood = drawn(run)
+    stood = get_draws(run)
     then = run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()
-    assert drawn(run) != stood
+    assert get_draws(run) != stood
     take_back(run)
-    assert drawn(run) == stood
+    assert get_draws(run) == stood
     assert (run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()) == then
     step(run)  # it has come to its end: what it has drawn stays drawn
-    kept = drawn(run)
+    kept = get_draws(run)
     take_back(run)
-    assert drawn(run) == kept
+    assert get_draws(run) == kept

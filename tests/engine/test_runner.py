@@ -10,7 +10,7 @@ from agentnb.engine.control import interventions
 from agentnb.engine.core.pending_step import Hold
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
-from agentnb.engine.core.time_travel import forked, goto, open_tip
+from agentnb.engine.core.time_travel import fork_run, goto, open_tip
 from agentnb.engine.core.work import Outcome
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.replay.divergence import LEVELS
@@ -36,7 +36,7 @@ def test_a_run_of_every_shape_is_what_its_record_says_from_every_step_on(name, h
             replay = Replay(run, start=start, level=level).go()
             assert (replay.found, replay.unsure) == ([], [])
             counted = [
-                number for number in range(start + 1, run.position + 1) if not replay.record.done(number).cancelled
+                number for number in range(start + 1, run.position + 1) if not replay.record.read_step(number).cancelled
             ]
             assert replay.compared == len(counted)
             assert board(replay.run) == board(run)
@@ -255,7 +255,7 @@ def test_a_fork_replays_each_step_with_what_it_was_made_with():
     run = to_its_end(run_of(counting, counting))
     goto(run, 1)
     other = plan_of(leaf("n0", lambda work: {"n": 50}), leaf("n1", lambda work: {"n": 90}))
-    fork = forked(run, other, 1)
+    fork = fork_run(run, other, 1)
     to_its_end(fork)
     assert board(fork) == {"n": 90}
     for start in (0, 1, 2):

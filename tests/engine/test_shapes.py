@@ -71,7 +71,7 @@ def test_a_fork_shares_the_first_steps_and_ends_the_same(name):
     boards = stepped(run)
     steps, tip = path(run), run.position
     for k in range(tip):
-        fork = time_travel.forked(run, run.plan, k)
+        fork = time_travel.fork_run(run, run.plan, k)
         assert (board(fork), path(fork)) == (boards[k], steps[:k])
         stepped(fork)
         assert (board(fork), acted(path(fork))) == (boards[-1], acted(steps))

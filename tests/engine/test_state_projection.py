@@ -20,7 +20,7 @@ def test_it_holds_what_the_run_holds_at_every_step(seed):
         assert replica.used == run.used
         for frame in run.frames.values():
             assert repr(replica.data.get(frame.scope.id, {})) == repr(frame.scope.data)
-            assert list(replica.seen(frame.scope.id)) == list(frame.scope.seen())
+            assert list(replica.visible_items(frame.scope.id)) == list(frame.scope.visible_items())
 
 
 def test_a_child_scope_reads_through_to_its_parent():
@@ -40,5 +40,5 @@ def test_a_deletion_in_a_child_scope_is_remembered():
     replica.write(run.tables.code(1, ("n",)) + 1, ABSENT)
     assert replica.data[1]["n"] is DELETED
     assert replica.get(1, "n") is ABSENT
-    assert "n" not in replica.seen(1)
+    assert "n" not in replica.visible_items(1)
     assert before(DELETED, ("n",)) is ABSENT

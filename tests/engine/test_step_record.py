@@ -6,7 +6,7 @@ from agentnb.engine.control import interventions
 from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.time_travel import goto, open_tip
 from agentnb.engine.core.work import Append
-from agentnb.engine.replay.step_record import Record, done_of
+from agentnb.engine.replay.step_record import Record, read_step
 from agentnb.world.effect import Effect
 from tests.engine.making import one, run_of
 from tests.engine.shapes import SHAPES, begun, go_on, path, step
@@ -28,7 +28,7 @@ def test_what_a_step_did_without_what_people_did_after_it():
     one(run)
     interventions.edit(run, {"n": 5, "nowhere": ABSENT})
     interventions.edit(run, {"list": [7]})
-    done = Record(run).done(1)
+    done = Record(run).read_step(1)
     assert written(done) == [
         (("deep", "x"), SET, False),
         (("n",), DELETE, False),
@@ -55,7 +55,7 @@ def test_the_attempts_of_calls_stand_by_their_number():
 
     run = run_of(calls)
     go_on(run)
-    done = Record(run).done(1)
+    done = Record(run).read_step(1)
     assert {number: [(row.name, row.attempt) for row in rows] for number, rows in done.calls.items()} == {
         0: [("look", 1), ("look", 2)],
         1: [("also", 1)],
@@ -69,7 +69,7 @@ def test_the_last_step_is_read_as_it_is_read_later():
             before = run.position
             step(run)
             record = Record(run)
-            assert done_of(run.tables, run.history, before + 1) == record.done(before + 1)
+            assert read_step(run.tables, run.history, before + 1) == record.read_step(before + 1)
 
 
 def test_phases_and_failures_are_told():
@@ -77,7 +77,7 @@ def test_phases_and_failures_are_told():
     while run.frontier():
         step(run)
     record = Record(run)
-    steps = [record.done(number) for number in range(1, run.position + 1)]
+    steps = [record.read_step(number) for number in range(1, run.position + 1)]
     marks = [f"{done.phase} {done.status}" for done in steps]
     assert marks == ["enter ok", "run ok", "run error", "run cancelled", "leave error", "run ok"]
     assert [row.region for row in steps[0].opened] == ["one", "two"]
@@ -118,17 +118,17 @@ def test_a_branch_begins_with_what_people_did_there():
     interventions.edit(run, {"a": 3})
     record = Record(run)
     assert [deed.wrote.new for deed in record.deeds(1)] == [2, 3]
-    assert [row.path for row in record.begun()] == [("z",)]
+    assert [row.path for row in record.read_initial_writes()] == [("z",)]
     open_tip(run)
     one(run)
-    assert written(Record(run).done(2)) == [(("b",), SET, False)]
+    assert written(Record(run).read_step(2)) == [(("b",), SET, False)]
     assert path(run) == ["n0", "n1"]
 
 
 def test_what_the_run_began_with_is_no_edit():
     run = run_of(lambda work: {}, inputs={"z": 0})
     interventions.edit(run, {"z": 1})
-    assert [(row.path, row.new) for row in Record(run).begun()] == [(("z",), 0)]
+    assert [(row.path, row.new) for row in Record(run).read_initial_writes()] == [(("z",), 0)]
 
 
 def test_where_the_run_stands_in_the_past_the_record_ends_there():

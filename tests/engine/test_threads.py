@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from agentnb.engine.core.threads import in_thread, spelled_out
+from agentnb.engine.core.threads import in_thread, spell_out
 
 here = contextvars.ContextVar("here", default="nowhere")
 
@@ -47,7 +47,7 @@ def test_an_iterator_that_has_nothing_left_is_told_and_waits_for_nothing():
 
 def test_other_errors_are_as_they_are():
     for error in (ValueError("no"), RuntimeError("coroutine"), RuntimeError("coroutine raised StopIteration")):
-        assert spelled_out(error) is error
+        assert spell_out(error) is error
 
 
 STUCK = """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.drivers import run_plain
-from agentnb.engine.core.time_travel import branch, forked, goto, home, open_tip, reopened, repair, undo
+from agentnb.engine.core.time_travel import branch, fork_run, goto, home, open_tip, reopen_branch, repair, undo
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.recipe.model import Edge
 from tests.engine.making import data, one, run_of
@@ -71,7 +71,7 @@ def test_at_the_tip_nothing_is_begun():
 
 def test_where_others_have_forked_the_last_step_is_not_amended():
     run, _ = long_run(3)
-    forked(run, run.plan, 3)
+    fork_run(run, run.plan, 3)
     assert not open_tip(run)
     assert open_tip(run, amend=True)
     assert run.history.base == 3
@@ -98,7 +98,7 @@ def test_a_branch_that_was_left_can_be_stood_at_again():
     goto(run, 2)
     open_tip(run)
     one(run)
-    again = reopened(run, *run.left[0])
+    again = reopen_branch(run, *run.left[0])
     assert (again.position, data(again), data(run)) == (6, seen[6], seen[3])
     one(again)
     assert again.position == 7
@@ -106,7 +106,7 @@ def test_a_branch_that_was_left_can_be_stood_at_again():
 
 def test_a_fork_where_the_run_stands_copies_what_it_stands_on():
     run, seen = long_run(5)
-    new = forked(run, run.plan, 5, "mine")
+    new = fork_run(run, run.plan, 5, "mine")
     one(new)
     assert (data(new)["n"], data(run), new.history.name) == (6, seen[5], "mine")
     undo(new)
@@ -127,7 +127,7 @@ def test_forks_share_their_data_and_never_what_one_of_them_changes(moves):
     for number, move in moves:
         run = runs[number % len(runs)]
         if move == "fork":
-            runs.append(forked(run, run.plan, run.position))
+            runs.append(fork_run(run, run.plan, run.position))
         elif move == "step":
             open_tip(run)
             one(run)
@@ -144,7 +144,7 @@ def test_a_fork_inside_frames_keeps_them_apart():
     made = session(looping(graph("add", add=lambda board: add(board["n"])), times=4), {"n": 0})
     made.step(4)
     run = made._parts.run
-    new = forked(run, run.plan, 4)
+    new = fork_run(run, run.plan, 4)
     made.run()
     while not run_plain(new, once=True):
         pass
@@ -185,7 +185,7 @@ def test_a_restored_state_changes_with_no_other_run(moves):
         if verb == "goto":
             goto(made, at)
         elif verb == "fork":
-            runs.append(forked(made, made.plan, at))
+            runs.append(fork_run(made, made.plan, at))
         elif verb == "write" and run is not made:
             open_tip(run, amend=True)
             run.write(run.root.scope, ("n",), f"of {number}")
@@ -193,4 +193,4 @@ def test_a_restored_state_changes_with_no_other_run(moves):
         elif run is not made:
             one(run)
         assert data(made) == seen[made.position]
-        assert data(forked(made, made.plan, at)) == seen[at]
+        assert data(fork_run(made, made.plan, at)) == seen[at]

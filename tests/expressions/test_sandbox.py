@@ -213,7 +213,7 @@ def test_the_work_of_one_rendering_has_a_limit_of_its_own():
 def test_what_is_looked_through_is_charged_by_its_length(value, work):
     def left():
         sandbox.charge(3_000_000 - work)
-        sandbox.weighed(value)
+        sandbox.charge_length(value)
         with pytest.raises(sandbox.Limit):
             sandbox.charge(1)
         return True
@@ -339,7 +339,7 @@ def test_reading_does_not_change_the_context():
 
 def test_value_column_results_become_lists_and_containers_copies():
     inner = [1]
-    settled = sandbox.settled({"a": inner, "b": (x for x in "xy"), "c": (inner, {1})})
+    settled = sandbox.settle({"a": inner, "b": (x for x in "xy"), "c": (inner, {1})})
     assert settled == {"a": [1], "b": ["x", "y"], "c": ([1], {1})}
     assert settled["a"] is not inner
     assert settled["c"][0] is settled["a"]
@@ -348,4 +348,4 @@ def test_value_column_results_become_lists_and_containers_copies():
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_the_weight_is_not_far_from_the_length_of_the_text(value):
     assert sandbox.weigh(value) <= 2 * len(str(value)) + 2
-    assert sandbox.weighed(value) is value
+    assert sandbox.charge_length(value) is value

@@ -185,3 +185,16 @@ def test_a_mistake_in_an_expression_is_told_with_its_line(text):
     assert refusal.line == 1 + text.count("\n")
     assert "get(), " in refusal.why
     assert refusal.why.endswith("and nothing else")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("n && n > 2", "unexpected char '&' at 2"),
+        ("n @ 3", "unexpected char '@' at 2"),
+        ("n == 'open", "the quote at character 6 is not closed"),
+        ('n == "open', "the quote at character 6 is not closed"),
+    ],
+)
+def test_an_unexpected_character_is_named_and_only_a_quote_is_not_closed(text, message):
+    assert message in refusals(text, bare=True)[0].what

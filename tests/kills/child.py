@@ -42,7 +42,7 @@ def watched(marks: Marks) -> None:
     runs.CHECKPOINT_ROWS = time_travel.CHECKPOINT_ROWS = ROWS  # type: ignore[misc]  # smaller, so that there are some
     sqlite._PAGES = PAGES  # type: ignore[misc]  # the same
     time_travel.keep = _at(marks, "checkpoint", _slowly(time_travel.keep))
-    time_travel.forked = _slowly(time_travel.forked)
+    time_travel.fork_run = _slowly(time_travel.fork_run)
 
 
 def _slowly(does: Any) -> Any:

@@ -24,7 +24,7 @@ from agentnb.kinds import KINDS
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.session.limits import Limits
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.session.session import session_of
 from agentnb.store import open_log
 from agentnb.world.effect import Effect
@@ -206,7 +206,7 @@ def begin(
 def again(tools: Tools, store: Any, run_id: str = "run", rounds: int = ROUNDS) -> Session:
     """Return a kept session, ready to go on."""
     log = open_log(store)
-    return reopened(log, log.run(run_id), plan(tools, rounds))
+    return reopen_run(log, log.run(run_id), plan(tools, rounds))
 
 
 def digest(board: Mapping[str, Any]) -> str:
@@ -219,7 +219,7 @@ def digest(board: Mapping[str, Any]) -> str:
 
 def here(session: Session) -> str:
     """Return the digest of the board where a session stands."""
-    return digest(session._parts.run.root.scope.seen())
+    return digest(session._parts.run.root.scope.visible_items())
 
 
 def events(session: Session) -> list[tuple[Any, ...]]:

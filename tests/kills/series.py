@@ -177,7 +177,7 @@ class Killed:
     def _family(self) -> list[str]:
         """Return the run and the forks of it that are kept."""
         found = [self.run_id]
-        for row in open_log(self.store).runs():
+        for row in reversed(open_log(self.store).runs()):
             if row.parent in found:
                 found.append(row.run_id)
         return found

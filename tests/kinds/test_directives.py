@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.board.values import ABSENT
-from agentnb.kinds.directives import merged
+from agentnb.kinds.directives import merge
 from tests.dialects.agentruntime.making import ran, text
 
 HEAD = """
@@ -40,7 +40,7 @@ def after(tmp_path, mapped, inputs=None, head=HEAD):
     ],
 )
 def test_two_values_become_one(base, new, both):
-    assert merged(base, new) == both
+    assert merge(base, new) == both
 
 
 def test_set_writes_the_nested_path(tmp_path):

@@ -12,7 +12,16 @@ import agentnb as nb
 from agentnb.board.decoders import Record
 from agentnb.dialects.polaris import Graph, GraphExecutor, Out
 from agentnb.errors import ExecutionError
-from agentnb.kinds.typed_values import Asked, SystemContext, is_of, key_of, keys_of, members, stored_under, type_name
+from agentnb.kinds.typed_values import (
+    SystemContext,
+    TypedCondition,
+    find_key,
+    is_of,
+    key_of,
+    keys_of,
+    members,
+    type_name,
+)
 
 
 class Outer:
@@ -38,12 +47,12 @@ def test_types_of_one_name_get_keys_of_their_own_in_their_order():
 def test_a_value_is_stored_under_the_declared_type_that_it_is_of_else_under_its_own():
     keys = {bool: "b", int: "i", list[int]: "l", Words: "w"}
     yes = True
-    assert stored_under(yes, (int,), keys) == "i"
-    assert stored_under(yes, (), keys) == "b"
-    assert stored_under([1], (list[int],), keys) == "l"
-    assert stored_under({"text": ""}, (Words,), keys) == "w"
-    assert stored_under(2.5, (int, Words), keys) == "builtins.float"
-    assert stored_under(Record("dataclass", {"type": "shop:Order", "v": {}}), (int,), keys) == "shop.Order"
+    assert find_key(yes, (int,), keys) == "i"
+    assert find_key(yes, (), keys) == "b"
+    assert find_key([1], (list[int],), keys) == "l"
+    assert find_key({"text": ""}, (Words,), keys) == "w"
+    assert find_key(2.5, (int, Words), keys) == "builtins.float"
+    assert find_key(Record("dataclass", {"type": "shop:Order", "v": {}}), (int,), keys) == "shop.Order"
 
 
 def test_a_union_is_its_members_without_none():
@@ -53,8 +62,8 @@ def test_a_union_is_its_members_without_none():
 
 
 def test_a_question_is_asked_of_any_board_and_until_turns_its_answer_round():
-    asked = Asked("done", int, "n", lambda n: n > 2)
-    until = Asked("done", int, "n", lambda n: n > 2, until=True)
+    asked = TypedCondition("done", int, "n", lambda n: n > 2)
+    until = TypedCondition("done", int, "n", lambda n: n > 2, until=True)
     assert [asked({"n": 3}), until({"n": 3}), until({"n": 1})] == [True, False, True]
     assert (asked.text, until.text, asked.reads) == ("done(int)", "not done(int)", (("n",),))
 

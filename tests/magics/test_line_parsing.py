@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.magics.line_parsing import named, split
+from agentnb.magics.line_parsing import split, split_name
 from tests.magics.making import wrong
 from tests.session.making import asking
 
@@ -29,7 +29,7 @@ def test_a_line_is_split_as_a_shell_does(line, words):
 
 
 def test_what_is_made_is_named():
-    assert named(["a", "b", "as", "c"], "x", "load") == ("a b", "c")
-    assert named(["as"], "x", "load") == ("as", "x")
-    assert wrong(named, [], "x", "load").code == "U401"
-    assert wrong(named, ["a", "as", "b", "c"], "x", "load").code == "U401"
+    assert split_name(["a", "b", "as", "c"], "x", "load") == ("a b", "c")
+    assert split_name(["as"], "x", "load") == ("as", "x")
+    assert wrong(split_name, [], "x", "load").code == "U401"
+    assert wrong(split_name, ["a", "as", "b", "c"], "x", "load").code == "U401"

@@ -124,6 +124,25 @@ def test_breakpoints_stop_a_recording_too(tmp_path):
     asyncio.run(main())
 
 
+def test_breakpoints_on_what_a_run_does_and_logpoints():
+    graph = nx.DiGraph(name="loop", entry="turn")
+    graph.add_node("turn", function=lambda board: board["log"].append(1) or {"n": 1 - board["n"]})
+    graph.add_edge("turn", "turn")
+    session = nb.Session(nb.load(graph), {"n": 0, "log": []}, budget={"max_steps": 10})
+
+    async def main():
+        async with asked(OpenRuns(live=session, changes=True)) as ask:
+            for clause in ({"in_place": True}, {"no_progress": True}, {"budget": 0.8}, {"call": "llm"}):
+                added = await ask("add_breakpoint", **clause)
+                assert added["breakpoint"]
+            await ask("add_logpoint", message="n is {{ n }}", node="turn")
+            stopped = await ask("run_until")
+            assert (stopped["position"], "in place" in stopped["stopped_by"]) == (1, True)
+            assert len((await ask("breakpoints"))["rows"]) == 5
+
+    asyncio.run(main())
+
+
 def test_nothing_is_changed_unless_it_is_allowed(tmp_path):
     place = str(stored(tmp_path / "runs.db"))
 

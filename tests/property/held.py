@@ -9,7 +9,7 @@ from typing import Any
 from agentnb.board.values import thaw
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.session import Session
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog
 from agentnb.world.effect import Effect
 from tests.engine.shapes import Shape, shape_of
@@ -77,7 +77,7 @@ def done(session: Session, verb: str, word: Any) -> Session:
             case "reopen" if session._parts.state.log is not None:
                 session.close()
                 log: Any = session._parts.state.log
-                return reopened(log, log.run("r"), session._parts.run.plan)
+                return reopen_run(log, log.run("r"), session._parts.run.plan)
     return session
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentnb.session import Session
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, open_log
 from agentnb.world.effect import Effect
 from tests.engine.shapes import Shape, shape_of
@@ -87,7 +87,7 @@ def main() -> None:
     for file in files:
         asked: list[str] = []
         log = open_log(file)
-        session = reopened(log, log.run("r"), asking(sys.argv[1], asked).plan())
+        session = reopen_run(log, log.run("r"), asking(sys.argv[1], asked).plan())
         ends.append({"facts": facts(finished(session)), "asked": len(asked)})
         log.close()
     json.dump(ends, sys.stdout)

@@ -36,7 +36,7 @@ def branches(node: Any, world: Any) -> Any:
     def act(work: Any) -> Any:
         if work.phase == "start":
             return Enter([Body(body, "child", {"who": n}, n) for n, body in enumerate(node.bodies)])
-        boards = [frame.scope.seen() for frame in work.frames]
+        boards = [frame.scope.visible_items() for frame in work.frames]
         return {key: [board.get(key) for board in boards] for key in node.params["merge"]}
 
     return act

@@ -16,7 +16,7 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.session import Session
 from agentnb.session.limits import Limits
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.session.session import session_of as session_of_run
 from agentnb.store import MemoryLog
 from agentnb.world.effect import Effect
@@ -96,6 +96,6 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
         if way == "opened again":
             log, plan = session._parts.state.log, session._parts.run.plan
             session.close()
-            session = reopened(log, log.run("r"), plan)
+            session = reopen_run(log, log.run("r"), plan)
         session.set_budget(**{limit: most})
     assert told(session) == wanted

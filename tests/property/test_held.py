@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import thaw
-from agentnb.engine.core.rng import drawn
+from agentnb.engine.core.rng import get_draws
 from agentnb.engine.replay.step_record import Record
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog
 from tests.engine.shapes import SHAPES
 from tests.property.held import done, ended, finds_nothing, kept
@@ -44,8 +44,8 @@ def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_c
         session = done(session, verb, word)
     ended(session)
     record = Record(session._parts.run)
-    assert record.run.plan.nodes[record.done(3).act.node].id == "first"
-    ((before, _, after),) = (thaw(wrote.new) for wrote in record.done(3).writes if wrote.path == ("seen first",))
+    assert record.run.plan.nodes[record.read_step(3).act.node].id == "first"
+    ((before, _, after),) = (thaw(wrote.new) for wrote in record.read_step(3).writes if wrote.path == ("seen first",))
     assert (before[2], after[2]) == (0, 1)
     finds_nothing(session)
 
@@ -80,9 +80,20 @@ def test_a_copy_stands_inside_a_step_as_the_original_does(name, doing, play):
             session = done(session, verb, word)
         session.save(copy)
     session.close()
-    first, second = (reopened(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
+    first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
     for _ in range(2):
         assert (second.pending, second.position, facts(second)) == (first.pending, first.position, facts(first))
-        assert drawn(first._parts.run) == drawn(second._parts.run)
+        assert get_draws(first._parts.run) == get_draws(second._parts.run)
         ended(first)
         ended(second)
+
+
+def test_a_step_that_was_entered_is_saved_where_the_run_has_gone_back_before_its_frame():
+    session = kept("branches", ["emit", "tool"], MemoryLog())
+    for _ in range(3):
+        session = done(session, "go", "step_into")
+    session = done(session, "back", None)
+    copy = MemoryLog()
+    session.save(copy)
+    second = reopen_run(copy, copy.run("r"), session._parts.run.plan)
+    assert (second.position, facts(second)) == (session.position, facts(session))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.engine.persistence.journal import Batch
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog
 from agentnb.trace.export import trace_of
 from tests.property.model import Model
@@ -42,7 +42,7 @@ class Kept(Pair):
         """Put the session away and open it again."""
         plan, told = self.session._parts.run.plan, log_of(self.session)
         self.session.close()
-        self.session = reopened(self.log, self.log.run(self.session.run_id), plan)
+        self.session = reopen_run(self.log, self.log.run(self.session.run_id), plan)
         assert log_of(self.session) == told
 
 

@@ -22,7 +22,7 @@ def ran(session):
 
 
 def board(session):
-    return {key: repr(thaw(value)) for key, value in session._parts.run.root.scope.seen().items()}
+    return {key: repr(thaw(value)) for key, value in session._parts.run.root.scope.visible_items().items()}
 
 
 def stepped(session):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, open_log
 from tests.engine.shapes import SHAPES
 from tests.property.recipes import drawn
@@ -29,7 +29,7 @@ def test_a_drawn_run_goes_on_from_any_entry(what, share):
     wanted = facts(finished(session))
     at = 1 + share * (log.last(session.run_id) - 1) // 100
     shorter = cut(log, session.run_id, at)
-    again = reopened(shorter, shorter.run(session.run_id), session._parts.run.plan)
+    again = reopen_run(shorter, shorter.run(session.run_id), session._parts.run.plan)
     assert facts(finished(again)) == wanted
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.errors import Place, limited_suggestions
+from agentnb.errors import Place, limit_suggestions
 from agentnb.kinds import KINDS
 from agentnb.recipe import checks
 from agentnb.recipe.checks import dangling, missing_entry
@@ -34,7 +34,7 @@ def test_in_a_draft_that_is_a_warning():
 
 def test_among_many_mistakes_only_the_first_are_guessed_at():
     nodes = [f"node{number}" for number in range(150)]
-    with limited_suggestions():
+    with limit_suggestions():
         problems = list(dangling([Edge("node1", f"{name}x") for name in nodes], nodes, "made"))
     assert problems[0].do.startswith("did you mean")
     assert problems[-1].do == "add a node 'node149x', or remove the edge"

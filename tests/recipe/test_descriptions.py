@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from agentnb.errors import Place
-from agentnb.recipe.descriptions import OTHERWISE, choices, fits, listed, typed, types_of, where_is
+from agentnb.recipe.descriptions import OTHERWISE, choices, fits, list_names, parse_typed, types_of, where_is
 from tests.recipe.making import node, recipe
 
 
 def test_names_are_listed_up_to_so_many():
-    assert listed(["a", "b"]) == "a, b"
-    assert listed(map(str, range(20)), most=3) == "0, 1, 2 and 17 more"
-    assert listed([]) == "none"
+    assert list_names(["a", "b"]) == "a, b"
+    assert list_names(map(str, range(20)), most=3) == "0, 1, 2 and 17 more"
+    assert list_names([]) == "none"
 
 
 def test_a_place_is_the_recipe_where_none_is_known():
@@ -58,7 +58,7 @@ def test_other_kinds_choose_nothing():
     ],
 )
 def test_a_typed_word_is_what_its_input_is_declared_as(text, schema, value):
-    assert typed(text, schema) == value
+    assert parse_typed(text, schema) == value
 
 
 def test_simple_types():

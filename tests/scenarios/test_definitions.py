@@ -11,7 +11,7 @@ from agentnb.dialects.coreason import RecipeDefinition, SimulationScenario
 from agentnb.dialects.coreason.parts.sections_schema import ChaosConfig, SimulationRequest
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Scenario
-from agentnb.scenarios.definitions import expected_of, scenarios_of
+from agentnb.scenarios.definitions import copy_expected, scenarios_of
 from tests.scenarios.making import codes, refunds, writes
 
 RECIPE = writes(n=1)
@@ -119,13 +119,13 @@ def test_a_mistake_in_a_file_is_told_with_its_place():
 
 def test_what_is_expected_is_a_copy_and_can_stand_on_a_board():
     wanted = {"a": [1]}
-    copy = expected_of(Scenario("s", {}, wanted))
+    copy = copy_expected(Scenario("s", {}, wanted))
     wanted["a"].append(2)
     assert copy == {"a": [1]}
-    assert expected_of(Scenario("s", {})) is None
+    assert copy_expected(Scenario("s", {})) is None
     wanted["a"].append(wanted)
     with pytest.raises(BoardError):
-        expected_of(Scenario("s", {}, wanted))
+        copy_expected(Scenario("s", {}, wanted))
 
 
 GREETS = {"id": "a", "inputs": {}, "expected": {"text": "Hi"}}

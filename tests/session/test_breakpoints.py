@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
 import agentnb as nb
+from agentnb.dialects import polaris
 from agentnb.secrets import hide
 from agentnb.session.breakpoints import SessionBreakpoints
 from tests.session.making import counting, graph, session
@@ -170,4 +172,38 @@ def test_a_table_of_them():
 def test_only_what_people_call_converts_its_arguments():
     converts = {name for name in dir(SessionBreakpoints) if hasattr(getattr(SessionBreakpoints, name), "__wrapped__")}
     assert {"add", "remove"} <= converts
-    assert converts.isdisjoint({"after_step", "at_call", "before_turn", "met_at"})  # the engine calls them at each step
+    assert converts.isdisjoint({"after_step", "at_call", "before_turn", "find_met"})  # the engine calls them at each step
+
+
+def side_by_side():
+    """Return a session whose two branches have two asynchronous nodes each, which end at the same moments."""
+
+    def branch(*names):
+        def build(made):
+            for name in names:
+
+                async def rest():
+                    await asyncio.sleep(0)
+                    return 1.5
+
+                rest.__name__ = name
+                made.add_system(rest)
+
+        return build
+
+    made = polaris.Graph().add_parallel("both", [branch("left", "left_end"), branch("right", "right_end")])
+    return nb.Session(nb.load(made))
+
+
+def test_branches_that_end_at_the_moment_of_a_stop_count_no_hits():
+    run = side_by_side()
+    first, second = (run.breakpoints.add(node=name, side="after") for name in ("left", "right"))
+    asyncio.run(run.arun())
+    assert (run.status, run.stopped_by, first.hits, second.hits) == ("paused", first, 1, 0)
+
+
+def test_a_node_of_a_concurrent_branch_is_a_hit_once():
+    run = side_by_side()
+    rows = [run.breakpoints.add(node=name, on_hit=9) for name in ("left", "left_end", "right", "right_end")]
+    asyncio.run(run.arun())
+    assert (run.status, [row.hits for row in rows]) == ("finished", [1, 1, 1, 1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentnb.session.usage import depth_of, used_up_to
+from agentnb.session.usage import depth_of, measure_usage
 from tests.dialects.activegraph.making import on, runtime, tell
 
 
@@ -26,7 +26,7 @@ def test_how_deep_an_event_is_follows_from_its_causes_by_its_id_and_by_its_numbe
             assert depth_of(run.at, event.id, run.position) == found[event.id]
             assert depth_of(run.at, event.seq, run.position) == found[event.id]
             assert depth_of(run.at, event.seq, event.at - 1) == 0, "it was not there yet"
-        assert max(found.values()) == used_up_to(run.at, run.position).depth + 1 == 6
+        assert max(found.values()) == measure_usage(run.at, run.position).depth + 1 == 6
     assert depth_of(team.session._parts.run.at, "evt_999", 99) == 0
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.session import history_fold, last_writers, node_coverage
-from agentnb.session.history_fold import grouped, ints, rows_of, unknown
+from agentnb.session.history_fold import group_indices, ints, rows_of, unknown
 from tests.session.making import broken, calling, counting, fan, graph, looping, session
 
 
@@ -36,9 +36,9 @@ def test_only_pairs_that_are_not_known_are_named(monkeypatch, table):
 
 @pytest.mark.parametrize("size", [0, 1 << 20])
 def test_places_are_put_together_by_their_number(size):
-    found = {number: list(places) for number, places in grouped(numbers(size + 4, 1, size + 4, 4), 10)}
+    found = {number: list(places) for number, places in group_indices(numbers(size + 4, 1, size + 4, 4), 10)}
     assert found == ({4: [10, 12, 13], 1: [11]} if not size else {size + 4: [10, 12], 1: [11], 4: [13]})
-    assert list(grouped(numbers(), 0)) == []
+    assert list(group_indices(numbers(), 0)) == []
 
 
 def made():

@@ -15,7 +15,7 @@ from agentnb.engine.core import step, work
 from agentnb.engine.effects import dispatch
 from agentnb.engine.persistence import deltas, journal
 from agentnb.session import callbacks, execution, rollback
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, memory
 from tests.kills import recipe as told_in_parts
 from tests.session.test_trouble import WAYS, Parts, place, to_the_end
@@ -86,7 +86,9 @@ def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
         [
             session._parts.state.log.last("run"),
             session.save(),
-            len(reopened(session._parts.state.log, session._parts.state.log.run("run"), session._parts.run.plan).trace),
+            len(
+                reopen_run(session._parts.state.log, session._parts.state.log.run("run"), session._parts.run.plan).trace
+            ),
         ]
     )
     session.run()
@@ -115,7 +117,7 @@ def test_a_run_that_went_back_and_on_again_stands_where_it_went_on():
     tools.during["ask 1"] = lambda: copies.append(copied(log))
     session.run()
     (cut,) = copies  # as a kill in the middle of this run would have left it
-    again = reopened(cut, cut.run("run"), session._parts.run.plan)
+    again = reopen_run(cut, cut.run("run"), session._parts.run.plan)
     assert (again.position, len(again._parts.run.left)) == (3, 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, open_log
 from tests.engine.shapes import SHAPES
 from tests.property import held
@@ -48,11 +48,11 @@ def test_a_value_is_given_again_by_its_path_or_is_no_answer():
     session = nb.Session(nb.load(counting()), {"n": 0, "password": "p-12345"}, store=log, run_id="r")
     session.close()
     again = nb.open(log, recipe=session.recipe)
-    assert again._parts.persistence.masked() == ["password"]
+    assert again._parts.persistence.list_masked() == ["password"]
     with pytest.raises(nb.ExecutionError, match=r"X141[\s\S]*did you mean 'password'"):
         again._parts.persistence.fill({"pasword": "p-12345"})
     again.answer("p-12345")
-    assert again._parts.persistence.masked() == []
+    assert again._parts.persistence.list_masked() == []
     assert again.inputs["password"] == again.board["password"] == "p-12345"
     with pytest.raises(nb.ExecutionError, match="X115"):
         again.answer("more")
@@ -67,7 +67,7 @@ def test_a_branch_that_was_left_is_kept_from_the_first_thing_it_does():
     (left,) = session.forks
     assert len(log.runs()) == 1
     left.step()
-    assert [row.parent for row in log.runs()] == [None, "r"]
+    assert [row.parent for row in log.runs()] == ["r", None]
     left.close()
     again = nb.open(log, left.run_id, recipe=session.recipe)
     assert again.trace.to_frame().equals(left.trace.to_frame())
@@ -97,7 +97,7 @@ def test_a_copy_of_what_was_kept_nowhere_stands_inside_its_step_too(name, tmp_pa
         run.step()
     run.save(tmp_path / "copy.db")
     log = open_log(tmp_path / "copy.db")
-    again = reopened(log, log.run(), run._parts.run.plan)
+    again = reopen_run(log, log.run(), run._parts.run.plan)
     assert (again.status, again.position) == ("waiting", run.position)
     waits = [[(one.kind, one.node, one.arguments) for one in each.pending] for each in (again, run)]
     assert waits[0] == waits[1]

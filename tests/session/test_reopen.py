@@ -12,7 +12,7 @@ import agentnb as nb
 from agentnb.clock import TickingClock
 from agentnb.engine.persistence.journal import Batch
 from agentnb.secrets import MASK
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, open_log
 from tests.engine.shapes import SHAPES
 from tests.property.resumed import facts, finished
@@ -294,7 +294,7 @@ def test_every_shape_is_saved_and_opened_at_each_step(name, tmp_path):
         session.goto(k)
         session.save(tmp_path / "runs.db")
         log = open_log(tmp_path / "runs.db")
-        again = reopened(log, log.run("r"), session._parts.run.plan)
+        again = reopen_run(log, log.run("r"), session._parts.run.plan)
         assert shown(again) == shown(session)
         again.goto(tip)
         assert facts(again) == {**wanted, "status": again.status}
@@ -329,7 +329,7 @@ def test_every_shape_goes_on_after_it_was_opened_in_the_middle(name, tmp_path):
         path = tmp_path / f"{k}.db"
         session.save(path)
         log = open_log(path)
-        assert facts(finished(reopened(log, log.run("r"), session._parts.run.plan))) == wanted
+        assert facts(finished(reopen_run(log, log.run("r"), session._parts.run.plan))) == wanted
 
 
 def session_length(name):

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from agentnb.errors import ExecutionError
-from agentnb.session.schedules import AllGraphSchedules, GraphEvent, HooksAPI, Schedule, built
+from agentnb.session.schedules import AllGraphSchedules, GraphEvent, HooksAPI, Schedule, build_hooks
 
 
 class Context:
@@ -168,17 +168,17 @@ class Returning(Plugin):
 
 
 def test_plugins_are_built_with_a_registry_or_return_one_alone_and_in_a_list():
-    assert built(Plugin("a")).names("OnSystemStart") == ["a"]
-    assert built(Returning("b")).names("OnSystemStart") == ["b"]
+    assert build_hooks(Plugin("a")).names("OnSystemStart") == ["a"]
+    assert build_hooks(Returning("b")).names("OnSystemStart") == ["b"]
     api = HooksAPI()
     api.register("OnSystemStart", "own", print)
     for _ in range(2):  # a list changes none of its parts
-        whole = built([Plugin("a"), api, (Returning("b"),)])
+        whole = build_hooks([Plugin("a"), api, (Returning("b"),)])
         assert whole.names("OnSystemStart") == ["a", "own", "b"]
     assert api.names("OnSystemStart") == ["own"]
-    assert built(api) is api
+    assert build_hooks(api) is api
     with pytest.raises(ExecutionError, match="X151"):
-        built([Plugin("a"), Plugin("a")])
+        build_hooks([Plugin("a"), Plugin("a")])
 
 
 class Broken:
@@ -194,4 +194,4 @@ class Later:
 @pytest.mark.parametrize("plugin", [Broken(), Plugin, Later(), [print], [5]])
 def test_what_cannot_be_built_is_a_problem(plugin):
     with pytest.raises(ExecutionError, match="X470"):
-        built(plugin)
+        build_hooks(plugin)

@@ -107,7 +107,7 @@ def test_a_failed_run_says_what_keeps_it_from_another_try():
 def test_nothing_is_worked_out_before_somebody_looks(monkeypatch):
     run = stood(budget=None)
     looked = []
-    monkeypatch.setattr(Limits, "used_here", lambda *_: lambda: looked.append(1) or {"max_steps": 7})
+    monkeypatch.setattr(Limits, "capture_usage", lambda *_: lambda: looked.append(1) or {"max_steps": 7})
     status = run.status
     assert (status, looked) == ("finished", [])
     assert (dict(status.used), dict(status.used), looked) == ({"max_steps": 7}, {"max_steps": 7}, [1])

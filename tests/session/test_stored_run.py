@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.engine.persistence.event_log import Entry, sealed
+from agentnb.engine.persistence.event_log import Entry, seal
 from agentnb.engine.persistence.journal import Batch
 from agentnb.session.stored_run import aux_of, batch_of, head_of, options_of
 from agentnb.store import MemoryLog
@@ -64,7 +64,7 @@ def test_a_head_that_is_damaged_is_told():
 @pytest.mark.parametrize("body", ['{"p":[[7]]}', '{"told":[["back",1,[]]]}'])
 def test_a_damaged_run_is_named_with_its_store(body, tmp_path):
     session = nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id="run")
-    session._parts.state.log.append("run", [sealed("run", session._parts.state.log.last("run") + 1, 0, body)])
+    session._parts.state.log.append("run", [seal("run", session._parts.state.log.last("run") + 1, 0, body)])
     with pytest.raises(nb.AgentNbError) as caught:
         nb.open(tmp_path / "runs.db", "run")
     (problem,) = caught.value.problems

@@ -193,9 +193,9 @@ def test_a_person_is_asked_whatever_is_spent():
 
 def test_each_call_is_added_up_once_however_many_steps_follow(monkeypatch):
     added = []
-    with_one = usage.Paid.with_one
+    with_one = usage.AttemptUsage.with_one
     monkeypatch.setattr(
-        usage.Paid, "with_one",
+        usage.AttemptUsage, "with_one",
         lambda paid, kind, call=None, asked=0: added.append(call and call.step) or with_one(paid, kind, call, asked),
     )  # fmt: skip
     run = session(line(30), llm=Model(), budget={"max_tokens": 10**9})

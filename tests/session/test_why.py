@@ -11,7 +11,7 @@ from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.samples import reactive, samples
 from agentnb.secrets import hide
 from agentnb.session import Session
-from agentnb.session.why import Asked, Came
+from agentnb.session.why import DeliveredEvent, EvaluatedCondition
 from tests.dialects.agentruntime.making import edges, line, stepped, text, write
 from tests.dialects.polaris.making import Plan, Result, note, plan, tell, work
 from tests.session.making import counting, session
@@ -221,16 +221,18 @@ def test_a_step_that_there_is_not_is_a_problem(run, step):
 
 
 def test_a_line_says_where_it_leads_what_it_came_to_and_what_it_read():
-    asked = Asked("n > 1", "next", value=True, taken=True, operands=(("n", 2),))
+    asked = EvaluatedCondition("n > 1", "next", value=True, taken=True, operands=(("n", 2),))
     assert asked.line() == "-> next: n > 1 is True  (n = 2)"
     assert (
-        Asked("", "", value=False, taken=False, warning="so it is").line()
+        EvaluatedCondition("", "", value=False, taken=False, warning="so it is").line()
         == "   the end: always is False  odd: so it is"
     )
 
 
 def test_secrets_are_masked():
-    assert "sk-1" not in Asked("api_key", "x", value=True, taken=True, operands=(("api_key", "sk-1"),)).line()
+    assert (
+        "sk-1" not in EvaluatedCondition("api_key", "x", value=True, taken=True, operands=(("api_key", "sk-1"),)).line()
+    )
 
 
 def incident():
@@ -299,5 +301,5 @@ def test_a_node_that_listens_and_leads_on_says_both():
 
 
 def test_a_long_way_back_is_told_by_its_nearest_events():
-    came = Came("e99", "tick", "tick", 99, tuple(f"e{n}" for n in range(98, -1, -1)))
+    came = DeliveredEvent("e99", "tick", "tick", 99, tuple(f"e{n}" for n in range(98, -1, -1)))
     assert str(came).endswith("after e98 <- e97 <- e96 <- e95 <- e94 <- e93 <- e92 <- e91 and 91 more before")

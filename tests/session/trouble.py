@@ -13,7 +13,7 @@ from typing import Any
 import networkx as nx
 
 import agentnb as nb
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import SqlLog
 
 ROUNDS = 6
@@ -150,7 +150,7 @@ def told(session: Any) -> Any:
 def is_kept(session: Any) -> None:
     """Check that the store holds what the session knows: nothing less, and nothing twice."""
     log, run_id = session._parts.state.log, session.run_id
-    again = reopened(
+    again = reopen_run(
         log, log.run(run_id), session._parts.run.plan
     )  # `open` would have the session keep what it has not
     assert told(again) == told(session)

@@ -26,7 +26,7 @@ CREATED = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 
 def row(run_id: str = "one", **given: Any) -> RunRow:
     said = {"name": "a run", "recipe": "name: triage", "dialect": "coreason", "fingerprint": "f00d", "head": "{}"}
-    return RunRow(run_id, created=CREATED, **(said | given))
+    return RunRow(run_id, **(said | {"created": CREATED} | given))
 
 
 def some(first: int, last: int, body: str = '{"n":%d}') -> list[Entry]:

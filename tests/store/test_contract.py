@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentnb.engine.persistence.event_log import Entry
+from agentnb.engine.persistence.event_log import Entry, RunQuery
 from agentnb.errors import StoreError
 from agentnb.store import MemoryLog, SqlLog
 from tests.store.stores import CREATED, Store, bodies, refused, row, some
@@ -113,10 +113,65 @@ def test_how_a_run_stands_is_said_by_parts(store):
     assert store.log.run("one").at is None
 
 
-def test_runs_are_in_the_order_in_which_they_were_begun(store):
+def test_the_run_begun_last_is_the_first_of_the_list(store):
     for run_id in ("b", "a", "c"):
         store.log.create(row(run_id))
-    assert [found.run_id for found in store.log.runs()] == ["b", "a", "c"]
+    store.log.create(row("old", created=CREATED - timedelta(days=1)))
+    assert [found.run_id for found in store.log.runs()] == ["c", "a", "b", "old"]
+
+
+QUERIES = [
+    RunQuery(recipe="triage"),
+    RunQuery(recipe=f"{'t' * 120}b"),
+    RunQuery(fingerprint="f1"),
+    RunQuery(status="failed"),
+    RunQuery(status="running"),
+    RunQuery(status="interrupted"),
+    RunQuery(since=CREATED + timedelta(hours=6)),
+    RunQuery(until=CREATED + timedelta(hours=6)),
+    RunQuery(since=CREATED + timedelta(hours=3), until=CREATED + timedelta(hours=3)),
+    RunQuery(contains="x-1"),
+    RunQuery(contains="100%"),
+    RunQuery(contains="_"),
+    RunQuery(parent="x-0"),
+    RunQuery(recipe="triage", status="failed", since=CREATED + timedelta(hours=2), contains="x"),
+]
+
+
+def test_a_query_finds_the_rows_that_match_page_by_page(store):
+    for number in range(24):
+        names = (
+            ("100% sure", "a_b", "Ünlü")[number % 3],
+            ("triage", "other", f"{'t' * 120}a", f"{'t' * 120}b")[number % 4],
+        )
+        store.log.create(
+            row(
+                f"x-{number}",
+                **dict(zip(("name", "recipe"), names, strict=True)),
+                fingerprint=f"f{number % 3}",
+                created=CREATED + timedelta(hours=number // 2),
+                status=("failed", "running", "finished")[number % 3],
+                parent="x-0" if number % 5 == 4 else None,
+            )
+        )
+    for gone in ("x-1", "x-7"):  # running, and nobody runs it
+        store.log.release(gone)
+    every = store.log.runs()
+    for query in QUERIES:
+        expected = [found.run_id for found in every if query.matches(found)]
+        assert 0 < len(expected) < len(every), query
+        assert [found.run_id for found in store.log.runs(query)] == expected
+        pages, after = [], None
+        while page := store.log.runs(replace(query, limit=2, after=after)):
+            assert len(page) <= 2
+            pages += [found.run_id for found in page]
+            after = pages[-1]
+        assert pages == expected
+
+
+def test_a_list_after_a_run_that_is_not_there_is_refused(store):
+    store.log.create(row())
+    assert "did you mean 'one'" in refused("L413", store.log.runs, RunQuery(after="onw"))
 
 
 def test_the_run_that_was_written_last_is_meant_without_an_id(store):
@@ -127,6 +182,20 @@ def test_the_run_that_was_written_last_is_meant_without_an_id(store):
     assert store.log.run().run_id == "b"
     store.log.tell("a", steps=1)
     assert store.log.run().run_id == "a"
+
+
+def test_whole_runs_are_added_all_or_none_and_nobody_holds_them(store):
+    store.log.add([(row("a", status="finished", steps=2), some(1, 2)), (row("b"), [])])
+    store.log.add([])
+    assert [(found.run_id, found.status, found.steps, found.writer) for found in store.log.runs()] == [
+        ("b", "ready", 0, None), ("a", "finished", 2, None),
+    ]  # fmt: skip
+    assert list(store.log.entries("a")) == some(1, 2)
+    refused("L412", store.log.add, [(row("c"), some(1, 1)), (row("a"), some(1, 1))])
+    refused("L411", store.log.add, [(row("c"), some(1, 1)), (row("d"), some(2, 2))])
+    assert [found.run_id for found in store.log.runs()] == ["b", "a"]
+    (store.log if store.kind == "memory" else store.another()).append("a", some(3, 3))
+    assert store.log.last("a") == 3
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused

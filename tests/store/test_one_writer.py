@@ -103,7 +103,7 @@ def test_a_killed_writer_is_not_said_to_write(lasting):
         if lasting.log.run("theirs").writer is None:
             break
         until.wait(0.01)
-    assert [found.writer is None for found in lasting.log.runs()] == [False, True]
+    assert [found.writer is None for found in lasting.log.runs()] == [True, False]
 
 
 def test_a_program_that_ends_releases_its_runs(lasting):

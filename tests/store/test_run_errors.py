@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentnb.store.run_errors import doubled, no_run, no_runs
+from agentnb.store.run_errors import duplicate_error, no_run, no_runs
 
 
 def test_a_run_that_is_not_there_is_told_with_the_newest_ones():
@@ -18,4 +18,4 @@ def test_a_run_that_is_not_there_is_told_with_the_newest_ones():
 
 def test_a_store_without_runs_and_an_id_that_is_taken_are_told():
     assert no_runs("runs.db").problems[0].code == "L413"
-    assert "'one'" in doubled("one", "runs.db").problems[0].what
+    assert "'one'" in duplicate_error("one", "runs.db").problems[0].what

@@ -177,7 +177,7 @@ LIMITED = """
 import resource
 from agentnb.errors import StoreError
 log.create(row(), some(1, 1))
-resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
 seq = 1
 try:
     while True:

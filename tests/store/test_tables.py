@@ -13,13 +13,13 @@ from agentnb.store.tables import SAID, STANDS, Words, words_of
 @pytest.fixture
 def database():
     connection = sqlite3.connect(":memory:")
-    for table in words_of("sqlite").tables:
-        connection.execute(table)
+    for statement in (*words_of("sqlite").tables, *words_of("sqlite").indexes.values()):
+        connection.execute(statement)
     yield connection
     connection.close()
 
 
-@pytest.mark.parametrize("name", [name for name in Words.__slots__ if name not in {"tables", "put"}])
+@pytest.mark.parametrize("name", [name for name in Words.__slots__ if name not in {"kind", "tables", "indexes", "put"}])
 def test_sqlite_understands_it_and_all_of_it_is_given_by_name(database, name):
     statement = getattr(words_of("sqlite"), name)
     names = dict.fromkeys(re.findall(r"(?<!:):(\w+)", statement))

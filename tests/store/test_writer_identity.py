@@ -12,7 +12,7 @@ import pytest
 
 from agentnb.secrets import hide
 from agentnb.store import writer_identity
-from agentnb.store.writer_identity import LIVE, Writer, alive, held, me, overtaken, read
+from agentnb.store.writer_identity import LIVE, Writer, alive, me, overtaken, read, writer_error
 
 
 @pytest.fixture
@@ -110,11 +110,11 @@ def test_a_program_is_named_without_its_arguments(monkeypatch):
 
 def test_a_run_that_is_held_is_told_with_its_writer(mine):
     other = replace(mine, pid=4711, program="train.py")
-    problem = held("one", other, "runs.db").problems[0]
+    problem = writer_error("one", other, "runs.db").problems[0]
     assert (problem.code, problem.where) == ("L411", "runs.db")
     assert str(other) in problem.why
-    assert "another program" in held("one", None, "runs.db").problems[0].why
-    assert "this very process" in held("one", mine, "runs.db").problems[0].why
+    assert "another program" in writer_error("one", None, "runs.db").problems[0].why
+    assert "this very process" in writer_error("one", mine, "runs.db").problems[0].why
     assert "number 7" in overtaken("one", 7, 5, "runs.db").problems[0].why
 
 

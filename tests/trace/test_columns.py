@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agentnb.trace import SimulationTrace
-from agentnb.trace.columns import Columns, firsts, ints, least, objects, used, where_is
+from agentnb.trace.columns import Columns, find_used, firsts, ints, least, objects, where_is
 from tests.trace.runs import go, odyssey, started
 
 
@@ -27,7 +27,7 @@ def test_lists_stay_lists():
 
 def test_first_places_are_found_in_windows():
     numbers = np.array([3] * 5000 + [1] * 30_000 + [2])
-    assert used(numbers, 5) == [1, 2, 3]
+    assert find_used(numbers, 5) == [1, 2, 3]
     assert sorted(firsts(numbers, [1, 2, 3])) == [0, 5000, 35_000]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.board.masking import shown
+from agentnb.board.masking import to_display
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import Call, Event
 from agentnb.secrets import hide
@@ -33,7 +33,7 @@ COLUMNS = {
 
 
 def out(value):
-    return pd.NA if value is ABSENT else shown(freeze(value))
+    return pd.NA if value is ABSENT else to_display(freeze(value))
 
 
 def text(rows):
@@ -66,8 +66,8 @@ def test_tables_of_any_run_say_what_its_steps_say(seed):
     columns = ["step", "node", "kind", "phase", "frame", "depth", "branch", "type", "status", "seconds", "error"]
     made = frames.steps[columns].astype(object)
     assert made.where(made.notna(), None).to_numpy().tolist() == naive
-    assert frames.steps.inputs.tolist() == [shown(freeze(step.inputs)) for step in steps]
-    assert frames.steps.outputs.tolist() == [shown(freeze(step.outputs)) for step in steps]
+    assert frames.steps.inputs.tolist() == [to_display(freeze(step.inputs)) for step in steps]
+    assert frames.steps.outputs.tolist() == [to_display(freeze(step.outputs)) for step in steps]
     rows = [(s.step, w.scope, w.key, w.op, w.in_place) for s in steps for w in s.writes]
     after = frames.writes[frames.writes.step > 0]
     assert list(zip(after.step, after.scope, after.key, after.op, after.in_place, strict=True)) == rows
@@ -85,7 +85,7 @@ def test_one_by_one_and_all_at_once_are_the_same(seed):
     steps = SimulationTrace.of(odyssey(seed)).frames.steps
     for name in ("inputs", "outputs"):
         alone = [steps[name].iloc[row] for row in range(len(steps))]
-        assert alone == [dict(row) for row in steps[name].array.held().source.every()]
+        assert alone == [dict(row) for row in steps[name].array.get_storage().source.every()]
 
 
 @given(st.integers(0, 10_000))

@@ -42,6 +42,7 @@ BY_ITSELF = (
     "history",
     "slice",
     "usage",
+    "clauses",
 )
 
 

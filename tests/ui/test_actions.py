@@ -11,7 +11,7 @@ import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError
 from agentnb.recipe.model import Requirement
 from agentnb.ui.actions import limit_of
-from agentnb.ui.command_queue import Desk, Request
+from agentnb.ui.command_queue import CommandQueue, Request
 from agentnb.ui.commands import carry_out
 from agentnb.ui.details import pane
 from agentnb.ui.page_queries import look
@@ -191,7 +191,7 @@ def test_a_node_that_fails_again_does_not_hold_the_loop():
         session = nb.Session(nb.load(graph))
         await session.astep()
         session.edit({"fixed": True})
-        desk, done = Desk(session, lambda: None), asyncio.Event()
+        desk, done = CommandQueue(session, lambda: None), asyncio.Event()
         desk.ask(Request("retry", done=done.set))
         await done.wait()
         return session.status, session.board["done"], desk.problems, beats

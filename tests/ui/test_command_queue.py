@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from agentnb.ui import command_queue as desk_module
-from agentnb.ui.command_queue import Desk, Request, problems_of
+from agentnb.ui.command_queue import CommandQueue, Request, problems_of
 from tests.session.shaped import asking, to_where_it_waits
 from tests.ui import runs
 
@@ -25,7 +25,7 @@ class Painter:
 
 def made(session):
     painter = Painter(session)
-    return Desk(session, painter), painter
+    return CommandQueue(session, painter), painter
 
 
 def codes(desk):
@@ -170,7 +170,7 @@ def test_a_step_that_takes_long_is_at_work_until_it_ends():
         gate = asyncio.Event()
         session = hanging(gate)
         seen = asyncio.Event()
-        desk = Desk(session, lambda: seen.set() if desk.at_work else None)
+        desk = CommandQueue(session, lambda: seen.set() if desk.at_work else None)
         desk.ask(Request("step"))
         await asyncio.wait_for(seen.wait(), 10)
         assert session.position == 0
@@ -219,7 +219,7 @@ def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
     def paint():
         now[0] += 1.0
 
-    desk = Desk(runs.session(), paint)
+    desk = CommandQueue(runs.session(), paint)
     desk.refresh()
     assert desk._rest == pytest.approx(19.0)
 

@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.errors import AgentNbError
-from agentnb.ui.fields import LONGEST, field_of, fields_of, parsed, retyped, with_changes
+from agentnb.ui.fields import LONGEST, field_of, fields_of, parse, retype, with_changes
 from agentnb.world.llm.base import LLMResponse
 
 TALK = {
@@ -99,10 +99,10 @@ def test_what_has_not_the_form_of_changes_changes_nothing(changes):
      ("3", "text", "3"), ("3", "secret", "3"), ("[3]", "json", [3])],
 )  # fmt: skip
 def test_what_is_typed_is_read_as_the_kind_that_it_was_typed_as(typed, kind, value):
-    assert parsed(typed, kind) == value
+    assert parse(typed, kind) == value
     found = field_of("a text", [], "x")
-    assert retyped(found, {"text": typed, "as": kind}) == value
-    assert retyped(found, typed) == typed
+    assert retype(found, {"text": typed, "as": kind}) == value
+    assert retype(found, typed) == typed
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_is_typed_is_read_as_the_kind_that_it_was_typed_as(typed, kind, val
 )
 def test_what_is_not_of_its_kind_is_said(typed, kind):
     with pytest.raises(AgentNbError) as raised:
-        parsed(typed, kind, "n")
+        parse(typed, kind, "n")
     assert code(raised) == "U305"
     assert "'n'" in raised.value.problems[0].what
 
@@ -124,7 +124,7 @@ def test_a_message_that_says_no_text_is_a_field_of_its_own_too():
 @pytest.mark.parametrize("text", ["", "{", "three", "NaN", "[1,]", "[" * 100_000])
 def test_what_is_no_json_is_said(text):
     with pytest.raises(AgentNbError) as raised:
-        parsed(text, "json", "n")
+        parse(text, "json", "n")
     assert code(raised) == "U305"
 
 

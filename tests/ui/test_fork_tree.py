@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.errors import AgentNbError
-from agentnb.ui.fork_tree import ROWS, forks, named, run_of
+from agentnb.ui.fork_tree import ROWS, find_session, forks, run_of
 from tests.ui import runs
 
 
@@ -60,10 +60,10 @@ def test_what_was_before_a_reset_shares_no_step(session):
 def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):
     one = session.fork(at=1, name="one")
     two = session.fork(at=2, name="two")
-    assert named(one, two.run_id) is two
-    assert named(two, session.run_id) is session
+    assert find_session(one, two.run_id) is two
+    assert find_session(two, session.run_id) is session
     with pytest.raises(AgentNbError) as caught:
-        named(one, "gone")
+        find_session(one, "gone")
     assert caught.value.problems[0].code == "U310"
 
 

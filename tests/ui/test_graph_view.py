@@ -57,8 +57,8 @@ def test_a_page_opens_with_a_small_picture_and_asks_for_a_large_one():
 
 
 def test_a_large_recipe_begins_with_its_regions_closed():
-    assert graph_view.closed_at_first(large()) == ("deep",)
-    assert graph_view.closed_at_first(research()) == ()
+    assert graph_view.find_collapsed(large()) == ("deep",)
+    assert graph_view.find_collapsed(research()) == ()
     found = graph_view.look_drawing(large(), None)
     assert found["closed"] == ["deep"]
     assert found["folds"]["regions"] == {"region: deep": "deep"}

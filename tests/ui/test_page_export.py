@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
+import warnings
 import zlib
 
 import pytest
 
 import agentnb as nb
+from agentnb.board.values import ABSENT
 from agentnb.cli import main
 from agentnb.errors import AgentNbError
 from tests.ui import runs
@@ -24,15 +26,24 @@ def finished(**options):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def forks():
+    """A run with a fork, and a fork of that one which begins with an edit."""
+    session = finished()
+    again = session.fork(at=2, name="again")
+    again.step()
+    deeper = again.fork(at=1, name="deeper", edit={"topic": "bug"})
+    deeper.step(2)
+    return {"triage": session, "again": again, "deeper": deeper}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, forks):
     """A run as a page, as an exercise, and with hostile values."""
     made = tmp_path_factory.mktemp("pages")
     session = finished()
     session.to_html(made / "run.html")
     session.trace.to_html(made / "quiz.html", quiz=[1, {"step": 3, "key": "draft"}])
-    forked = finished()
-    forked.fork(at=2, name="again").step()
-    forked.to_html(made / "forked.html")
+    forks["triage"].to_html(made / "forked.html")
     research = nb.Session(nb.samples("research"))
     research.step(8)
     research.to_html(made / "regions.html")
@@ -64,7 +75,7 @@ def opened(browser, folder):
         assert told == []
 
 
-def packed(text, names=r"\w+"):
+def packed(text, names=r"[\w -]+"):
     """Return the data of a page, still compressed, of the chunks with these names."""
     return re.findall(rf'data-name="(?:{names})">([^<]*)<', text)
 
@@ -100,21 +111,109 @@ def test_a_page_shows_every_step_without_a_kernel(opened):
 @pytest.mark.needs_chromium
 def test_a_text_is_found_in_the_steps_and_the_page_goes_from_one_to_the_next(opened):
     page = opened("run")
-    page.get_by_label("find steps that have this text").fill("CHECK_order")
+    page.get_by_label("find steps where this holds").fill("CHECK_order")
     page.get_by_text("– of 1", exact=True).wait_for()
     page.get_by_role("button", name="previous step found").click()
     page.get_by_text("1 of 1", exact=True).wait_for()
     assert state(page) == "step 3 of 7"
-    page.get_by_label("find steps that have this text").fill("of no step")
+    page.get_by_label("find steps where this holds").fill("of no step")
     page.get_by_text("never", exact=True).wait_for()
 
 
+def nodes_of(page):
+    """Return the names of the steps in the timeline, in order."""
+    labels = page.locator(".agentnb-step[data-step]").evaluate_all(
+        "cells => cells.map(cell => [Number(cell.dataset.step), cell.getAttribute('aria-label')])"
+    )
+    return [re.match(r"step \d+: ([^,]+)", label)[1] for _, label in sorted(labels)]
+
+
+def marked(page, mark):
+    found = page.locator(f"g.node.{mark}").evaluate_all("groups => groups.map(group => group.dataset.node)")
+    return sorted(found)
+
+
 @pytest.mark.needs_chromium
-def test_the_tree_of_forks_can_be_read(opened):
+def test_a_click_in_the_tree_of_forks_shows_that_run_everywhere(opened, forks):
     page = opened("forked")
-    row = page.locator(".agentnb-forks li").filter(has_text="again")
-    assert "from step 2: 3 steps" in row.inner_text()
-    assert row.get_by_role("button").filter(visible=True).count() == 0
+    tree = page.locator(".agentnb-forks li")
+    assert tree.count() == 3
+    for session in (forks["again"], forks["deeper"], forks["triage"]):
+        page.locator(".agentnb-forks").get_by_role("button", name=session.name, exact=True).click()
+        page.locator(".agentnb-forks [aria-current=true]").get_by_text(session.name, exact=True).wait_for()
+        length = len(session.trace)
+        page.locator(".agentnb-where").get_by_text(f"step {session.position} of {length}", exact=True).wait_for()
+        assert session.run_id[-6:] in page.locator(".agentnb-run").inner_text()
+        page.locator(".agentnb-step[data-step]").nth(length - 1).wait_for()
+        assert nodes_of(page) == [step.node_id for step in session.trace.steps]
+        for position in range(length, -1, -1):
+            page.get_by_role("slider", name="step", exact=True).fill(str(position))
+            page.locator(".agentnb-where").get_by_text(f"step {position} of {length}", exact=True).wait_for()
+            session.goto(position)
+            page.wait_for_timeout(30)
+            assert marked(page, "current") == ([session.current] if session.current else [])
+            shown = page.locator("tr[data-row=topic] .agentnb-value").inner_text()
+            topic = session.board.get("topic")
+            assert shown == ("not yet" if topic is None else topic) or repr(topic) == shown
+        session.goto(length)
+
+
+@pytest.mark.needs_chromium
+def test_details_and_search_are_those_of_the_shown_fork(opened, forks):
+    page = opened("forked")
+    page.locator(".agentnb-forks").get_by_role("button", name="deeper", exact=True).click()
+    page.get_by_role("option", name=re.compile("step 1:")).click()
+    find = page.get_by_label("find steps where this holds")
+    find.fill("topic == 'bug'")
+    expected = forks["deeper"].find("topic == 'bug'")
+    page.locator(".agentnb-finder small").get_by_text(f"of {len(expected)}").wait_for()
+    hits = page.locator(".agentnb-step[data-hit]").evaluate_all("all => all.map(one => Number(one.dataset.step))")
+    assert sorted(hits) == expected
+    page.locator(".agentnb-forks").get_by_role("button", name="triage", exact=True).click()
+    page.get_by_text("never", exact=True).wait_for()
+    assert forks["triage"].find("topic == 'bug'") == []
+    page.locator("g.node[data-node=sort]").click()
+    page.locator("[data-pane=details]").get_by_text("It has made one step").wait_for()
+
+
+def test_a_page_of_exercises_has_what_follows_only_encrypted():
+    text = counted(6).to_html(quiz=[1, {"step": 3, "key": "note"}])
+    opened, closed = {}, []
+    for name in re.findall(r'data-name="([\w -]+)"', text):
+        try:
+            opened[name] = json.dumps(unpacked(packed(text, name)[0]))
+        except (zlib.error, UnicodeDecodeError, json.JSONDecodeError):
+            closed.append(name)
+    assert list(opened) == ["main", "0-0", "0-timeline"]
+    assert sorted(closed) == ["1-0", "1-timeline", "2-0", "2-timeline", "stretch 1", "stretch 2"]
+    everything = text + "".join(opened.values())
+    assert "now 0" in everything
+    assert [note for note in ("now 1", "now 2", "now 3", "now 4", "now 5") if note in everything] == []
+    start = json.loads(opened["0-0"])
+    last = {**start["state"], **start["changes"][-1]}
+    assert [part for part in ("current", "next", "later", "frames", "pending") if last[part]] == []
+    assert start["changes"][-1]["picture"].get("edges", {}) == {}
+    assert [part for part in ("went", "why", "sets_off", "acts") if start["steps"]["1"][part]] == []
+    assert "6" not in re.search("<title>(.*)</title>", text)[1]
+
+
+def test_without_javascript_each_fork_has_its_own_table(forks):
+    text = forks["triage"].to_html()
+    still = text[text.index("<noscript>") : text.index("</noscript>")]
+    assert still.count("<thead>") == 3
+    assert "<h2>again, a fork of triage from step 2</h2>" in still
+    assert "<h2>deeper, a fork of again from step 1</h2>" in still
+    rows = still[still.index("<h2>again") : still.index("<h2>deeper")].count("<tr><td>")
+    assert rows == len(forks["again"].trace) - 2
+
+
+def test_the_steps_that_forks_share_are_in_the_page_once(tmp_path):
+    alone = counted(1000)
+    size = len(alone.to_html())
+    for number in range(20):
+        fork = alone.fork(at=990, name=f"fork {number}")
+        fork.run()
+    assert len(alone.to_html()) < size + 20 * 12_000
 
 
 @pytest.mark.needs_chromium
@@ -150,7 +249,7 @@ def test_a_printed_page_is_light_and_has_no_buttons(opened):
     page.emulate_media(media="print")
     page.wait_for_selector(".agentnb-cockpit[data-theme=light]")
     assert not page.locator(".agentnb-bar").first.is_visible()
-    assert not page.get_by_label("find steps that have this text").is_visible()
+    assert not page.get_by_label("find steps where this holds").is_visible()
     colour = "getComputedStyle(document.querySelector('.agentnb-cockpit')).backgroundColor"
     assert page.evaluate(colour) == "rgb(255, 255, 255)"
     assert page.locator("g.node[data-node=sort]").is_visible()
@@ -179,7 +278,7 @@ def test_an_exercise_hides_what_follows_until_it_is_answered(opened):
     page.get_by_text("Not close.").wait_for()
     card.get_by_role("combobox").select_option("sort")
     card.get_by_role("button", name="Answer", exact=True).first.click()
-    page.wait_for_function("document.querySelector('.agentnb-where').textContent === 'step 1 of 3'")
+    page.locator(".agentnb-where").get_by_text("step 1 of 3", exact=True).wait_for()
     assert page.locator("g.node.current").get_attribute("data-node") == "sort"
 
 
@@ -199,6 +298,136 @@ def test_without_javascript_the_page_is_a_table(browser, folder):
     assert [row.split("\t")[:3] for row in rows.all_inner_texts()][2] == ["3", "check_order", "ok"]
     assert page.locator(".agentnb-still img").count() == 1
     context.close()
+
+
+def shown_values():
+    """Return a run whose board has values of many kinds, and a fork of it that begins with an edit."""
+    import networkx as nx
+
+    first = {
+        "n": 0, "ratio": 0.5, "none": None, "yes": True, "text": "naïve \U0001f600 \uffff", "empty": "", "my-key": 3,
+        "items": ["a", "b"], "order": {"price": 3, "items": [{"name": "pen"}, {"name": "ink"}], "with.dot": 1},
+        "pair": (1, 2), "some": {1, 2}, "wide": 2**60, "inf": float("inf"), "gone": "soon", "keys": {1: "one"},
+        "long": ["x"] * 3_000, "__proto__": 5, "constructor": "c", "deep": [[1, [2]], []], "number": "10",
+        "dotted.key": 7,
+    }  # fmt: skip
+
+    def change(board):
+        n = board["n"] + 1
+        order = board["order"]
+        items = [*board["items"], f"item {n}"]
+        order = {**order, "price": order["price"] * 2, "items": [*order["items"], {"name": f"new {n}"}]}
+        found = {"n": n, "ratio": n / 4, "items": items, "order": order, "long": [*board["long"], n]}
+        return found | {"late": n, "deep": [[n, [2]], [n]], "text": f"{board['text']}{n}"} if n > 2 else found
+
+    graph = nx.DiGraph(name="values", entry="change")
+    graph.add_node("change", function=change)
+    graph.add_node("forget", function=lambda board: {"order": {"price": board["n"]}} if board["n"] == 6 else {})
+    graph.add_edge("change", "forget")
+    graph.add_edge("forget", "change", when="n < 6")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = nb.Session(nb.load(graph), first)
+    session.run()
+    fork = session.fork(at=5, name="edited", edit={"n": 40, "text": None, "gone": ABSENT})
+    fork.step(2)
+    return session, fork
+
+
+CONDITIONS = """
+n > 3 ; n >= 3 and n < 5 ; not n == 2 ; n != 2 ; 2 < n <= 4 ; n in [1, 3] ; n not in [1, 3] ; not n in [1] ; n == 3.0
+n == true ; yes == 1 ; yes ; not yes ; none ; none == none ; ratio > 0.5 ; ratio == 0.25 or n == 6 ; -n < -3
+n == -1 ; 1_0 > n ; 1e1 > n ; items[0] == "a" ; items[-1] == 'item 3' ; items[9] == 'a' ; 'item 2' in items
+items|length > 4 ; items | count == 3 ; items == ['a', 'b', 'item 1'] ; items < ['b'] ; items > ['a', 'b', 'item 4']
+order.price > 10 ; order['price'] > 10 ; order.items[0].name == "pen" ; order.items.1.name == 'ink'
+order.items|length
+order.items[-1]['name'] == 'new 2' ; 'price' in order ; 'with.dot' in order ; order.missing == 1 ; not order.missing
+order.price.x == 1 ; late > 3 ; not late ; late > 3 or n == 1 ; n == 1 or late > 3 ; late and n ; n and late
+text ; text > 'n' ; 'naïve' in text ; text < '\U0001f600' ; text[6] == '\U0001f600' ; text == none ; text != none
+text|length
+'\uffff' < text ; empty ; empty == '' ; not empty ; number < '9' ; number < 9 ; number == 10 ; n < '3' ; n == '3'
+deep[0][0] > 3
+deep == [[4, [2]], [4]] ; deep[1] ; deep > [[4]] ; deep[0] < [5] ; 3 in deep[1] ; [] in deep ; n in order
+n in none ; 'x' in n
+constructor == 'c' ; order.constructor == 1 ; order.toString ; items.length == 2 ; my-key ; dotted.key
+(n == 1) == (yes == true) ; (n > 1 and (n < 3 or n == 5)) ; not (n > 1) and not (n < 0) ; not not n > 5 ; n == n
+items == items ; [n, 2] == [3, 2] ; order.price in [n] ; items[n] == 'b' ; items[n] == 'item 3' ; '1' in text
+none in [none]
+true ; false ; 3 ; 0 ; n[0] == 1 ; none[0] == 1 ; text[99] == 'x' ; items['0'] == 'a' ; gone == 'soon'
+"""
+WRONG = """
+n > ; n = 3 ; n and ; (n > 3 ; n > 3) ; n == 'open ; n && n > 2 ; n > 3 or ; [n ; n ! 3 ; and n ; items[0
+n > 3 n ; @ == 3 ; n >> 3 ; ratio > .5
+"""
+ONLY_IN_A_NOTEBOOK = """
+n + 1 == 3 ; items|first == 'a' ; pair == 3 ; wide > 3 ; long|length > 3000 ; some == 3 ; n is none
+items[0:1] == ['a']
+(1, 2) == pair ; inf > 3 ; keys == 3 ; {'a': 1} == order ; 1 in pair ; n if yes else ratio ; text.upper() == 'X'
+n % 2 == 0
+long[0] == 'x' and n < 0 ; n == wide ; order == {}
+"""
+
+
+SEARCH = """async texts => {
+  const field = document.querySelector('.agentnb-find'), told = document.querySelector('.agentnb-finder small');
+  const wrong = document.querySelector('.agentnb-timeline .agentnb-wrong');
+  const found = [];
+  const search = async text => {
+    field.value = text;
+    field.form.requestSubmit();
+    for (let turn = 0; turn < 400 && Boolean(text) === !(told.textContent || wrong.textContent); turn++) {
+      await new Promise(done => setTimeout(done, 5));
+    }
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+  };
+  for (const text of texts) {
+    await search('');
+    await search(text);
+    const hits = [...document.querySelectorAll('.agentnb-step[data-hit]')].map(cell => Number(cell.dataset.step));
+    found.push(wrong.textContent || hits.sort((one, other) => one - other));
+  }
+  return found;
+}"""
+
+
+def listed(text):
+    return [each.strip() for line in text.strip().splitlines() for each in line.split(" ; ")]
+
+
+@pytest.mark.needs_chromium
+def test_conditions_are_answered_as_python_answers_them(browser, tmp_path):
+    session, fork = shown_values()
+    session.to_html(tmp_path / "values.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "values.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+
+    def searched(texts):
+        """Return for each text the steps that the page marks, or what it says at the field."""
+        return dict(zip(texts, page.evaluate(SEARCH, texts), strict=True))
+
+    for shown in (session, fork):
+        page.locator(".agentnb-forks").get_by_text(shown.name, exact=True).click()
+        page.locator(".agentnb-forks [aria-current=true]").get_by_text(shown.name, exact=True).wait_for()
+        there = searched(listed(CONDITIONS))
+        assert there == {text: found_in(shown, text) for text in there}
+    unknown = searched(["nokey == 3", "toString == 1", "dotted.key == 7"])
+    assert [text for text in unknown.values() if "There is no key" not in text] == []
+    for text, told in searched(listed(WRONG)).items():
+        with pytest.raises(AgentNbError):
+            session.find(text)
+        assert isinstance(told, str), text
+    for text, told in searched(listed(ONLY_IN_A_NOTEBOOK)).items():
+        session.find(text)
+        assert "An exported page cannot evaluate" in told, text
+    page.close()
+
+
+def found_in(session, text):
+    try:
+        return session.find(text)
+    except AgentNbError as error:
+        return str(error)
 
 
 def test_the_policy_allows_only_the_pages_own_script_and_style():
@@ -239,12 +468,12 @@ def long_page():
 
 def test_a_thousand_steps_are_less_than_a_megabyte_and_all_have_details(long_page):
     assert len(long_page.encode()) <= 1_000_000
-    chunks = [unpacked(text) for text in packed(long_page, r"\d+")]
+    chunks = [unpacked(text) for text in packed(long_page, r"0-\d+")]
     assert sorted(int(number) for chunk in chunks for number in chunk["steps"]) == list(range(1, 1001))
 
 
 def test_a_step_is_few_enough_bytes_for_a_hundred_thousand_in_15_megabytes(long_page):
-    steps = sum(map(len, packed(long_page, r"\d+|timeline")))
+    steps = sum(map(len, packed(long_page, r"0-\w+")))
     assert steps / 1000 <= 140
 
 

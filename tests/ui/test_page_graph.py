@@ -5,7 +5,7 @@ import json
 import pytest
 
 import agentnb as nb
-from agentnb.draw.svg_patch import changed
+from agentnb.draw.svg_patch import diff
 from agentnb.ui import graph_view, picture_marks
 from tests.ui import runs
 from tests.ui.graphs import chosen, done, long, node, obeyed, tool
@@ -181,7 +181,7 @@ def test_what_a_step_changes_of_the_picture_is_short(on):
         drawing = graph_view.drawing_of(session)
         before = picture_marks.marks(drawing, session._parts.pictures.view())
         session.step()
-        found = changed(before, picture_marks.marks(drawing, session._parts.pictures.view()))
+        found = diff(before, picture_marks.marks(drawing, session._parts.pictures.view()))
         assert set(found["nodes"]) == {"n0", "n1"}
         assert len(json.dumps(found)) < 300
 

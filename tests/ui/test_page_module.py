@@ -31,5 +31,5 @@ def test_names_of_the_files_cannot_collide(browser):
         assert page.evaluate(LOADED, before + again) == "SyntaxError"
         before += text
     assert page.evaluate(LOADED, page_module()) == ""
-    assert len(set(names)) == len(names) == 13
+    assert len(set(names)) == len(names) == 14
     page.close()

@@ -85,7 +85,7 @@ def test_a_large_recipe_is_not_laid_out_before_the_page_opens(host):
     assert not graph_view.at_once(session).startswith("<svg")
     on = host(session)
     assert on.page.get_by_text("The graph is being laid out.").is_visible()
-    assert graph_view.closed_at_first(session) == ("deep",)
+    assert graph_view.find_collapsed(session) == ("deep",)
 
 
 def test_a_large_drawing_comes_when_it_is_asked_for(host):

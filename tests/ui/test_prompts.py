@@ -8,7 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.session.pending import Pending
-from agentnb.ui.prompts import asked, change, give
+from agentnb.ui.prompts import change, describe_pending, give
 from tests.session.shaped import asking, to_where_it_waits
 
 
@@ -26,15 +26,15 @@ def texts(fields):
 
 def test_an_approval_says_for_what_and_with_what():
     (pending,) = to_where_it_waits(asking("cycle", "approval")).pending
-    found = asked(pending)
+    found = describe_pending(pending)
     assert (found["kind"], found["name"], texts(found["arguments"])) == ("approval", "may it", {"of": "again"})
 
 
 def test_a_call_shows_what_it_sends_and_then_what_it_answers():
-    before = asked(held(3).pending[0])
+    before = describe_pending(held(3).pending[0])
     assert texts(before["arguments"])["user message"] == "Comment 7 by Kim: You are a fool."
     assert before["answer"] is None
-    after = asked(held(4).pending[0])
+    after = describe_pending(held(4).pending[0])
     assert texts(after["answer"])["tool_name"] == "none"
     assert json.loads(json.dumps(after)) == after
 
@@ -63,7 +63,7 @@ def test_a_call_that_has_gone_on_cannot_be_changed():
 def test_a_call_is_answered_in_its_place_before_it_goes_out():
     session = held()
     (pending,) = session.pending
-    assert asked(pending)["model"] is True
+    assert describe_pending(pending)["model"] is True
     change(session, {"reply": {"text": "It is harmless.", "as": "text"}}, pending.id)
     session.step()
     assert "It is harmless." in str(session.board["answer"])
@@ -93,7 +93,7 @@ def asks(**declared):
     ],
 )
 def test_what_a_node_declares_says_how_it_is_answered(declared, way, options):
-    found = asked(asks(**declared).pending[0])
+    found = describe_pending(asks(**declared).pending[0])
     assert (found["way"], found["options"]) == (way, options)
     assert json.loads(json.dumps(found)) == found
 
@@ -135,7 +135,7 @@ def test_what_leave_is_asked_for_is_changed_and_then_granted():
     session = to_where_it_waits(asking("cycle", "approval"))
     (pending,) = session.pending
     change(session, {"arguments": [[["of"], "something else"]]}, pending.id)
-    assert texts(asked(session.pending[0])["arguments"]) == {"of": "something else"}
+    assert texts(describe_pending(session.pending[0])["arguments"]) == {"of": "something else"}
     give(session, "yes", pending.id)
     assert session.board["said"]["arguments"] == {"of": "something else"}
 
@@ -149,14 +149,14 @@ def test_of_what_waits_on_the_board_only_what_may_be_another_is_open():
         "reason": "it is said twice",
         "pack": "",
     }
-    found = asked(Pending("approval_1", "approval", "n", "note", about, free=("data",)))
+    found = describe_pending(Pending("approval_1", "approval", "n", "note", about, free=("data",)))
     assert [(row["label"], row["as"] == "fixed") for row in found["arguments"]] == [
         ("what", True), ("object_type", True), ("reason", True), ("data", False),
     ]  # fmt: skip
 
 
 def test_a_value_that_was_masked_is_asked_for_as_a_secret():
-    found = asked(Pending("masked_api_key", "answer", "api_key", "api_key", {"prompt": "give it again"}))
+    found = describe_pending(Pending("masked_api_key", "answer", "api_key", "api_key", {"prompt": "give it again"}))
     assert found["way"] == "secret"
 
 

@@ -7,7 +7,7 @@ import networkx as nx
 
 import agentnb as nb
 from agentnb.secrets import MASK
-from agentnb.ui.details.source import function_of, written_of
+from agentnb.ui.details.source import find_text, function_of
 
 YAML = """\
 # a comment
@@ -38,7 +38,7 @@ topology:
 
 def test_the_part_of_a_yaml_text_that_defines_a_node():
     recipe = nb.load(YAML)
-    first, second = (written_of(recipe, recipe.nodes[name]) for name in ("first", "second"))
+    first, second = (find_text(recipe, recipe.nodes[name]) for name in ("first", "second"))
     assert first.text == "- type: agent\n  id: first\n  agent_ref: one\n  metadata:\n    simulated: {a: 1}"
     assert (first.line, first.place) == (9, "<text>:9")
     assert second.text == "- id: second\n  type: human\n  prompt: |\n    Is it right?\n\n    Say so."
@@ -48,7 +48,7 @@ def test_the_part_of_a_json_text_ends_with_its_bracket():
     import yaml
 
     recipe = nb.load(json.dumps(yaml.safe_load(YAML), indent=2))
-    found = written_of(recipe, recipe.nodes["first"])
+    found = find_text(recipe, recipe.nodes["first"])
     assert json.loads(found.text.rstrip(",")) == {
         "type": "agent", "id": "first", "agent_ref": "one", "metadata": {"simulated": {"a": 1}},
     }  # fmt: skip
@@ -58,7 +58,7 @@ def test_nodes_that_stand_in_one_line_have_no_part_of_their_own():
     import yaml
 
     recipe = nb.load(json.dumps(yaml.safe_load(YAML)))
-    assert written_of(recipe, recipe.nodes["first"]) is None
+    assert find_text(recipe, recipe.nodes["first"]) is None
 
 
 def test_a_secret_in_a_definition_is_masked_with_all_below_it():
@@ -70,7 +70,7 @@ def test_a_secret_in_a_definition_is_masked_with_all_below_it():
         secret: {deep: [quiet, 2], e: 1}
         tokens_in: 3"""
     recipe = nb.load(YAML.replace("        simulated: {a: 1}", secrets))
-    found = written_of(recipe, recipe.nodes["first"]).text
+    found = find_text(recipe, recipe.nodes["first"]).text
     for secret in ("abc-123", "p q", "hush", "quiet"):
         assert secret not in found
     assert found.count(MASK) == 4
@@ -82,7 +82,7 @@ def test_a_definition_in_a_file_of_its_own_is_read_there(tmp_path):
     file = tmp_path / "two.yaml"
     file.write_text(YAML, encoding="utf-8")
     recipe = nb.load(file)
-    found = written_of(recipe, recipe.nodes["second"])
+    found = find_text(recipe, recipe.nodes["second"])
     assert found.place == f"{file}:16"
 
 
@@ -109,4 +109,4 @@ def test_a_node_that_is_built_in_python_is_told_by_its_function():
     graph = nx.DiGraph(name="g")
     graph.add_node("double", function=double, inputs={"n": "n"})
     recipe = nb.load(graph)
-    assert written_of(recipe, recipe.nodes["double"]) is None
+    assert find_text(recipe, recipe.nodes["double"]) is None

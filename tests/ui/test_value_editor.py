@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.secrets import hide
 from agentnb.ui.board_view import search_rows
-from agentnb.ui.value_editor import PAGE, branch, delete, edit, looked, wrong_with
+from agentnb.ui.value_editor import PAGE, branch, delete, describe_value, edit, wrong_with
 from tests.ui import runs
 
 
@@ -35,16 +35,19 @@ def parts(session, *path, start=0):
 
 
 def test_a_value_is_looked_at_with_its_type_and_who_wrote_it(session):
-    assert looked(session, "category") == {
+    assert describe_value(session, "category") == {
         "path": ["category"],
         "type": "str",
         "by": [1, "classify"],
         "field": {"path": ["category"], "label": "category", "text": "refund", "as": "text", "note": ""},
     }
-    ticket = looked(session, ["ticket"])
+    ticket = describe_value(session, ["ticket"])
     assert (ticket["by"], len(ticket["field"]["text"])) == ([0, ""], 3004)
-    assert (looked(session, "decision")["by"], looked(session, "decision")["field"]["as"]) == (None, "json")
-    assert looked(session, ["order"])["by"] == [1, None]
+    assert (describe_value(session, "decision")["by"], describe_value(session, "decision")["field"]["as"]) == (
+        None,
+        "json",
+    )
+    assert describe_value(session, ["order"])["by"] == [1, None]
 
 
 def test_a_value_opens_to_its_parts_at_any_depth(session):
@@ -52,7 +55,7 @@ def test_a_value_opens_to_its_parts_at_any_depth(session):
     assert parts(session, "order", "a.b", "lines") == [("0", "{'n': 1}"), ("1", "{'n': None}")]
     assert parts(session, "order", "line") == [("name", "'nut'"), ("count", "3")]
     assert parts(session, "order", "nothing") == parts(session, "category", "0") == []
-    assert looked(session, ["order", "a.b", "lines", "1", "n"])["field"]["as"] == "none"
+    assert describe_value(session, ["order", "a.b", "lines", "1", "n"])["field"]["as"] == "none"
 
 
 def test_many_parts_come_a_page_at_a_time(session):
@@ -65,8 +68,8 @@ def test_many_parts_come_a_page_at_a_time(session):
 def test_a_deep_write_is_told_as_its_own(session):
     session.edit({"order.line.count": 4})
     session.run()
-    assert looked(session, ["order", "line", "count"])["by"] == [1, None]
-    assert looked(session, ["order", "a.b"])["by"] == [1, None]
+    assert describe_value(session, ["order", "line", "count"])["by"] == [1, None]
+    assert describe_value(session, ["order", "a.b"])["by"] == [1, None]
 
 
 def test_a_value_that_cannot_be_shown_says_so(session):
@@ -76,26 +79,28 @@ def test_a_value_that_cannot_be_shown_says_so(session):
 
     with pytest.warns(UserWarning, match="opaque|reference"):
         session.edit({"shy": Shy()})
-    found = looked(session, "shy")["field"]
+    found = describe_value(session, "shy")["field"]
     assert (found["as"], "Shy" in found["text"]) == ("fixed", True)
 
 
 @pytest.mark.parametrize("target", [None, 3, [], [1]])
 def test_what_names_no_place_is_said(session, target):
     with pytest.raises(AgentNbError, match="U321"):
-        looked(session, target)
+        describe_value(session, target)
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_secret_is_filled_and_never_read(session):
-    found = looked(session, "api_key")
+    found = describe_value(session, "api_key")
     assert (found["field"]["as"], found["field"]["text"]) == ("secret", "")
     edit(session, {"text": "sk-another-4712", "as": "secret"}, ["api_key"])
     assert session.board["api_key"] == "sk-another-4712"
     session.edit({"echo": "it is sk-another-4712"})
-    told = json.dumps([looked(session, "api_key"), looked(session, "echo"), branch(session, {"path": ["echo"]})])
+    told = json.dumps(
+        [describe_value(session, "api_key"), describe_value(session, "echo"), branch(session, {"path": ["echo"]})]
+    )
     assert "4712" not in told
     with pytest.raises(AgentNbError, match="U306"):
         edit(session, {"text": "********", "as": "secret"}, ["api_key"])
@@ -104,7 +109,7 @@ def test_a_secret_is_filled_and_never_read(session):
 def test_what_stands_below_a_secrets_name_is_not_opened(session):
     session.edit({"credentials": {"user": "ada", "word": "open-4711"}})
     assert parts(session, "credentials") == []
-    found = looked(session, ["credentials", "word"])["field"]
+    found = describe_value(session, ["credentials", "word"])["field"]
     assert (found["as"], found["text"]) == ("fixed", "")
     with pytest.raises(AgentNbError, match="U306"):
         edit(session, "x", ["credentials", "word"])
@@ -130,7 +135,7 @@ def test_a_deep_place_is_edited_and_deleted(session):
     assert session.board["order"]["line"] == Line("bolt", 3)
     delete(session, None, "category")
     assert "category" not in session.board
-    assert looked(session, "category")["type"] == ""
+    assert describe_value(session, "category")["type"] == ""
 
 
 def test_a_new_key_may_be_a_path(session):
@@ -140,7 +145,7 @@ def test_a_new_key_may_be_a_path(session):
 
 def test_what_no_path_can_name_is_changed_as_a_part_of_another(session):
     session.edit({"odd": {"a": {"b": 1}, "a.b": 2}, "numbers": {1: "one"}})
-    assert looked(session, ["odd", "a", "b"])["field"]["as"] == "fixed"
+    assert describe_value(session, ["odd", "a", "b"])["field"]["as"] == "fixed"
     edit(session, {"text": "3", "as": "number"}, ["odd", "a.b"])
     assert session.board["odd"] == {"a": {"b": 1}, "a.b": 3}
     for place in (["odd", "a", "b"], ["order", "pair", "0"]):

@@ -10,7 +10,7 @@ from agentnb.clock import FrozenClock
 from agentnb.errors import Problem
 from agentnb.recipe.model import Node, Recipe, Requirement
 from agentnb.session import Session
-from agentnb.session.reopen import reopened
+from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog
 from agentnb.ui.board_view import ROWS
 from agentnb.ui.static_html import still_html
@@ -257,7 +257,7 @@ def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it()
         state = shown(each)
         assert (state["chips"], able(each) - {"back", "run_back", "goto", "switch"}) == (["read-only"], set())
         assert ", read-only." in still_html(state, "")
-    assert shown(reopened(log, log.run(), session._parts.run.plan))["chips"] == []
+    assert shown(reopen_run(log, log.run(), session._parts.run.plan))["chips"] == []
 
 
 def test_a_call_of_another_process_that_never_came_back_is_told():
@@ -267,7 +267,7 @@ def test_a_call_of_another_process_that_never_came_back_is_told():
     session.step(2)
     at = next(entry.seq for entry in log.entries(session.run_id) if '"out"' in entry.body)
     cut(log, session.run_id, at, cuts)
-    for again in (nb.open(cuts), reopened(cuts, cuts.run(), session._parts.run.plan)):
+    for again in (nb.open(cuts), reopen_run(cuts, cuts.run(), session._parts.run.plan)):
         state = shown(again)
         (pending,) = state["pending"]
         assert pending["kind"] == "call"

@@ -5,7 +5,7 @@ import pytest
 from agentnb.board.values import ABSENT
 from agentnb.errors import RecipeError
 from agentnb.recipe.model import Node
-from agentnb.world.call_arguments import as_writes, asked_of, check_signature, options_of, settings_of, takes_board
+from agentnb.world.call_arguments import as_writes, check_signature, find_options, options_of, settings_of, takes_board
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.world import World
 from tests.session.making import graph, session
@@ -152,4 +152,4 @@ def test_a_models_settings_never_say_what_is_asked(model, settings):
 )
 def test_a_models_effect_says_where_its_answers_are_only_made_up(llm, made_up):
     options = {"timeout": 3}
-    assert asked_of(World(llm=llm), options) == ({"timeout": 3, "made_up": True} if made_up else options)
+    assert find_options(World(llm=llm), options) == ({"timeout": 3, "made_up": True} if made_up else options)

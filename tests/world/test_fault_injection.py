@@ -92,7 +92,7 @@ def test_apart_strikes_elsewhere_and_is_the_same_again():
 def test_people_and_pauses_are_spared(kind):
     chaos, key = Chaos(latency_ms=9, error_rate=1, token_throttle=True), ("ask", kind, 0, 1)
     chaos.strike(key)
-    assert (chaos.delay(key), chaos.throttled(key, 100)) == (0, 0)
+    assert (chaos.delay(key), chaos.throttle_delay(key, 100)) == (0, 0)
 
 
 # -- how long --------------------------------------------------------------------------------------------------------
@@ -103,8 +103,8 @@ def test_each_call_waits_exactly_so_long():
 
 
 def test_an_answer_takes_the_latency_once_more_for_each_hundred_tokens():
-    assert Chaos(latency_ms=200, token_throttle=True).throttled(CALL, 250) == pytest.approx(0.5)
-    assert Chaos(latency_ms=200).throttled(CALL, 250) == 0
+    assert Chaos(latency_ms=200, token_throttle=True).throttle_delay(CALL, 250) == pytest.approx(0.5)
+    assert Chaos(latency_ms=200).throttle_delay(CALL, 250) == 0
 
 
 @pytest.mark.parametrize(

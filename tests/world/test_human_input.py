@@ -14,7 +14,7 @@ from agentnb.world.human_input import (
     ask_on_terminal,
     in_kernel,
     on_terminal,
-    typed_verdict,
+    parse_verdict,
     unattended,
     verdict_of,
 )
@@ -86,7 +86,7 @@ def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
     ],
 )
 def test_a_line_that_was_typed_is_a_verdict_or_none(line, approved, reason):
-    found = typed_verdict(line)
+    found = parse_verdict(line)
     assert found == (None if approved is None else {"approved": approved, "by": None, "reason": reason})
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentnb.errors import ExecutionError
 from agentnb.expressions.json_schema import Schema
-from agentnb.world.sample_data import filled
+from agentnb.world.sample_data import fill
 
 NODE = {"type": "object", "required": ["name"],
         "properties": {"name": {"type": "string"},
@@ -80,9 +80,9 @@ FILLED = {
 def test_what_is_made_fits_and_is_the_same_for_the_same_seed(schema):
     compiled = Schema(schema)
     for seed in ("0:plan:0", 1, None):
-        value = filled(compiled, seed)
+        value = fill(compiled, seed)
         assert list(compiled.faults(value)) == []
-        assert repr(filled(schema, seed)) == repr(value)
+        assert repr(fill(schema, seed)) == repr(value)
 
 
 IMPOSSIBLE = {
@@ -111,7 +111,7 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize(("schema", "why"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_what_cannot_be_made_up_says_why_and_what_to_do(schema, why):
     with pytest.raises(ExecutionError, match="X408") as caught:
-        filled(schema, 1, where="node 'plan'")
+        fill(schema, 1, where="node 'plan'")
     (problem,) = caught.value.problems
     assert problem.where == "node 'plan'"
     assert re.search(re.escape(why), problem.why)
@@ -121,46 +121,46 @@ def test_what_cannot_be_made_up_says_why_and_what_to_do(schema, why):
 def test_every_property_is_filled_and_a_text_has_its_name():
     schema = {"properties": {"title": {"type": "string"}, "due_day": {"format": "date"}, "tags": {"items": {}},
                              "by": {"properties": {"mail": {"format": "email"}}}}}  # fmt: skip
-    value = filled(schema, 5)
+    value = fill(schema, 5)
     assert list(value) == ["title", "due_day", "tags", "by"]
     assert re.fullmatch(r"title \d+", value["title"])
     assert re.fullmatch(r"tags \d+", value["tags"][0])
     assert value["by"]["mail"].startswith("mail.")
-    assert re.fullmatch(r"plan \d+", filled({"type": "string"}, 5, "plan"))
+    assert re.fullmatch(r"plan \d+", fill({"type": "string"}, 5, "plan"))
 
 
 def test_other_seeds_make_other_values():
     schema = {"properties": {"n": {"type": "integer"}, "s": {"type": "string"}}}
-    assert len({str(filled(schema, seed)) for seed in range(10)}) > 5
+    assert len({str(fill(schema, seed)) for seed in range(10)}) > 5
 
 
 def test_a_default_comes_first_and_then_the_examples():
-    assert filled({"type": "string", "default": "d", "examples": ["e"]}, 1) == "d"
-    assert {filled({"type": "string", "examples": ["e", "f"]}, seed) for seed in range(10)} == {"e", "f"}
+    assert fill({"type": "string", "default": "d", "examples": ["e"]}, 1) == "d"
+    assert {fill({"type": "string", "examples": ["e", "f"]}, seed) for seed in range(10)} == {"e", "f"}
 
 
 def test_what_is_made_is_not_a_part_of_the_schema():
     schema = {"const": {"list": [1]}}
-    filled(schema, 1)["list"].append(2)
+    fill(schema, 1)["list"].append(2)
     assert schema == {"const": {"list": [1]}}
 
 
 def test_of_a_schema_that_refers_to_itself_one_level_is_shown():
-    tree = filled({"$ref": "#/$defs/node", "$defs": {"node": NODE}}, 1)
+    tree = fill({"$ref": "#/$defs/node", "$defs": {"node": NODE}}, 1)
     assert set(tree) == {"name", "kids", "next"}
     assert all(list(kid) == ["name"] for kid in tree["kids"])
 
 
 def test_null_is_what_is_left():
-    assert isinstance(filled({"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1), int)
-    assert isinstance(filled({"type": ["null", "integer"]}, 1), int)
+    assert isinstance(fill({"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1), int)
+    assert isinstance(fill({"type": ["null", "integer"]}, 1), int)
 
 
 def test_it_is_the_same_in_another_process():
     schema = {"properties": {"a": {}, "n": {"type": "number"}, "u": {"format": "uuid"}}, "required": ["z", "y"]}
-    program = f"from agentnb.world.sample_data import filled; print(filled({schema!r}, '0:plan:1'))"
+    program = f"from agentnb.world.sample_data import fill; print(fill({schema!r}, '0:plan:1'))"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == str(filled(schema, "0:plan:1"))
+    assert out.stdout.strip() == str(fill(schema, "0:plan:1"))
 
 
 leaves = st.sampled_from([
@@ -186,10 +186,10 @@ schemas = st.recursive(
 @settings(max_examples=60, deadline=None)
 @given(schemas, st.integers())
 def test_any_schema_of_usual_parts_can_be_filled(schema, seed):
-    assert list(Schema(schema).faults(filled(schema, seed))) == []
+    assert list(Schema(schema).faults(fill(schema, seed))) == []
 
 
 def test_an_object_that_has_to_have_more_keys_than_can_be_made_is_told():
     with pytest.raises(ExecutionError, match="X408") as caught:
-        filled({"type": "object", "minProperties": 20_000}, seed=1)
+        fill({"type": "object", "minProperties": 20_000}, seed=1)
     assert "as many keys" in caught.value.problems[0].why

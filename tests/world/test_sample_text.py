@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from agentnb.world.sample_text import CannotError, text, written
+from agentnb.world.sample_text import CannotError, generate_match, text
 
 
 def made(name="summary", seed=1, **schema):
@@ -77,7 +77,7 @@ def test_formats(format, fits):
 )
 def test_a_pattern_is_written_out(pattern):
     for seed in range(20):
-        assert re.search(pattern, written(pattern, Random(seed)))
+        assert re.search(pattern, generate_match(pattern, Random(seed)))
     assert re.search(pattern, made(pattern=pattern))
 
 
@@ -95,4 +95,4 @@ def test_a_pattern_is_written_out(pattern):
 )
 def test_a_pattern_that_cannot_be_written_out_says_so(pattern, why):
     with pytest.raises(CannotError, match=why):
-        written(pattern, Random(1))
+        generate_match(pattern, Random(1))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.world.sample_text import CannotError
-from agentnb.world.schema_merge import merged
+from agentnb.world.schema_merge import merge_schemas
 
 
 @pytest.mark.parametrize(
@@ -28,17 +28,19 @@ from agentnb.world.schema_merge import merged
     ],
 )  # fmt: skip
 def test_both_are_asked_for(one, other, both):
-    assert merged(one, other) == both
-    assert {key: type(value) for key, value in merged(one, other).items()} == {k: type(v) for k, v in both.items()}
+    assert merge_schemas(one, other) == both
+    assert {key: type(value) for key, value in merge_schemas(one, other).items()} == {
+        k: type(v) for k, v in both.items()
+    }
 
 
 def test_what_is_merged_stays_as_it_was():
     one, other = {"required": ["a"], "properties": {"a": {}}}, {"required": ["b"], "properties": {"a": {"minimum": 1}}}
-    merged(one, other)
+    merge_schemas(one, other)
     assert one == {"required": ["a"], "properties": {"a": {}}}
     assert other == {"required": ["b"], "properties": {"a": {"minimum": 1}}}
 
 
 def test_types_that_exclude_each_other_are_told():
     with pytest.raises(CannotError, match="string or null and for integer at once"):
-        merged({"type": ["string", "null"]}, {"type": "integer"})
+        merge_schemas({"type": ["string", "null"]}, {"type": "integer"})

@@ -24,7 +24,7 @@ def test_what_is_given_comes_before_what_is_its_own() -> None:
     box = Toolbox.of(registry(), {"own": own, "other": lambda n: n})
     assert box.attempt("own", NOW)(n=1)["result"] == 11
     assert box.attempt("other", NOW)(n=1)["result"] == 1
-    assert [each.description for each in box.described(["own"])] == ["Add ten."]
+    assert [each.description for each in box.describe(["own"])] == ["Add ten."]
 
 
 def test_the_registry_itself_stays_as_it_is() -> None:
@@ -35,7 +35,7 @@ def test_the_registry_itself_stays_as_it_is() -> None:
 
 
 def test_what_is_not_registered_is_described_by_its_name_alone() -> None:
-    assert Toolbox(registry()).described(["nobody"]) == [Described("nobody", known=False)]
+    assert Toolbox(registry()).describe(["nobody"]) == [Described("nobody", known=False)]
 
 
 def test_an_attempt_raises_what_the_tool_raises() -> None:

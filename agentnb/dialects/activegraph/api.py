@@ -19,22 +19,22 @@ from agentnb.dialects.activegraph.errors import (
 )
 from agentnb.dialects.activegraph.parts.approval_decisions import Decisions
 from agentnb.dialects.activegraph.parts.argument_checks import behaviors_in, is_a, tools_in
-from agentnb.dialects.activegraph.parts.behavior_budgets import used_up
+from agentnb.dialects.activegraph.parts.behavior_budgets import find_exhausted
 from agentnb.dialects.activegraph.parts.behaviors import get_registry
 from agentnb.dialects.activegraph.parts.budgets import Budget, limits_of
 from agentnb.dialects.activegraph.parts.diff import Diff, diff_graphs
-from agentnb.dialects.activegraph.parts.effects import Asking
+from agentnb.dialects.activegraph.parts.effects import EffectCaller
 from agentnb.dialects.activegraph.parts.graph import Graph
 from agentnb.dialects.activegraph.parts.graph_mutations import Outside
-from agentnb.dialects.activegraph.parts.inspection import Watching
+from agentnb.dialects.activegraph.parts.inspection import RuntimeInspection
 from agentnb.dialects.activegraph.parts.late_registration import attach, since_of
 from agentnb.dialects.activegraph.parts.log_output import Observer
-from agentnb.dialects.activegraph.parts.metrics import Counting
+from agentnb.dialects.activegraph.parts.metrics import MetricsReporter
 from agentnb.dialects.activegraph.parts.models import provider_of
-from agentnb.dialects.activegraph.parts.pack_registry import Packed
+from agentnb.dialects.activegraph.parts.pack_registry import PackMethods
 from agentnb.dialects.activegraph.parts.persistence import Stored
 from agentnb.dialects.activegraph.parts.printing import Printed
-from agentnb.dialects.activegraph.parts.run_config import Frame, Party, Policy
+from agentnb.dialects.activegraph.parts.run_config import Frame, Policy, RuntimeConfig
 from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, RunQuantumResult, as_payload, snapshot
 from agentnb.errors import Problem, did_you_mean, with_article
 from agentnb.session.state import state_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from agentnb.session import Session
 
 
-class Runtime(Watching, Decisions, Packed, Stored):
+class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
     """Delivers the events of a graph to behaviors, until nothing is left to do or a limit ends it.
 
     `session` is the run: step it (a step is one delivery), go back, fork, draw; `graph` shows its state. What
@@ -97,15 +97,15 @@ class Runtime(Watching, Decisions, Packed, Stored):
         _check_place(persist_to, store)
         _check_parts(0 if graph is None and _graph_of is None else graph, frame, policy, budget)
         self.name, self._given = name, None if behaviors is None else behaviors_in(behaviors)
-        self.budget = Budget(limits_of(budget)).of(self._used)
+        self.budget = Budget(limits_of(budget)).of(self._read_usage)
         self.tools = None if tools is None else tools_in(tools)
         provider = None if llm_provider is None else provider_of(llm_provider)
-        observer, self._counting = Observer(), None if metrics is None else Counting(metrics, self)
+        observer, self._counting = Observer(), None if metrics is None else MetricsReporter(metrics, self)
         self.trace_context_reads = trace_context_reads
-        self.party = Party(frame, policy, llm=provider, watch=observer, limits=lambda: self.budget.limits,
+        self.party = RuntimeConfig(frame, policy, llm=provider, watch=observer, limits=lambda: self.budget.limits,
                            trace_reads=trace_context_reads)  # fmt: skip
         delays = (llm_retry_initial_delay_seconds, llm_retry_max_delay_seconds)
-        self.party.asking = Asking(
+        self.party.asking = EffectCaller(
             self.party, attempts=llm_retry_max_attempts, delays=delays, caches=(llm_cache, tool_cache),
             caching=(replay_llm_cache, replay_tool_cache), reinvoke=replay_reinvoke_deterministic,
             tools=self._all_tools, invoker=tool_invoker, native=native_structured_output,
@@ -163,12 +163,12 @@ class Runtime(Watching, Decisions, Packed, Stored):
         if check:
             self._check_needs(now)
         if now != self._attached or not self._attached:
-            attach(self.graph, self._counted_in(now), self.party, self.name, self._since)
+            attach(self.graph, self._count_patterns(now), self.party, self.name, self._since)
             self._attached = now
 
-    def _counted_in(self, behaviors: Sequence[Any]) -> Sequence[Any]:
+    def _count_patterns(self, behaviors: Sequence[Any]) -> Sequence[Any]:
         """Return the active behaviors; if metrics are enabled, their patterns report to them."""
-        return behaviors if self._counting is None else self._counting.timed(behaviors)
+        return behaviors if self._counting is None else self._counting.time_patterns(behaviors)
 
     def _check_needs(self, behaviors: Iterable[Any]) -> None:
         """R328: a behavior asks a model, and its runtime has none. R233: it names a tool that its runtime lacks."""
@@ -264,7 +264,7 @@ class Runtime(Watching, Decisions, Packed, Stored):
         kind = "runtime.idle" if limit is None else "runtime.budget_exhausted"
         if stands == "ready" or self._is_logged(kind):
             return
-        found: dict[str, Any] = {"snapshot": as_payload(snapshot(self._counted(), self.budget.limits))}
+        found: dict[str, Any] = {"snapshot": as_payload(snapshot(self._count_usage(), self.budget.limits))}
         if limit is not None:
             found = {"exhausted_by": limit, **found}
         else:
@@ -281,7 +281,7 @@ class Runtime(Watching, Decisions, Packed, Stored):
         timers = [
             {"behavior": each.behavior, "event_id": each.event_id, "missing": each.missing} for each in self.timers
         ]
-        spent = used_up(state_of(self.graph.session).run, {each.name: each for each in self.behaviors})
+        spent = find_exhausted(state_of(self.graph.session).run, {each.name: each for each in self.behaviors})
         return {**({"timers": timers} if timers else {}), **({"used_up": spent} if spent else {})}
 
     def print_trace(self) -> None:

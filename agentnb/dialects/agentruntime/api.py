@@ -194,7 +194,7 @@ class AgentRuntime:
                         f"{limit} is {most}; next would be {session.current!r}",
                         "raise the limit, or fix the loop that does not end")
             )  # fmt: skip
-        state = {key: thaw(value) for key, value in state_of(session).run.root.scope.seen().items()}
+        state = {key: thaw(value) for key, value in state_of(session).run.root.scope.visible_items().items()}
         missing = [name for name in self.recipe.outputs if name not in state]
         if missing:
             raise AgentRuntimeError(

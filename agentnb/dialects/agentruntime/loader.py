@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import Problem, did_you_mean
-from agentnb.kinds.directives import merged
-from agentnb.recipe.descriptions import listed
+from agentnb.kinds.directives import merge
+from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe, Region, ToolSpec
 from agentnb.sources import Path, Source
 from agentnb.world.tools.allow_list import Allowed
@@ -65,7 +65,7 @@ def _recipe(
     memory = _memory(definition, Allowed.of(folder, source.allow))
     found: dict[str, Node] = {}
     edges: list[Edge] = []
-    told: list[Problem] = [*_unused(definition, source, graphs)]
+    told: list[Problem] = [*_check_unused(definition, source, graphs)]
     for level in graphs:
         for node in _nodes(level, nodes):
             found.setdefault(node.id, node)
@@ -169,7 +169,7 @@ def _regions(graphs: list[Level], found: Mapping[str, Node], name: str) -> dict[
     return regions
 
 
-def _unused(definition: AgentDefinition, source: Source, graphs: list[Level]) -> Iterator[Problem]:
+def _check_unused(definition: AgentDefinition, source: Source, graphs: list[Level]) -> Iterator[Problem]:
     """R183: a subgraph is not used by any node."""
     used = {level.name for level in graphs}
     for name in definition.subgraphs:
@@ -195,7 +195,7 @@ def _tool_problems(definition: AgentDefinition, source: Source) -> Iterator[Prob
     for number, tool in enumerate(definition.tools):
         if tool.kind == "subgraph" and tool.impl not in graphs:
             yield Problem("R185", f"tool {tool.id!r} runs the subgraph {tool.impl!r}, which does not exist",
-                          str(source.place(("tools", number, "impl"))), f"there are: {listed(graphs)}",
+                          str(source.place(("tools", number, "impl"))), f"there are: {list_names(graphs)}",
                           did_you_mean(tool.impl, graphs, "add it under subgraphs"))  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def _provider_warnings(definition: AgentDefinition, source: Source) -> Iterator[
     if asked is not None and asked[0] not in listed_ones:
         yield Problem("R241", f"meta.defaults.llm names the provider {asked[0]!r}, which is not listed",
                       str(source.place(("meta", "defaults", "llm"))),
-                      f"the providers under meta.providers are: {listed(listed_ones)}",
+                      f"the providers under meta.providers are: {list_names(listed_ones)}",
                       did_you_mean(asked[0], listed_ones, f"add {asked[0]!r} under meta.providers"),
                       "warning")  # fmt: skip
     if not listed_ones:
@@ -293,7 +293,7 @@ class InitialState:
         board = dict.fromkeys([*self.state.init, *self.state.shape]) | deepcopy(dict(self.state.init))
         for name in self.inputs:
             if name in given:
-                board[name] = given[name] if self.state.reducer == "replace" else merged(board.get(name), given[name])
+                board[name] = given[name] if self.state.reducer == "replace" else merge(board.get(name), given[name])
         return board if self.memory is None else self.memory.recall(given, board)
 
 

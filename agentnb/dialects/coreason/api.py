@@ -15,7 +15,7 @@ from agentnb.board.values import ABSENT
 from agentnb.clock import Clock
 from agentnb.dialects.coreason.parts.run_settings import MAX_STEPS
 from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_mean, printable, with_article
-from agentnb.recipe.descriptions import listed
+from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
 from agentnb.session.state import state_of
@@ -112,11 +112,11 @@ class GraphExecutor:
         """
         loop, answered = asyncio.get_running_loop(), asyncio.Event()
 
-        def changed(session: Session) -> None:
+        def on_change(session: Session) -> None:
             if session.status != "waiting":
                 loop.call_soon_threadsafe(answered.set)
 
-        stop = self.session.subscribe(changed, to="change")
+        stop = self.session.subscribe(on_change, to="change")
         try:
             await answered.wait()
         finally:
@@ -201,7 +201,7 @@ def _agents_in_use(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, An
     bound = [name for name in asked if name not in agents]
     for name in agents:
         if name not in asked:
-            told = did_you_mean(name, bound, f"the names that are asked for: {listed(asked)}")
+            told = did_you_mean(name, bound, f"the names that are asked for: {list_names(asked)}")
             warnings.warn(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} asks for it; {told}", stacklevel=3)
     return {name: agent for name, agent in agents.items() if name in asked}
 

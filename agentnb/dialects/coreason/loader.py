@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentnb.dialects.coreason.parts.edges import edges_of, idle_fallbacks, ids, settled, twice
+from agentnb.dialects.coreason.parts.edges import edges_of, idle_fallbacks, ids, settle, twice
 from agentnb.dialects.coreason.parts.nodes import node_of
-from agentnb.dialects.coreason.parts.parallel_sections import Sections, sectioned
+from agentnb.dialects.coreason.parts.parallel_sections import Sections, make_sections
 from agentnb.dialects.coreason.parts.run_settings import (
     inputs_of,
     limits,
@@ -18,7 +18,7 @@ from agentnb.dialects.coreason.parts.run_settings import (
 )
 from agentnb.errors import Problem
 from agentnb.recipe.checks import dangling, missing_entry
-from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region, frozen
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region, freeze_mapping
 from agentnb.sources import Source, plain_source
 from agentnb.text import safe_str
 
@@ -96,18 +96,18 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
     return Recipe(
         name=name,
         dialect="coreason",
-        nodes=frozen(graph.nodes),
+        nodes=freeze_mapping(graph.nodes),
         edges=graph.edges,
         entry=entries,
-        inputs=frozen(inputs),
+        inputs=freeze_mapping(inputs),
         outputs=tuple(properties_of(interface.outputs)),
-        regions=frozen({ROOT: Region(ROOT, entries, name), **graph.regions}),
+        regions=freeze_mapping({ROOT: Region(ROOT, entries, name), **graph.regions}),
         timeouts="error",
-        init=frozen(_defaults(properties_of(state.properties) if state else {}) | _defaults(inputs)),
-        limits=frozen(limits(definition)),
+        init=freeze_mapping(_defaults(properties_of(state.properties) if state else {}) | _defaults(inputs)),
+        limits=freeze_mapping(limits(definition)),
         requires=tuple(requirements(definition, written)),
         scenarios=tuple(scenarios(definition, written)),
-        meta=frozen({
+        meta=freeze_mapping({
             "definition": definition,
             "about": origin(definition),
             "draft": draft,
@@ -126,14 +126,14 @@ def _graph(definition: RecipeDefinition, written: Written, edges: list[Edge], *,
     nodes: dict[str, Node] = {}
     for number, node in enumerate(topology.nodes):
         nodes.setdefault(node.id, node_of(node, written.place(("topology", "nodes", number, "id")), policy, model))
-    ways = settled(edges, nodes, written, draft=draft, parallel=parallel)
+    ways = settle(edges, nodes, written, draft=draft, parallel=parallel)
     entry, entry_place, told = topology.entry_point, written.place(("topology", "entry_point")), [*ways.notes]
     if draft and entry not in nodes:
         told.append(missing_entry(entry, nodes, str(entry_place), draft=True))
     nodes |= {name: Node(name, "missing", place=place) for name, place in ways.missing.items()}
     if draft and entry:
         nodes.setdefault(entry, Node(entry, "missing", place=entry_place))
-    graph = sectioned(nodes, ways.edges, entry) if parallel else Sections(nodes, ways.edges)
+    graph = make_sections(nodes, ways.edges, entry) if parallel else Sections(nodes, ways.edges)
     return graph._replace(notes=(*told, *graph.notes))
 
 

@@ -236,7 +236,7 @@ class GraphTopology(Closed):
         return next(self.faults(), None) is None
 
 
-def written_out(topology: Any) -> Any:
+def expand(topology: Any) -> Any:
     """Return a topology in full where it was written short: a list of nodes, or `{steps: [...]}`, in their order."""
     match topology:
         case list():
@@ -272,7 +272,7 @@ class RecipeDefinition(Closed):
     requirements: list[Constraint] = []
     state: StateDefinition | None = None
     policy: PolicyConfig | None = None
-    topology: Annotated[GraphTopology, BeforeValidator(written_out)]
+    topology: Annotated[GraphTopology, BeforeValidator(expand)]
     status: Literal["draft", "published", "archived"] = "draft"
     environment: Annotated[Any, passive("Environment")] = None
     default_model_policy: ModelPolicy | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentnb.errors import Place, Problem
+from agentnb.text import safe_str
 
 
 def unsupported(construct: str, place: Place | str, do: str) -> Problem:
@@ -23,4 +24,13 @@ def not_compiled(error: Exception, place: Place | str) -> Problem:
     return Problem("L532", f"the graph does not compile: {error}", str(place), why, "mend it until compile() works")
 
 
-__all__ = ["not_compiled", "unsupported"]
+def context_unfit(error: Exception, place: Place | str) -> Problem:
+    """Return the Problem of a runtime context that its schema refuses.
+
+    L543: the context of a LangGraph program does not fit its schema.
+    """
+    why = f"the schema raises {type(error).__name__}: {safe_str(error, 2_000)}"
+    return Problem("L543", "the context does not fit context_schema", str(place), why, "pass a context that fits")
+
+
+__all__ = ["context_unfit", "not_compiled", "unsupported"]

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 START: Final = "__start__"
 END: Final = "__end__"
+PREVIOUS: Final = "__previous__"
 
 
 def is_graph(value: object) -> bool:
@@ -26,6 +27,11 @@ def is_compiled(value: object) -> bool:
 def is_state_graph(value: Any) -> bool:
     """Return True for a compiled StateGraph."""
     return _is_a(value, "CompiledStateGraph")
+
+
+def is_entrypoint(value: Any) -> bool:
+    """Return True for a compiled graph that @entrypoint has made of a function."""
+    return is_compiled(value) and len(value.nodes) == 1 and value.channels.keys() >= {START, END, PREVIOUS}
 
 
 def _is_a(value: object, name: str) -> bool:

@@ -136,10 +136,10 @@ class _Loading:
         if "breakpoint" in found:
             self.stops.append((name, found["breakpoint"]))
         if kind in _CALLED or kind == "evaluator":
-            self._named(kind, params, own)
+            self._bind_by_name(kind, params, own)
         if kind == "subgraph" and "inputs" in found:
             params["inputs"] = found["inputs"]
-        self._needed(kind, attributes, place)
+        self._check_required(kind, attributes, place)
         return Node(
             id=name,
             kind=kind,
@@ -153,14 +153,14 @@ class _Loading:
             place=place,
         )
 
-    def _named(self, kind: str, params: dict[str, Any], own: str) -> None:
+    def _bind_by_name(self, kind: str, params: dict[str, Any], own: str) -> None:
         """Bind a node without a callable to its own name."""
         if kind in {"agent", "evaluator"}:
             params["ref"] = params.get("ref", params.pop("agent_ref", own))
         else:
             params.setdefault("function", own)
 
-    def _needed(self, kind: str, given: Mapping[str, Any], place: Place) -> None:
+    def _check_required(self, kind: str, given: Mapping[str, Any], place: Place) -> None:
         """R113: a required key is missing."""
         for word, why in words.NEEDED.get(kind, {}).items():
             if given.get(word) is None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agentnb.errors import Place, Problem, RecipeError, with_article
 from agentnb.expressions.paths import parse_path
-from agentnb.recipe.model import frozen
+from agentnb.recipe.model import freeze_mapping
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
 from agentnb.text import class_name, safe_repr, safe_str
 from agentnb.world.call_arguments import NO_SETTINGS
@@ -108,7 +108,7 @@ def mapping(value: Any) -> Mapping[str, Any]:
     """Return a mapping with names as keys."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise Unfit("a mapping with texts as keys is needed here", "write it as {'key': value}")
-    return frozen(value)
+    return freeze_mapping(value)
 
 
 def schemas(value: Any) -> Mapping[str, Any]:
@@ -139,7 +139,7 @@ def callables(value: Any) -> Mapping[str, Any]:
         isinstance(key, str) and callable(each) for key, each in value.items()
     ):
         raise Unfit("it maps keys of the board to functions (old, new) -> value", "write it as {'key': function}")
-    return frozen(value)
+    return freeze_mapping(value)
 
 
 def model_settings(value: Any) -> Any:
@@ -248,7 +248,7 @@ def read(
             problems += _unknown(name, known, inside(place, safe_str(name, 200)))
         elif value is not None:
             try:
-                found[name] = _compiled(known[name](value), known[name], place, name)
+                found[name] = _compile(known[name](value), known[name], place, name)
             except Unfit as unfit:
                 why, do = unfit.args
                 here = str(inside(place, name))
@@ -258,7 +258,7 @@ def read(
     return found
 
 
-def _compiled(value: Any, reader: Reader, around: Place, name: str) -> Any:
+def _compile(value: Any, reader: Reader, around: Place, name: str) -> Any:
     # Late: a graph without conditions and templates needs no compiler for them.
     if reader is condition:
         from agentnb.expressions.conditions import as_condition

@@ -71,12 +71,12 @@ class ExecutionResult:
 
     def output(self, kind: Any) -> Any:
         """Return the last stored output of a type; None where there is none."""
-        found = _stored(self.session).get(kind, ABSENT)
+        found = _collect_stored(self.session).get(kind, ABSENT)
         return None if found is ABSENT else found
 
     def has_output(self, kind: Any) -> bool:
         """Return True if an output of a type is stored."""
-        return kind in _stored(self.session)
+        return kind in _collect_stored(self.session)
 
 
 class GraphExecutor:
@@ -152,7 +152,7 @@ class GraphExecutor:
         session = self.session(graph, ctx, hooks)
         await session.arun()
         if ctx is not None:
-            ctx.outputs |= _stored(session)
+            ctx.outputs |= _collect_stored(session)
         problem = session.error
         if problem is not None or session.status != "finished":
             raise _error(session, problem)
@@ -160,10 +160,10 @@ class GraphExecutor:
         return ExecutionResult(run.used, (run.history.s_t1[-1] - run.history.s_t1[0]) / 1e9, session)
 
 
-def _stored(session: Session) -> dict[Any, Any]:
+def _collect_stored(session: Session) -> dict[Any, Any]:
     """Return the outputs that are stored at the top, by type."""
     keys = session.recipe.meta["keys"]
-    board = {key: thaw(value) for key, value in state_of(session).run.root.scope.seen().items()}
+    board = {key: thaw(value) for key, value in state_of(session).run.root.scope.visible_items().items()}
     found = {kind: board[key] for kind, key in keys.items() if key in board}
     for key, value in board.items():
         if key not in keys.values() and key == key_of(type(value)):

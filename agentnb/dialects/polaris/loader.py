@@ -20,7 +20,7 @@ from agentnb.dialects.polaris.schema import (
     SystemNode,
 )
 from agentnb.errors import Place, Problem
-from agentnb.kinds.typed_values import Asked, key_of, keys_of
+from agentnb.kinds.typed_values import TypedCondition, key_of, keys_of
 from agentnb.recipe.agent_expansion import agent_in
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
@@ -129,7 +129,7 @@ class _Loading:
             case SystemNode():
                 return self._system(node)
             case DecisionNode():
-                asked = self._asked(node.name, node.output_type, node.predicate)
+                asked = self._make_asked(node.name, node.output_type, node.predicate)
                 branches = {"true": self._region(node.true_branch), "false": self._region(node.false_branch)}
                 kept = {
                     label: region for label, region in branches.items() if region is not None or label in node.left_out
@@ -137,7 +137,7 @@ class _Loading:
                 bodies = [region for region in kept.values() if region is not None]
                 return [asked.key], [], {"predicate": asked, "branches": MappingProxyType(kept)}, bodies
             case SwitchNode():
-                asked = self._asked(node.name, node.output_type, node.discriminator)
+                asked = self._make_asked(node.name, node.output_type, node.discriminator)
                 cases = tuple((key, region) for key, entry in node.cases if (region := self._region(entry)) is not None)
                 default = self._region(node.default)
                 params = {"discriminator": asked, "cases": cases} | ({} if default is None else {"default": default})
@@ -173,12 +173,12 @@ class _Loading:
         if node.termination is None:
             times = self.max_iterations if node.max_iterations is None else node.max_iterations
             return [], [], {"times": times, **hollow}, bodies
-        asked = self._asked(node.name, node.output_type, node.termination, until=True)
+        asked = self._make_asked(node.name, node.output_type, node.termination, until=True)
         most = self.max_iterations if node.max_iterations is None else node.max_iterations
         return [asked.key], [], {"while": asked, "max": most, **hollow}, bodies
 
-    def _asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> Asked:
-        return Asked(name, kind, self._key(kind), function, until=until)
+    def _make_asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> TypedCondition:
+        return TypedCondition(name, kind, self._key(kind), function, until=until)
 
     # -- edges -----------------------------------------------------------------------------------------------------
 

@@ -164,7 +164,7 @@ class TimeoutEdge(HandlerEdge):
 Edge = GraphEdge
 
 
-def renamed(nodes: Iterable[Node], edges: Iterable[Edge], ids: Mapping[str, str]) -> tuple[list[Node], list[Edge]]:
+def rename(nodes: Iterable[Node], edges: Iterable[Edge], ids: Mapping[str, str]) -> tuple[list[Node], list[Edge]]:
     """Return copies of nodes and edges with other ids; an id that is not in `ids` is unchanged."""
 
     def new(id: str | None) -> Any:

@@ -81,7 +81,7 @@ class AgentExecutor:
             session.run()
             return result_of(session)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (any error becomes a result)
-            return self._failed(task, error)
+            return self._make_failure(task, error)
 
     async def aexecute_task(self, task: str) -> AgentResult:
         """Like `execute_task`, for async code; cancelling the awaiting task cancels this one."""
@@ -93,7 +93,7 @@ class AgentExecutor:
             own = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and own is not None and own.cancelling():
                 raise
-            return self._failed(task, error)
+            return self._make_failure(task, error)
 
     def __call__(self, task: str = "", **inputs: Any) -> str:
         """Execute a task and return the answer as a plain function would.
@@ -120,7 +120,7 @@ class AgentExecutor:
         """
         return self.session(task, **({} if self.llm is not None else {"llm": LLMHandler.get_instance()}))
 
-    def _failed(self, task: Any, error: BaseException) -> AgentResult:
+    def _make_failure(self, task: Any, error: BaseException) -> AgentResult:
         sorry = f"Sorry: {self.config.name} could not work on the task {_one_line(task)}."
         outcome = TaskOutcome(sorry, agent=self.config.name, fallback=True)
         return AgentResult(success=False, result=outcome, error=advice(error) or type(error).__name__)
@@ -182,7 +182,7 @@ def result_of(session: Session) -> AgentResult:
         sorry = f"Sorry: {name} could not finish the task {safe_repr(board.get('task'))}."
         outcome = TaskOutcome(sorry, agent=name, token_usage=usage, timestamp=whole.end_time, fallback=True)
         metrics = TaskMetrics(**whole, llm_usage=usage)
-        return AgentResult(success=False, result=outcome, error=_unfinished(session), metrics=metrics)
+        return AgentResult(success=False, result=outcome, error=_explain_unfinished(session), metrics=metrics)
     asked = [step for step in trace.steps if step.kind == "use" or (step.kind == "pick" and step.status == "error")]
     listed = [each for each in result.get("tools_executed") or () if isinstance(each, Mapping)]  # or as it was edited
     tools = tuple(
@@ -210,7 +210,7 @@ def _between(steps: Sequence[SimulationStep]) -> Times:
     return Times((end - start).total_seconds(), start, end)
 
 
-def _unfinished(session: Session) -> str:
+def _explain_unfinished(session: Session) -> str:
     """Return why a task has not been completed."""
     problem = session.error
     if problem is not None:

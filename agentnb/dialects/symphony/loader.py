@@ -117,7 +117,7 @@ def _nodes(config: AgentConfig) -> list[Node]:
     known = {name: value for name, value in config if name != "llm"}
     asked = {"timeout": config.model.timeout or config.timeout}
     tools, native, requesting = tuple(config.tools), config.native, agent_run.Requesting(config)
-    compose = agent_run.composed_natively if native else agent_run.composed
+    compose = agent_run.compose_native_prompt if native else agent_run.compose_prompt
     offered = ("tools",) if native else ()
     nodes = [
         _node("system_prompt", "prompt", (), ("system_prompt", *offered), compose=compose, config=known,

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.dialects import pydantic_errors
 from agentnb.errors import Problem, RecipeError, with_article
 from agentnb.secrets import hide
@@ -59,7 +59,7 @@ class _Part(BaseModel):
     @model_serializer(mode="wrap")
     def _without_secrets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Mask the secrets in what `model_dump` and `model_dump_json` return; the attributes hold them."""
-        return masked(dump(self))  # type: ignore[no-any-return]  # a dict, as it was
+        return mask_value(dump(self))  # type: ignore[no-any-return]  # a dict, as it was
 
 
 class ModelConfig(_Part):
@@ -174,10 +174,10 @@ class AgentConfig(Written):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise RecipeError(*pydantic_errors.schema_problems(error, _written(given))) from None
+            raise RecipeError(*pydantic_errors.schema_problems(error, _as_written(given))) from None
 
 
-def _written(given: Mapping[str, Any]) -> pydantic_errors.Written:
+def _as_written(given: Mapping[str, Any]) -> pydantic_errors.Written:
     shown = {name: value for name, value in given.items() if isinstance(name, str)}
     return pydantic_errors.Written(Source(shown, "AgentConfig(...)"), shown, Written)
 

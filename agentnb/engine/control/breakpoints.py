@@ -44,7 +44,8 @@ class Breakpoint:
     is its number; `event` of that type was emitted; `call` is about to be sent (`before`) or was answered (`after`), by
     the effect's kind or name, `*` for any; `in_place` the step changed a value that it had read, without assigning it
     (with `key`: this one); `no_progress` the node that is about to run (side `before`) or has just run (`after`) had an
-    equal board at an earlier visit; `budget` a share between 0 and 1: the step brought the use of some limit to it
+    equal board at an earlier visit (while branches run concurrently, only the first of the nodes that wait is looked at
+    before it runs: use `after` there); `budget` a share between 0 and 1: the step brought the use of some limit to it
     (steps, events, calls, seconds, tokens, cost or patches).
 
     `hits` counts how often it was met, also if another breakpoint stopped the run; it stops it from the `on_hit`-th
@@ -155,34 +156,55 @@ class Breakpoints:
                 X145, a key that nothing writes.
             RecipeError: the condition is invalid.
         """
-        row = self.made_of(
+        return self._add(
             {"node": node, "edge": edge, "key": key, "when": when, "error": error, "step": step, "event": event,
              "call": call, "in_place": in_place, "no_progress": no_progress, "budget": budget,
              "side": side, "on_hit": on_hit, "once": once}
         )  # fmt: skip
-        self._put(row)
-        self.changed()
-        return row
 
     def log(
-        self, message: str, node: str | None = None, *, when: Any = None, side: Side = "before", on_hit: int = 1
+        self,
+        message: str,
+        node: str | None = None,
+        *,
+        edge: tuple[str, str] | None = None,
+        key: str | None = None,
+        when: Any = None,
+        error: bool | str | type[BaseException] | None = None,
+        step: int | None = None,
+        event: str | None = None,
+        call: str | None = None,
+        in_place: bool = False,
+        no_progress: bool = False,
+        budget: float | None = None,
+        side: Side = "before",
+        on_hit: int = 1,
     ) -> Breakpoint:
         """Add a logpoint and return it: whenever it is met, it writes a message; the run does not stop.
+
+        The clauses are those of `add`.
 
         Args:
             message: a template, such as "n is {{ n }}", rendered with the board; secrets are masked.
 
         Raises:
-            ExecutionError: X116, neither a node nor a condition; X101, an unknown node; X120, an invalid argument;
+            ExecutionError: X116, no clause; X101, X119, an unknown node or edge; X120, an invalid argument;
                 X145, a key that nothing writes.
             RecipeError: the message or the condition is invalid.
         """
-        row = self.made_of({"node": node, "when": when, "side": side, "on_hit": on_hit, "log": message})
+        return self._add(
+            {"node": node, "edge": edge, "key": key, "when": when, "error": error, "step": step, "event": event,
+             "call": call, "in_place": in_place, "no_progress": no_progress, "budget": budget,
+             "side": side, "on_hit": on_hit, "log": message}
+        )  # fmt: skip
+
+    def _add(self, words: Mapping[str, Any]) -> Breakpoint:
+        row = self.make(words)
         self._put(row)
         self.changed()
         return row
 
-    def made_of(self, words: Mapping[str, Any]) -> Breakpoint:
+    def make(self, words: Mapping[str, Any]) -> Breakpoint:
         """Return the breakpoint for the arguments of `add`, without adding it.
 
         Raises:
@@ -285,17 +307,21 @@ class Breakpoints:
         ]  # fmt: skip
         return self._count(met, board) if met else None
 
-    def met_at(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
+    def find_met(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
         """Return a breakpoint that is met where the run has moved back to; counts no hits, because nothing ran."""
         history, number = last_step(run)
         done = run.node_of(history.s_act[number]) if number else None
-        rows = (row for row in self._enabled() if row.call is None and row.log is None)
+        rows = (row for row in self._list_enabled() if row.call is None and row.log is None)
         met = (row for row in rows if _is_met(row, run, done, board) and self._is_measured(row, run, done))
         return next(met, None)
 
     def before_turn(self, run: Run, act: Activation) -> Breakpoint | None:
-        """Count a hit of each breakpoint met before a step of a concurrent branch; return the first to stop."""
-        rows = [row for row in self._enabled() if row.call is None and row.side == "before" and row.node == act.node.id]
+        """Count a hit of each breakpoint met before a step of a concurrent branch; return the first to stop.
+
+        `no_progress` is not: the boards that a node had before are known only where it was the next node.
+        """
+        rows = [row for row in self._list_enabled() if row.call is None and not row.no_progress and row.side == "before"
+                and row.node == act.node.id]  # fmt: skip
         board = Board(act.scope)
         return self._count(
             [row for row in rows if not _depends_on_step(row) and _at_step(row, run) and _holds(row, board)], board
@@ -308,7 +334,7 @@ class Breakpoints:
         """
         number, board = work.run.position + 1, Board(work.act.scope)
         return self._count([
-            row for row in self._enabled()
+            row for row in self._list_enabled()
             if row.call is not None and row.side == moment
             and row.node in (None, work.node.id) and row.step in (None, number)
             and (fnmatchcase(effect.kind, row.call) or fnmatchcase(effect.name, row.call))
@@ -321,7 +347,7 @@ class Breakpoints:
             return False
         return not row.no_progress or (self.repeats is not None and self.repeats(run, row.side))
 
-    def _enabled(self) -> list[Breakpoint]:
+    def _list_enabled(self) -> list[Breakpoint]:
         return [row for row in self.rows.values() if row.enabled]
 
     def _count(self, met: Iterable[Breakpoint], board: Mapping[str, Any]) -> Breakpoint | None:

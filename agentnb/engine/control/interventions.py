@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from agentnb.board.paths import changed
-from agentnb.board.scopes import Scope, closed, put
+from agentnb.board.paths import apply_change
+from agentnb.board.scopes import Scope, closed_scope_error, put
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core import scheduler, supersteps
 from agentnb.engine.core.event_queue import enqueue
-from agentnb.engine.core.events import numbered
+from agentnb.engine.core.events import make_event
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Act, Event
 from agentnb.engine.core.pending_step import under_way
@@ -64,22 +64,18 @@ def current(run: Run) -> Activation | None:
 
 def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None) -> None:
     """Record an intervention at the run's position, with a snapshot of its values."""
-    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), by or actor(), run.clock.seen()))
+    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), by or actor(), run.clock.peek()))
 
 
 def note_held(run: Run) -> None:
     """Record which steps are in flight during an intervention, and how far: the rest of them comes after it."""
-    _record(run, _held_acts(run))
-
-
-def _held_acts(run: Run) -> list[Act]:
-    return [under_way(run, pending_step, "held", run.position) for pending_step in run.pending_steps.values()]
-
-
-def _record(run: Run, acts: list[Act]) -> None:
-    run.history.people += acts
+    run.history.people += _record_holds(run)
     for pending_step in run.pending_steps.values():
         pending_step.noted += 1
+
+
+def _record_holds(run: Run) -> list[Act]:
+    return [under_way(run, pending_step, "held", run.position) for pending_step in run.pending_steps.values()]
 
 
 def edit(run: Run, changes: Mapping[str, Any]) -> None:
@@ -91,37 +87,39 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     repair(run)
     _check_edit(run, here(run), changes)
     open_tip(run, amend=True)
-    scope, history, acts = here(run), run.history, _held_acts(run)
-    row, now = run.position - history.base, run.clock.seen()
+    scope, history, acts, pending_steps = here(run), run.history, _record_holds(run), [*run.pending_steps.values()]
+    row, now = run.position - history.base, run.clock.peek()
     for text, value in changes.items():
-        path = resolve_path(text, scope.seen())
+        path = resolve_path(text, scope.visible_items())
         old = scope.look(path)
         run.write(scope, path, value)
         acts.append(Act(run.position, "edit", path_text(path), old, scope.look(path), actor(), now))
     end = len(history.w_new)
     # With no call in between: an interrupt finds the whole edit, or none.
     history.s_wend[row] = end
-    _record(run, acts)
+    history.people += acts
+    for pending_step in pending_steps:
+        pending_step.noted += 1
 
 
 def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
     """Raise the error that these changes would raise: a refused edit must not leave a branch behind."""
     seen, reactive = Scope(-1, "trial", scope), run.plan.recipe.reactive
     for text, value in changes.items():
-        path = resolve_path(text, seen.seen())
+        path = resolve_path(text, seen.visible_items())
         if scope.open:
-            raise closed(scope, path)
+            raise closed_scope_error(scope, path)
         op, new = op_of(value)
-        put(seen, path[0], changed(seen.get(path[0]), path[1:], op, freeze(new), path))
+        put(seen, path[0], apply_change(seen.get(path[0]), path[1:], op, freeze(new), path))
         if reactive is not None:
-            reactive.edited(str(path[0]), seen.get(path[0]))
+            reactive.check_edit(str(path[0]), seen.get(path[0]))
 
 
 def emit(run: Run, type_: str, payload: Any, by: str, **words: Any) -> Event:
     """Record an external event, queue it for the nodes that it triggers, and apply its projection to the board."""
     reactive, scope, history = run.plan.recipe.reactive, run.root.scope, run.history
-    event = numbered(run, None, type_, payload, by, words)
-    writes = () if reactive is None else reactive.projected(run, event)  # raises for an invalid event
+    event = make_event(run, None, type_, payload, by, words)
+    writes = () if reactive is None else reactive.project(run, event)  # raises for an invalid event
     history.events.append(event)
     enqueue(run, event)
     note(run, "emit", type_, ABSENT, event.payload, by)
@@ -130,7 +128,7 @@ def emit(run: Run, type_: str, payload: Any, by: str, **words: Any) -> Event:
         run.write(scope, path, value)
         new = scope.look(path)
         if old is not new:
-            history.people.append(Act(run.position, "edit", path_text(path), old, new, by, run.clock.seen()))
+            history.people.append(Act(run.position, "edit", path_text(path), old, new, by, run.clock.peek()))
     history.s_wend[run.position - history.base] = len(history.w_new)
     return event
 
@@ -162,9 +160,9 @@ def set_next(run: Run, node: str) -> None:
             )
         )
     if run.plan.recipe.reactive is not None:
-        act = _queued_activation(run, number)
+        act = _find_queued(run, number)
     elif run.plan.supersteps:
-        act = supersteps.placed(run, number, frame)
+        act = supersteps.place(run, number, frame)
     else:
         act = run.turn(number, frame)
     left = _frames_to_close(run, head, frame)
@@ -174,11 +172,11 @@ def set_next(run: Run, node: str) -> None:
     else:
         rest = [entry for entry in queue[1:] if entry != act.id and scheduler.frame_of(run, entry) not in left]
     open_tip(run, amend=True)
-    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, actor(), run.clock.seen())
+    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, actor(), run.clock.peek())
     _replace_queue(run, [act.id, *rest], left, new)
 
 
-def _queued_activation(run: Run, number: int) -> Activation:
+def _find_queued(run: Run, number: int) -> Activation:
     """Return the first queued activation of a node of a reactive run.
 
     X123: a node that only events trigger cannot be next, because no event waits for it.
@@ -248,5 +246,5 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     for key, value in writes.items():
         run.write(act.scope, (key,), value)
     pos = scheduler.advance(run, act, scheduler.ways(run, act))
-    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), actor(), run.clock.seen()))
+    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), actor(), run.clock.peek()))
     return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)

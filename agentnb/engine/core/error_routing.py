@@ -9,8 +9,9 @@ from agentnb.board.masking import register_secrets
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
 from agentnb.engine.core.run import FAILED, GO, Run
-from agentnb.engine.core.scheduler import Pushes, advance, announced, chosen, frame_of, lead, leave, ways
-from agentnb.engine.core.threads import spelled_out
+from agentnb.engine.core.scheduler import Pushes, advance, announce, choose_targets, frame_of, handler, leave, ways
+from agentnb.engine.core.supersteps import SuperstepError, failed
+from agentnb.engine.core.threads import spell_out
 from agentnb.errors import AgentRuntimeError, BoardError, error_text
 from agentnb.recipe.model import Rescue
 
@@ -20,14 +21,32 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -
     from agentnb.engine.core.time_travel import repair
 
     repair(run)
-    act, spelled = run.alive(act), spelled_out(error)
+    act, spelled = run.alive(act), spell_out(error)
     work = act.work
     own = [*work.kept, *work.own]
     for held in (work.own, work.kept, work.copies):
         held.clear()  # conditions evaluated from here on see the board as it is
-    register_secrets(act.scope.seen())  # the failure's message may contain the node's inputs
-    failure = Failure(type(spelled).__name__, error_text(spelled), spelled, isinstance(spelled, TimeoutError))
-    return _commit_failure(run, act, failure, own, began)
+    register_secrets(act.scope.visible_items())  # the failure's message may contain the node's inputs
+    return _commit_failure(run, act, _failure(spelled), own, began)
+
+
+def _failure(error: Exception) -> Failure:
+    return Failure(type(error).__name__, error_text(error), error, isinstance(error, TimeoutError))
+
+
+def handlers(run: Run, act: Activation, error: Exception) -> Pushes:
+    """Note that a step fails after its work, and return the activations of what handles that.
+
+    Raises:
+        Exception: the error itself, if no error edge handles it.
+    """
+    failure = _failure(error)
+    targets = act.node.timeouts if failure.timeout else act.node.errors
+    if not targets:
+        raise error
+    register_secrets(act.scope.visible_items())
+    run.history.errors[run.position + 1] = failure
+    return [(handler(run, act, target), None) for target in targets]
 
 
 def fell(run: Run, act: Activation, began: int) -> int:
@@ -44,17 +63,18 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
     work, node = act.work, act.node
     work.result = failure.result  # for the conditions of a rescue's edges
     fatal = isinstance(failure.error, AgentRuntimeError)  # a failure of the run: no handler of the recipe applies
-    targets = () if fatal else node.timeouts if failure.timeout else node.errors
+    of_node = act.what == FAIL or not isinstance(failure.error, SuperstepError)
+    targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
     act, onward = _after_failure(run, act, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure
-    pushes: Pushes = announced(run, work) if node.kind.keeps else []
+    pushes: Pushes = announce(run, work) if node.kind.keeps else []
     if not node.kind.keeps:
         work.emitted.clear()
     if targets or onward is not None:
         if act.what:
             leave(run, act)
         # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
-        front = [*((lead(run, act, target), None) for target in targets), *(onward or [])]
+        front = [*((handler(run, act, target), None) for target in targets), *(onward or [])]
         flag = ERROR | (LEAVE if act.what else 0)
         return finish(run, act, began, flag, advance(run, act, pushes, front))
     if node.kind.keeps:  # the failure of a behavior is an event of its run and does not end it
@@ -84,20 +104,20 @@ def _after_failure(
         if rescue is None:
             break
         try:
-            return act, rescued(run, act, rescue)
+            return act, apply_rescue(run, act, rescue)
         except Exception:  # noqa: BLE001  (the node's own failure is the one reported)
             repair(run)
             act = run.alive(act)
     return act, None
 
 
-def rescued(run: Run, act: Activation, rescue: Rescue) -> Pushes:
+def apply_rescue(run: Run, act: Activation, rescue: Rescue) -> Pushes:
     """Apply the writes of a rescue and return where it leads; the frames of a composite node are closed first."""
     if act.what:
         leave(run, act)
     for key, value in rescue.writes.items():
         run.write(act.scope, (key,), value)
-    return ways(run, act) if rescue.route is None else chosen(run, act, rescue.route, None)
+    return ways(run, act) if rescue.route is None else choose_targets(run, act, rescue.route, None)
 
 
 def _catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:
@@ -120,7 +140,7 @@ def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -
         index, frame = catcher
         inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
         kept = [n for n in queue if not any(frame_of(run, n).within(top) for top in inside)]
-        new = [run.turn(index, frame, FAIL).id, *kept]
+        new = [failed(run, inside[0]) if run.plan.supersteps else run.turn(index, frame, FAIL).id, *kept]
     history = run.history
     pos = len(history.p_act)
     history.p_act.extend(new)

@@ -40,7 +40,7 @@ def in_loop() -> bool:
 Job = Callable[[asyncio.Runner], None]
 
 
-class Home:
+class LoopThread:
     """A thread with an event loop that stays open until `leave`: what a node opens in it is usable in its next call."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ def _serve(jobs: SimpleQueue[Job | None]) -> None:
             del job  # a reference would keep the job's objects alive
 
 
-def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: Home | None = None) -> int:
+def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThread | None = None) -> int:
     """Run a coroutine to its end in a new event loop, in a worker thread if a loop is already running here.
 
     With `home`, use its loop.
@@ -85,17 +85,17 @@ def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: Home | None 
         return run_here(work())
     if home is None and not in_loop():
         return asyncio.run(work())
-    errand = Errand(work, home)
+    errand = RemoteCoroutine(work, home)
     try:
         errand.ended()
     except BaseException:  # an interrupt: pending steps are cancelled, committed ones stay
         errand.cancel()
         errand.ended()
         raise
-    return errand.found()
+    return errand.result()
 
 
-class Errand:
+class RemoteCoroutine:
     """A coroutine running in an event loop of another thread; `ended` blocks this thread until it ends.
 
     Awaiting it keeps the local event loop running; cancelling the await ends the coroutine there first.
@@ -104,7 +104,7 @@ class Errand:
     def __init__(
         self,
         work: Callable[[], Coroutine[Any, Any, int]],
-        home: Home | None = None,
+        home: LoopThread | None = None,
         then: Callable[[], Any] = lambda: None,
     ) -> None:
         self._work, self._then = work, then
@@ -133,7 +133,7 @@ class Errand:
         for loop in self._loops:
             loop.call_soon_threadsafe(_cancel_all, loop)
 
-    def found(self) -> int:
+    def result(self) -> int:
         """Return the coroutine's result, or raise its exception."""
         [found] = self._found
         if isinstance(found, BaseException):
@@ -141,7 +141,7 @@ class Errand:
         return int(found)
 
 
-async def ended_beside(errand: Callable[[Callable[[], Any]], Errand]) -> int:
+async def run_beside(errand: Callable[[Callable[[], Any]], RemoteCoroutine]) -> int:
     """Start an errand and await its end while this event loop continues. A cancellation ends the errand first."""
     here, over = asyncio.get_running_loop(), asyncio.Event()
     sent, cancelled = errand(lambda: here.call_soon_threadsafe(over.set)), None
@@ -154,7 +154,7 @@ async def ended_beside(errand: Callable[[Callable[[], Any]], Errand]) -> int:
     sent.ended()
     if cancelled is not None:
         raise cancelled
-    return sent.found()
+    return sent.result()
 
 
 def _start_thread(target: Callable[[], None]) -> Callable[[], Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.core.events import numbered
+from agentnb.engine.core.events import make_event
 from agentnb.engine.core.history import CARRIED, LATE, ActRow
 from agentnb.engine.core.time_travel import amend
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agentnb.recipe.model import Reactive
 
 
-def queued(run: Run, events: Sequence[Event]) -> list[int]:
+def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
     """Return the queue entries for these events."""
     reactive, found = _reactive(run), list[int]()
     act, index = run.tables.act, run.plan.index
@@ -40,7 +40,7 @@ def advance(run: Run, act: Activation) -> int:
     """Queue the events emitted by a step, remove its own activation, and return where the queue begins then."""
     history, emitted = run.history, act.work.emitted
     if emitted:
-        new = queued(run, emitted)
+        new = make_entries(run, emitted)
         history.p_act.extend(new)
         history.p_val.extend([CARRIED] * len(new))
     _forget(run, act)
@@ -96,7 +96,7 @@ def settle(run: Run) -> None:
 
 def append(run: Run, event: Event) -> None:
     """Queue an external event as part of the last step; it is matched when it reaches the front."""
-    history, new = run.history, queued(run, [event])
+    history, new = run.history, make_entries(run, [event])
     row = run.position - history.base
     history.p_act.extend(new)
     history.p_val.extend([CARRIED] * len(new))
@@ -144,7 +144,7 @@ def _reactive(run: Run) -> Reactive:
 
 def emit_from_outside(run: Run, type_: str, payload: Any, actor: str = "user", **words: Any) -> Event:
     """Record an event that a person emits at the run's position, and queue it for the nodes that it triggers."""
-    event = numbered(run, None, type_, payload, actor, words)
+    event = make_event(run, None, type_, payload, actor, words)
     run.history.events.append(event)
     enqueue(run, event)
     return event
@@ -152,14 +152,14 @@ def emit_from_outside(run: Run, type_: str, payload: Any, actor: str = "user", *
 
 def enqueue(run: Run, event: Event) -> None:
     """Queue an external event at the run's position."""
-    from agentnb.engine.core.scheduler import expanded
+    from agentnb.engine.core.scheduler import expand
 
     if run.plan.recipe.reactive is not None:
         append(run, event)
     elif run.plan.listeners:
         entry = run.tables.act(ActRow(-1, 0, 0, event.seq))
-        queue = expanded(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
+        queue = expand(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
         amend(run, [number for number, _ in queue])
 
 
-__all__ = ["advance", "append", "emit_from_outside", "enqueue", "queued", "settle", "unfold"]
+__all__ = ["advance", "append", "emit_from_outside", "enqueue", "make_entries", "settle", "unfold"]

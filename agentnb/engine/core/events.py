@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _new_event = tuple.__new__  # the constructor of a named tuple costs twice as much
 
 
-def numbered(run: Run, work: Work | None, type_: str, payload: Any, actor: str | None,
+def make_event(run: Run, work: Work | None, type_: str, payload: Any, actor: str | None,
              words: Mapping[str, Any]) -> Event:  # fmt: skip
     """Return a new event with the next number; its default id and cause are derived from it.
 
@@ -49,7 +49,7 @@ def retold(event: Event, actor: str | None, words: Mapping[str, Any]) -> Event:
     return event._replace(actor=event.actor if actor is None else actor, **said)
 
 
-def committed(events: Iterable[Event], step: int) -> list[Event]:
+def stamp_events(events: Iterable[Event], step: int) -> list[Event]:
     """Return the events emitted by a step as they are recorded, with the number of the step."""
     return [
         _new_event(Event, (seq, step, id_, type_, actor, cause, time, payload, step, mark))
@@ -57,7 +57,7 @@ def committed(events: Iterable[Event], step: int) -> list[Event]:
     ]
 
 
-def seen(run: Run) -> list[Event]:
+def visible_events(run: Run) -> list[Event]:
     """Return the events of a run up to its position, in order, without its unseen ones (see `Run`)."""
     events: list[Event] = []
     for history, end in run.parts():
@@ -66,4 +66,4 @@ def seen(run: Run) -> list[Event]:
     return [event for event in events if event.seq not in run.unseen] if run.unseen else events
 
 
-__all__ = ["committed", "numbered", "retold", "seen"]
+__all__ = ["make_event", "retold", "stamp_events", "visible_events"]

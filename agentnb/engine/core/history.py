@@ -179,7 +179,7 @@ class Call(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """The state after a step, so that goto does not have to start from the first step."""
+    """The state after a step, so that goto does not have to start from the first step. Its data never change."""
 
     step: int
     writes: int
@@ -280,6 +280,7 @@ class History:
     times: dict[int, tuple[datetime, ...]] = field(default_factory=dict)  # step -> the clock times it read
     loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
     checkpoints: list[Checkpoint] = field(default_factory=list)
+    restored: Checkpoint | None = None  # the state that was restored last, if not at the tip; shared by runs
     sealed: int = -1
     counted: dict[tuple[str, int | None], list[int]] = field(default_factory=dict)
     indexed: int = 0
@@ -298,7 +299,7 @@ class History:
         """The number of the last step."""
         return self.base + len(self.s_act) - 1
 
-    def worked(self, row: int) -> int:
+    def working_time(self, row: int) -> int:
         """Return the nanoseconds that a step worked, without the time in which it waited for a person."""
         took = self.s_t1[row] - self.s_t0[row]
         return took - self.waited.get(self.base + row, 0) if self.waited else took
@@ -436,6 +437,13 @@ class History:
             return known[-1]
         at = bisect_right(known, step, key=_step_of)
         return known[at - 1] if at else None
+
+    def state_before(self, step: int) -> Checkpoint | None:
+        """Return the last state at or before a step that need not be computed: a checkpoint, or one restored before."""
+        checkpoint, known = self.checkpoint_before(step), self.restored
+        if known is None or known.step > step or (checkpoint is not None and checkpoint.step >= known.step):
+            return checkpoint
+        return known
 
     def _cut_writes(self, writes: int) -> None:
         """Drop every write row from number `writes` on."""

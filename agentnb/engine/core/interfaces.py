@@ -81,7 +81,7 @@ class RecordedSteps(Protocol):
         """Return when a step's call without a recorded response was sent (ns); None for any other."""
         ...
 
-    def emitted(self, work: Work, type: str, payload: Any) -> Event | None:
+    def find_emitted(self, work: Work, type: str, payload: Any) -> Event | None:
         """Return the event that a step emitted at this point before; None if none is recorded."""
         ...
 
@@ -124,7 +124,7 @@ class Recorder(Protocol):
         """Record the end of an attempt. If that fails, the run stops after its step."""
         ...
 
-    def taken_back(self, act: int, number: int) -> None:
+    def record_withdrawal(self, act: int, number: int) -> None:
         """Record that a call of a step was not sent, or that a person's question was withdrawn."""
         ...
 
@@ -132,6 +132,6 @@ class Recorder(Protocol):
         """Record that a step was abandoned for good: nothing it has done counts when it runs again."""
         ...
 
-    def emitted(self, work: Work, event: Event, *, alone: bool = True) -> None:
+    def record_event(self, work: Work, event: Event, *, alone: bool = True) -> None:
         """Record an event of a step; unless `alone`, with the next record. If that fails, the run stops."""
         ...

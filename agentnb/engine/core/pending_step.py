@@ -130,7 +130,7 @@ def under_way(run: Run, pending_step: PendingStep, act: str, step: int) -> Act:
     work = pending_step.act.work
     how = {"calls": work.called, "events": len(work.emitted)} if act == "held" else {"held": pending_step.noted}
     new = freeze({"turn": pending_step.act.id, **how})
-    return Act(step, act, pending_step.act.node.id, ABSENT, new, "user", run.clock.seen())
+    return Act(step, act, pending_step.act.node.id, ABSENT, new, "user", run.clock.peek())
 
 
 def cancel(run: Run, pending_step: PendingStep) -> None:

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.engine.core.reducers import reducing
-from agentnb.engine.core.supersteps import Joins, isolated
+from agentnb.engine.core.supersteps import Joins, isolate
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
 from agentnb.recipe.control_flow import nesting
 from agentnb.recipe.model import Edge, Node, Recipe
@@ -32,7 +32,7 @@ class PlanNode:
         self.errors: tuple[int, ...] = ()
         self.timeouts: tuple[int, ...] = ()
 
-    def gone(self) -> PlanNode:
+    def as_removed(self) -> PlanNode:
         """Return this node as removed from the recipe: it only names the steps that it made."""
         return PlanNode(self.index, replace(self.node, scope="", writes=(), bodies=(), on=()), self.kind)
 
@@ -89,7 +89,7 @@ class Compiled:
     def _place(self, known: list[PlanNode]) -> list[PlanNode]:
         """Assign each node of the recipe its place in `nodes`; return them in the recipe's order."""
         numbers = {node.id: node.index for node in known}
-        self.nodes += [node.gone() for node in known]
+        self.nodes += [node.as_removed() for node in known]
         for name, node in self.recipe.nodes.items():
             number = self.index[name] = numbers.get(name, len(self.nodes))
             self.nodes[number : number + 1] = [PlanNode(number, node, self.kinds[node.kind])]
@@ -146,7 +146,7 @@ class Compiled:
         perform = node.kind.bind(node.node, world)
         if (reducers := node.node.params.get("reducers")) and not node.kind.reduces:
             perform = reducing(perform, reducers, node.id)
-        return isolated(node, perform) if self.supersteps else perform
+        return isolate(node, perform) if self.supersteps else perform
 
 
 class Plan(Compiled):
@@ -158,7 +158,7 @@ class Plan(Compiled):
     """
 
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
-        vars(self).update(vars(_compiled(recipe, kinds, strict=getattr(world, "strict", True), like=like)))
+        vars(self).update(vars(_compile(recipe, kinds, strict=getattr(world, "strict", True), like=like)))
         self.world = world
         self.slow = self.quick = _NONE
         if self.unbound:
@@ -198,7 +198,7 @@ class Plan(Compiled):
         return number
 
 
-def _compiled(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None) -> Compiled:
+def _compile(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None) -> Compiled:
     """Return a recipe compiled; without `like` that is done once, as long as neither it nor its functions change."""
     if like is not None:
         return Compiled(recipe, kinds, strict=strict, like=like)

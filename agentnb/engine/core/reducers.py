@@ -12,7 +12,7 @@ from dataclasses import replace
 from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentnb.board.paths import SET, Path, changed
+from agentnb.board.paths import SET, Path, apply_change
 from agentnb.board.values import ABSENT, FrozenList, freeze, thaw
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Reduced:
             if part.node and old is not ABSENT and reducer is not None:
                 old = freeze(reducer(thaw(old), thaw(part.value)), old)
             else:
-                old = changed(old, part.path, part.op, part.value, (key, *part.path))
+                old = apply_change(old, part.path, part.op, part.value, (key, *part.path))
         return old
 
 
@@ -84,27 +84,27 @@ def reducing(perform: Callable[..., Any], reducers: Mapping[str, Reducer], node:
         plain = key in reducers and value is not ABSENT and type(value) not in (Append, Reduced)
         return Reduced([Part(node, SET, (), freeze(value))]) if plain else value
 
-    def reduced(result: Any) -> Any:
+    def reduce_result(result: Any) -> Any:
         if isinstance(result, Outcome):
             places = [(path, one(path[0], value) if len(path) == 1 else value) for path, value in result.places]
-            return replace(result, writes=reduced(result.writes), places=places)
+            return replace(result, writes=reduce_result(result.writes), places=places)
         if isinstance(result, Mapping):
             return {key: one(key, value) for key, value in result.items()}
         return later(result) if isinstance(result, Awaitable) else result
 
     async def later(result: Awaitable[Any]) -> Any:
-        return reduced(await result)
+        return reduce_result(await result)
 
     if inspect.iscoroutinefunction(perform):
 
-        async def awaited(work: Any) -> Any:
-            return reduced(await perform(work))
+        async def reduce_awaited(work: Any) -> Any:
+            return reduce_result(await perform(work))
 
-        return awaited
-    return lambda work: reduced(perform(work))
+        return reduce_awaited
+    return lambda work: reduce_result(perform(work))
 
 
-def merged(run: Run, frames: Sequence[Frame], node: str, reducers: Mapping[str, Reducer]) -> dict[str, Reduced]:
+def merge_writes(run: Run, frames: Sequence[Frame], node: str, reducers: Mapping[str, Reducer]) -> dict[str, Reduced]:
     """Return the branches' writes to the keys that reducers combine, all parts in branch order.
 
     These are the keys for which a node of a branch has a reducer, and those for which the section's own `node` has one:
@@ -152,4 +152,4 @@ def _parts_of(history: History, row: int, path: Path, node: str) -> Sequence[Par
     return [part._replace(node=node) if not part.node and part.op == SET and not part.path else part for part in parts]
 
 
-__all__ = ["Part", "Reduced", "Reducer", "merged", "reducing", "replaces"]
+__all__ = ["Part", "Reduced", "Reducer", "merge_writes", "reducing", "replaces"]

@@ -17,14 +17,14 @@ AT_ONCE: Final = 1 << 16
 NOTHING: Final[dict[str, Any]] = {"random": None, "ids": {}, "clock": None}  # read-only
 
 
-class Chance(random.Random):
+class SeededRandom(random.Random):
     """A seeded random number generator that can be advanced to a recorded state.
 
     Example:
-        >>> one = Chance(7)
+        >>> one = SeededRandom(7)
         >>> drawn = [one.random(), one.randint(1, 6), one.gauss(0, 1)]
-        >>> other = Chance(7)
-        >>> other.forward(one.kept())
+        >>> other = SeededRandom(7)
+        >>> other.forward(one.get_state())
         >>> other.random() == one.random(), other.gauss(0, 1) == one.gauss(0, 1)
         (True, True)
     """
@@ -43,7 +43,7 @@ class Chance(random.Random):
         self.words += (k + WORD - 1) // WORD
         return super().getrandbits(k)
 
-    def kept(self) -> list[Any]:
+    def get_state(self) -> list[Any]:
         """Return the state as JSON: the number of words drawn, and the spare value of `gauss`."""
         return [self.words, self.gauss_next]
 
@@ -56,18 +56,18 @@ class Chance(random.Random):
         self.gauss_next = gauss
 
 
-def drawn(run: Run) -> dict[str, Any]:
+def get_draws(run: Run) -> dict[str, Any]:
     """Return what a run has drawn so far, as JSON: the states of its generator, its ids and its clock."""
-    chance, counters, clock = run.chance, run.ids.counters, run.clock.kept()
+    chance, counters, clock = run.chance, run.ids.counters, run.clock.get_state()
     if chance is None and clock is None and not counters:
         return NOTHING  # the usual case, before each step of most runs
-    return {"random": None if chance is None else chance.kept(), "ids": dict(counters), "clock": clock}
+    return {"random": None if chance is None else chance.get_state(), "ids": dict(counters), "clock": clock}
 
 
 def take_note(run: Run) -> None:
     """Record the draws before a step starts that may be abandoned; not while others are in flight and draw, too."""
     if not run.pending_steps:
-        run.stood = (run.history, run.position, drawn(run))
+        run.stood = (run.history, run.position, get_draws(run))
 
 
 def take_back(run: Run) -> None:
@@ -82,4 +82,4 @@ def take_back(run: Run) -> None:
     run.clock.go_back(kept["clock"])
 
 
-__all__ = ["Chance", "drawn", "take_back", "take_note"]
+__all__ = ["SeededRandom", "get_draws", "take_back", "take_note"]

@@ -9,16 +9,16 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import register_secrets
-from agentnb.board.paths import APPEND, DELETE, SET, Path, changed
-from agentnb.board.scopes import Scope, closed, put
+from agentnb.board.paths import APPEND, DELETE, SET, Path, apply_change
+from agentnb.board.scopes import Scope, closed_scope_error, put
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
 from agentnb.engine.core.event_loops import NeedLoop, in_loop
-from agentnb.engine.core.events import seen
+from agentnb.engine.core.events import visible_events
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import ActRow, Event, FrameRow, History, Note, Tables
 from agentnb.engine.core.reducers import Part, Reduced, added_items, replaces
-from agentnb.engine.core.rng import Chance
+from agentnb.engine.core.rng import SeededRandom
 from agentnb.engine.core.work import Append, Perform, Work, op_of
 from agentnb.errors import BoardError, Problem
 from agentnb.ids import IDGen
@@ -178,7 +178,7 @@ class Run:
         self.unseen: frozenset[int] = NO_NUMBERS
         self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
         self.given = NOTHING
-        self.chance: Chance | None = None  # see `random`
+        self.chance: SeededRandom | None = None  # see `random`
         self.max_subgraph_depth: int | None = None
         self.hold: Callable[[Work, Any, str], bool] | None = None
         self.at_emit: Callable[[Work, Event], None] | None = None
@@ -196,10 +196,10 @@ class Run:
         self.frames: dict[int, Frame] = {0: self.root}
 
     @property
-    def random(self) -> Chance:
+    def random(self) -> SeededRandom:
         """The run's random number generator, created from its seed."""
         if self.chance is None:
-            self.chance = Chance(self.seed)
+            self.chance = SeededRandom(self.seed)
         return self.chance
 
     def begin(self, inputs: Mapping[str, Any]) -> None:
@@ -306,7 +306,7 @@ class Run:
             BoardError: B106, a child scope of this one is open.
         """
         if scope.open:
-            raise closed(scope, path)
+            raise closed_scope_error(scope, path)
         history = self.history
         key: str = path[0]  # type: ignore[assignment]  # `code` refuses any other
         known = scope.codes.get(key) if len(path) == 1 else None
@@ -314,22 +314,22 @@ class Run:
         seen, inside = scope.get(key), path[1:]
         parts: tuple[Part, ...] | None = None
         if type(value) is Reduced:
-            parts, value = self._combined(scope, value, seen, key)
+            parts, value = self._combine(scope, value, seen, key)
             appends = self.plan.supersteps and not replaces(parts or ())
             if appends and self._write_appended(scope, path, added_items(seen, value)):
                 return
         if type(value) is Append:
             op, new = APPEND, freeze(value.item)
             grows = not inside and type(seen) is FrozenList
-            top = seen.grown(new) if grows else changed(seen, inside, APPEND, new, path)
+            top = seen.grown(new) if grows else apply_change(seen, inside, APPEND, new, path)
         elif value is ABSENT:
             op, new = DELETE, ABSENT
-            top = changed(seen, inside, DELETE, ABSENT, path)
+            top = apply_change(seen, inside, DELETE, ABSENT, path)
             if top is seen:
                 return
         else:
             op, new = SET, freeze(value, scope.look(path) if inside else seen)
-            top = changed(seen, inside, SET, new, path) if inside else new
+            top = apply_change(seen, inside, SET, new, path) if inside else new
         if known is None and (inside or key not in scope.codes):  # the key of a secret is never known
             for name in filter(is_secret, path):
                 register_secrets(new, name)
@@ -344,7 +344,7 @@ class Run:
         history.w_old.append(scope.data.get(key, ABSENT))
         put(scope, key, top)
 
-    def _combined(self, scope: Scope, write: Reduced, old: Any, key: str) -> tuple[tuple[Part, ...] | None, Any]:
+    def _combine(self, scope: Scope, write: Reduced, old: Any, key: str) -> tuple[tuple[Part, ...] | None, Any]:
         """Return the value of a write that reducers combine, and its parts if they are needed later.
 
         The section that merges a branch needs them; so do the siblings, in a superstep, of a node that replaces it.
@@ -375,7 +375,7 @@ class Run:
         for path, value in work.own:
             op, new = op_of(value)
             key = str(path[0])
-            put(seen, key, changed(seen.get(key), path[1:], op, freeze(new), path))
+            put(seen, key, apply_change(seen.get(key), path[1:], op, freeze(new), path))
         return seen
 
     # -- checkpoints and limits ------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ class Run:
 
     def events(self) -> list[Event]:
         """Return the events up to the run's position, in order."""
-        return seen(self)
+        return visible_events(self)
 
     def last_event(self) -> int:
         """Return the highest event number of this run; 0 before the first event.

@@ -20,7 +20,7 @@ from agentnb.engine.core.history import (
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.plan import Way
 from agentnb.engine.core.run import GO, LANES, Run
-from agentnb.engine.core.work import Enter, Sent
+from agentnb.engine.core.work import Enter, SendTarget
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Edge
 
@@ -57,6 +57,11 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None = None, event
     return number
 
 
+def handler(run: Run, act: Activation, target: int) -> int:
+    """Return the number of the activation that a failed step leads to."""
+    return supersteps.handler(run, act, target) if run.plan.supersteps else lead(run, act, target)
+
+
 def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
     """Evaluate a condition; an exception becomes the step's failure and names the edge."""
     try:
@@ -64,10 +69,10 @@ def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
     except AgentNbError:
         raise
     except Exception as error:
-        raise _failed(edge, error) from error
+        raise _condition_error(edge, error) from error
 
 
-def _failed(edge: Any, error: Exception) -> ExecutionError:
+def _condition_error(edge: Any, error: Exception) -> ExecutionError:
     return ExecutionError(
         Problem(
             "X104",
@@ -100,7 +105,7 @@ def follow(run: Run, act: Activation) -> None:
                 except AgentNbError:
                     raise
                 except Exception as error:
-                    raise _failed(edge, error) from error
+                    raise _condition_error(edge, error) from error
                 if not value:
                     continue
             number = act.leads.get(target)
@@ -124,7 +129,7 @@ def _next(run: Run, act: Activation, out: tuple[Way, ...]) -> int:
     return _FIRST if run.plan.first else _EVERY
 
 
-def chosen(run: Run, act: Activation, targets: Sequence[str | Sent], value: Any) -> Pushes:
+def choose_targets(run: Run, act: Activation, targets: Sequence[str | SendTarget], value: Any) -> Pushes:
     """Return the activations of the targets that a node chose itself.
 
     Raises:
@@ -132,9 +137,9 @@ def chosen(run: Run, act: Activation, targets: Sequence[str | Sent], value: Any)
     """
     pushes: Pushes = []
     for to in targets:
-        target, event = (to.node, to.event) if isinstance(to, Sent) else (to, -1)
+        target, event = (to.node, to.event) if isinstance(to, SendTarget) else (to, -1)
         if event >= 0 and not target and act.frame.parent is not None:
-            pushes.append((supersteps.resumed(run, act.frame, event), value))
+            pushes.append((supersteps.resume(run, act.frame, event), value))
             continue
         number = run.plan.index.get(target)
         if number is None or run.plan.nodes[number].node.scope != act.node.node.scope:
@@ -158,12 +163,15 @@ def _nodes_of_region(run: Run, act: Activation) -> list[str]:
 # -- advancing the frontier ----------------------------------------------------------------------------------------
 
 
-def onward(run: Run, act: Activation, chosen: Pushes | None) -> int:
-    """Append the activations that a step leads to (`chosen`, if not None); return where the frontier begins then."""
+def onward(run: Run, act: Activation, chosen: Pushes | None, front: Pushes = []) -> int:  # noqa: B006  (never changed)
+    """Append the activations that a step leads to (`chosen`, if not None); return where the frontier begins then.
+
+    `front` goes to the front.
+    """
     if chosen is None and run.plan.recipe.reactive is not None:  # only events schedule nodes
         return event_queue.advance(run, act)
     pushes = ways(run, act) if chosen is None else [*chosen, *ways(run, act)] if run.plan.supersteps else chosen
-    return advance(run, act, pushes + announced(run, act.work))
+    return advance(run, act, pushes + announce(run, act.work), front)
 
 
 def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> int:  # noqa: B006  (never changed)
@@ -193,10 +201,10 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     last = max((i for i, number in enumerate(rest) if frame_of(run, number).within(act.frame)), default=here - 1)
     at = last + 1
     plain = here == 0 and at == len(rest) and not front and not history.replaced
-    new: Pushes = [*front, *_carried(rest[:at]), *pushes, *_carried(rest[at:])]
+    new: Pushes = [*front, *_carry(rest[:at]), *pushes, *_carry(rest[at:])]
     if here:
-        new = [*_carried(rest[:here]), *front, *_carried(rest[here:at]), *pushes, *_carried(rest[at:])]
-    new = _schedule_resume(run, act, expanded(run, _place_joins(run, new), act.work.emitted), here)
+        new = [*_carry(rest[:here]), *front, *_carry(rest[here:at]), *pushes, *_carry(rest[at:])]
+    new = _schedule_resume(run, act, expand(run, _place_joins(run, new), act.work.emitted), here)
     kept = zip(new, rest, strict=False)
     if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in kept):
         new = new[len(rest) :]
@@ -213,7 +221,7 @@ def frame_of(run: Run, number: int) -> Frame:
     return run.root if run.tables.acts[number].node < 0 else run.activation(number).frame
 
 
-def _carried(numbers: Sequence[int]) -> Pushes:
+def _carry(numbers: Sequence[int]) -> Pushes:
     return [(number, CARRIED) for number in numbers]
 
 
@@ -232,7 +240,7 @@ def _place_joins(run: Run, queue: Pushes) -> Pushes:
     return queue
 
 
-def expanded(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
+def expand(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
     """Match the event at the front against its listeners until an activation is at the front.
 
     `emitted` are the events of the step being committed, which are not in the history yet.
@@ -263,7 +271,7 @@ def _schedule_resume(run: Run, act: Activation, queue: Pushes, here: int) -> Pus
     return [*queue[:here], (owner.id, CARRIED), *queue[here:]]
 
 
-def announced(run: Run, work: Any) -> Pushes:
+def announce(run: Run, work: Any) -> Pushes:
     """Return the queue entries for the events that a node emitted."""
     if not run.plan.listeners or run.plan.recipe.reactive is not None:  # a reactive run queues the events themselves
         return []
@@ -348,5 +356,5 @@ def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
         run.close_frame(frame.id)
 
 
-__all__ = ["Pushes", "advance", "again", "announced", "chosen", "enter", "follow", "frame_of", "lead", "leave",
+__all__ = ["Pushes", "advance", "again", "announce", "choose_targets", "enter", "follow", "frame_of", "lead", "leave",
            "onward", "shut", "ways"]  # fmt: skip

@@ -13,9 +13,9 @@ from typing import Any
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core import error_routing, scheduler
-from agentnb.engine.core.events import committed
+from agentnb.engine.core.events import stamp_events
 from agentnb.engine.core.frames import Activation
-from agentnb.engine.core.history import FAIL, LEAVE, RUN, Note
+from agentnb.engine.core.history import ERROR, FAIL, LEAVE, RUN, Note
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import PendingStep, under_way
 from agentnb.engine.core.rng import take_back, take_note
@@ -141,14 +141,25 @@ def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
         inputs = None if inputs is None else freeze(inputs)
         note = _new_note(Note, (outcome.thought, action, observation, inputs, outcome.score))
         run.history.notes[run.position + 1] = note
-    chosen = None if outcome.route is None else scheduler.chosen(run, act, outcome.route, outcome.value)
-    return commit(run, act, outcome.writes, began, chosen)
+    chosen = None if outcome.route is None else scheduler.choose_targets(run, act, outcome.route, outcome.value)
+    if outcome.error is None:
+        return commit(run, act, outcome.writes, began, chosen)
+    handlers = error_routing.handlers(run, act, outcome.error)
+    return commit(run, act, outcome.writes, began, chosen or [], handlers)
 
 
 def commit(
-    run: Run, act: Activation, writes: Mapping[str, Any], began: int, chosen: list[tuple[int, Any]] | None = None
+    run: Run,
+    act: Activation,
+    writes: Mapping[str, Any],
+    began: int,
+    chosen: list[tuple[int, Any]] | None = None,
+    handlers: list[tuple[int, Any]] | None = None,
 ) -> int:
-    """Write the step's writes, determine where it leads, and append its row. `chosen` is where a router leads."""
+    """Write the step's writes, determine where it leads, and append its row.
+
+    `chosen` is where a router leads; `handlers` run first, if the step has failed after its work.
+    """
     history, scope, work = run.history, act.scope, act.work
     data, codes = scope.own_data() if scope.shared else scope.data, scope.codes
     if act.what:  # the inside closes before a composite node writes to its own scope
@@ -178,8 +189,9 @@ def commit(
             scheduler.follow(run, act)
         pos = history.standing(history.after(run.pos)) if history.replaced else run.pos + 1
     else:
-        pos = scheduler.onward(run, act, chosen)
-    return finish(run, act, began, LEAVE if act.what else RUN, pos)
+        pos = scheduler.onward(run, act, chosen, handlers or [])
+    flag = LEAVE if act.what else RUN
+    return finish(run, act, began, flag if handlers is None else flag | ERROR, pos)
 
 
 def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counted: bool = True) -> int:
@@ -218,7 +230,7 @@ def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counte
 def _flush(run: Run, work: Work, number: int) -> None:
     """Append the events, calls and times of a step under its number."""
     if work.emitted:
-        run.history.events.extend(committed(work.emitted, number))
+        run.history.events.extend(stamp_events(work.emitted, number))
     for call in work.calls:
         run.history.calls.append(call if call.step == number else call._replace(step=number))
     if work.times:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.history import CARRIED, PARKED, RESUME, ActRow
+from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME, ActRow
 from agentnb.engine.core.reducers import Reduced, replaces
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.errors import ExecutionError, Problem
@@ -25,7 +25,7 @@ from agentnb.recipe.model import Send
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation, Frame
-    from agentnb.engine.core.history import History
+    from agentnb.engine.core.history import Failure, History
     from agentnb.engine.core.plan import Plan, PlanNode
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Perform, Work
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 Pushes = list[tuple[int, Any]]
 START: Final = -1  # `ActRow.about` of the first superstep of a frame
+
+
+class SuperstepError(ExecutionError):
+    """A superstep has failed, not the node that was running: the node's own error edges do not apply."""
 
 
 class Gate(NamedTuple):
@@ -75,7 +79,34 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None, event: int) 
     return run.turn(target, act.frame, 0, event, -1 - act.row.about).id
 
 
-def placed(run: Run, number: int, frame: Frame) -> Activation:
+def handler(run: Run, act: Activation, target: int) -> int:
+    """Return the number of the activation of a node that handles a failed step: it belongs to the same superstep.
+
+    It runs next and sees what the failed node saw, with the same input.
+    """
+    return run.turn(target, act.frame, 0, act.row.event, act.row.about).id
+
+
+def handled_failure(run: Run, act: Activation, source: str) -> Failure | None:
+    """Return the failure of a node that an activation handles: its last one in the same superstep."""
+    for step in steps_of_superstep(run, act):
+        history = next(history for history, end in run.parts() if history.base < step <= end)
+        row = run.tables.acts[history.s_act[step - history.base]]
+        if row.event == act.row.event and run.plan.nodes[row.node].id == source:
+            return history.errors.get(step)
+    return None
+
+
+def steps_of_superstep(run: Run, act: Activation) -> Iterator[int]:
+    """Yield the steps of the superstep of an activation so far, the last first."""
+    for step, row in _steps_back(run, run.position):
+        if row.frame == act.frame.id:
+            if row.about != act.row.about:
+                return
+            yield step
+
+
+def place(run: Run, number: int, frame: Frame) -> Activation:
     """Return the activation of a node in the current superstep of a frame, where a person sets it next."""
     acts = run.tables.acts
     about = next((acts[entry].about for entry in run.frontier()
@@ -93,11 +124,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
     if not front and frame.parent is None and history.p_act[here] == act.id:
         after = here + 1
         if after == len(history.p_act):
-            if not pushes:
-                _clear_transients(run, act)
-                return after
-            following = _following(run, frame, act, pushes)
-            _append(history, following)
+            _append(history, _following(run, frame, act, pushes))
             return after
         row = acts[history.p_act[after]]
         if row.frame == frame.id and row.about == act.row.about and row.what != PARKED:
@@ -107,18 +134,17 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
     if act.id in queue:
         queue.remove(act.id)
     if front and run.tables.acts[front[0][0]].frame != frame.id:  # a composite node opens its inside
-        return _rewrite(history, [*front, *_carried(queue)])
+        return _rewrite(history, [*front, *_carry(queue)])
     resumes = [push for push in pushes if acts[push[0]].frame != frame.id]  # the step has ended its frame
     if resumes:
-        return _rewrite(history, [*resumes[:1], *_carried([n for n in queue if acts[n].frame != frame.id])])
+        return _rewrite(history, [*resumes[:1], *_carry([n for n in queue if acts[n].frame != frame.id])])
     own = [number for number in queue if acts[number].frame == frame.id]
-    outer = _carried([number for number in queue if acts[number].frame != frame.id])
-    pushes = [*front, *pushes]
-    if any(acts[number].about == act.row.about and acts[number].what != PARKED for number in own):
-        current = [number for number in own if acts[number].about == act.row.about and acts[number].what != PARKED]
+    outer = _carry([number for number in queue if acts[number].frame != frame.id])
+    current = [number for number in own if acts[number].about == act.row.about and acts[number].what != PARKED]
+    if front or current:  # `front`: what handles a failed step
         later = [number for number in own if number not in set(current)]
-        return _rewrite(history, [*_carried(current), *_carried(later), *pushes, *outer])
-    return _rewrite(history, [*_following(run, frame, act, [*_carried(own), *pushes]), *outer])
+        return _rewrite(history, [*front, *_carry(current), *_carry(later), *pushes, *outer])
+    return _rewrite(history, [*_following(run, frame, act, [*_carry(own), *pushes]), *outer])
 
 
 def _append(history: History, pushes: Pushes) -> None:
@@ -132,7 +158,7 @@ def _rewrite(history: History, queue: Pushes) -> int:
     return start
 
 
-def _carried(numbers: list[int]) -> Pushes:
+def _carry(numbers: list[int]) -> Pushes:
     return [(number, CARRIED) for number in numbers]
 
 
@@ -158,7 +184,7 @@ def _following(run: Run, frame: Frame, act: Activation, pushes: Pushes) -> Pushe
             value = parked.pop(number)
             due.setdefault(run.turn(acts[number].node, frame, 0, -1, about).id, value)
     if not due:
-        return _ended(run, frame)
+        return _end(run, frame, act)
     rank = plan.ranks
     order = sorted(due, key=lambda number: ((event := acts[number].event) >= 0, event, rank[acts[number].node]))
     return [*((number, due[number]) for number in order), *parked.items()]
@@ -180,20 +206,38 @@ def _open_gates(
             due.setdefault(run.turn(gate.target, frame, 0, -1, about).id, value)
 
 
-def _ended(run: Run, frame: Frame) -> Pushes:
-    """Return what follows the last superstep of a frame: its composite node resumes."""
+def _end(run: Run, frame: Frame, act: Activation) -> Pushes:
+    """Return what follows the last superstep of a frame: its composite node resumes.
+
+    If as many supersteps have run as may, the node that ran last is next, and fails.
+    """
+    most: int | None = act.node.node.params.get("max_supersteps")
+    if most is not None and stage_of(run, act).number >= most:
+        return [(run.turn(act.node.index, frame, 0, -1, -1 - act.row.about).id, CARRIED)]
     if frame.parent is None:
         return []
-    return [(resumed(run, frame), CARRIED)]
+    return [(resume(run, frame), CARRIED)]
 
 
-def resumed(run: Run, frame: Frame, event: int = -1) -> int:
+def resume(run: Run, frame: Frame, event: int = -1) -> int:
     """Return the activation in which the composite node of a frame resumes: on an event, or as it began."""
     assert frame.parent is not None
+    owner = _owner(run, frame)
+    return run.turn(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
+
+
+def failed(run: Run, frame: Frame) -> int:
+    """Return the activation in which the composite node of a frame fails, because a step inside it has."""
+    assert frame.parent is not None
+    owner = _owner(run, frame)
+    return run.turn(owner.node, frame.parent, FAIL, owner.event, owner.about).id
+
+
+def _owner(run: Run, frame: Frame) -> ActRow:
+    """Return the activation that opened a frame."""
     opened = frame.row.opened
     history = next(history for history in reversed(run.chain) if history.base < opened)
-    owner = run.tables.acts[history.s_act[opened - history.base]]
-    return run.turn(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
+    return run.tables.acts[history.s_act[opened - history.base]]
 
 
 def _clear_transients(run: Run, act: Activation) -> None:
@@ -329,7 +373,7 @@ def _note_writes(run: Run, stage: Stage, number: int, step: int) -> None:
             scope.data[str(path[0])] = DELETED if old is ABSENT else old
 
 
-def isolated(node: PlanNode, perform: Perform) -> Perform:
+def isolate(node: PlanNode, perform: Perform) -> Perform:
     """Wrap a node's function so that it sees the board without the writes of its superstep.
 
     The conditions of its edges, and `choose` (a function of the board that returns targets), see its own writes too.
@@ -338,7 +382,7 @@ def isolated(node: PlanNode, perform: Perform) -> Perform:
     most: int | None = node.node.params.get("max_supersteps")
     asks = choose is not None or any(condition is not None for condition, _, _ in node.out)
 
-    def finished(work: Work, result: Any) -> Any:
+    def finish(work: Work, result: Any) -> Any:
         if isinstance(result, Awaitable):
             return later(work, result)
         if result is not None and not isinstance(result, Outcome | Mapping):
@@ -357,7 +401,7 @@ def isolated(node: PlanNode, perform: Perform) -> Perform:
         return outcome
 
     async def later(work: Work, result: Awaitable[Any]) -> Any:
-        return finished(work, await result)
+        return finish(work, await result)
 
     def run_isolated(work: Work) -> Any:
         act = work.act
@@ -367,7 +411,7 @@ def isolated(node: PlanNode, perform: Perform) -> Perform:
         work.scope = stage.scope if stage.scope.data else act.scope
         if act.event >= 0 and not act.what and not node.kind.reduces:
             work.scope = _with_input(work)
-        return finished(work, perform(work))
+        return finish(work, perform(work))
 
     return run_isolated
 
@@ -380,12 +424,13 @@ def _with_input(work: Work) -> Scope:
     return seen
 
 
-def _too_many(work: Work, most: int) -> ExecutionError:
+def _too_many(work: Work, most: int) -> SuperstepError:
     """L533: a graph has run as many supersteps as it may."""
-    return ExecutionError(
-        Problem("L533", f"{most} supersteps have run, and {work.node.id!r} is still to run",
-                str(work.node.place or f"node {work.node.id!r}"), "the graph is limited to that many",
-                "make sure that it ends, or allow more: config={'recursion_limit': ...}")
+    return SuperstepError(
+        Problem("L533", f"{most} supersteps have run, and that is the limit",
+                str(work.node.place or f"node {work.node.id!r}"),
+                "a run that reaches its limit fails, even if nothing is left to run",
+                "make sure that it ends earlier, or allow more: config={'recursion_limit': ...}")
     )  # fmt: skip
 
 
@@ -393,7 +438,7 @@ def _fit_in(work: Work, outcome: Outcome) -> bool:
     """Drop what a node adds to keys that a sibling has replaced; return True if there was any.
 
     Raises:
-        ExecutionError: L530, a sibling has written a key that no reducer combines, or both replace its value.
+        SuperstepError: L530, a sibling has written a key that no reducer combines, or both replace its value.
     """
     stage = work.act.frame.stage
     written = {} if stage is None else stage.scope.data
@@ -407,7 +452,7 @@ def _fit_in(work: Work, outcome: Outcome) -> bool:
         if combined and key in stage.replaced and not replaces(value.parts):
             dropped.add(key)
         elif not combined or key in stage.replaced:
-            raise ExecutionError(
+            raise SuperstepError(
                 Problem("L530", f"{key!r} is written by a second node of the same superstep",
                         str(work.node.place or f"node {work.node.id!r}"),
                         "the nodes of a superstep do not see each other, and no reducer combines what they write",
@@ -422,7 +467,7 @@ def _with_writes(work: Work, outcome: Outcome) -> Scope:
     """Return the scope that the node sees, with its own writes."""
     seen, plan = Scope(-1, work.scope.name, work.scope), work.run.plan
     for key, value in outcome.writes.items():
-        put(seen, key, written(seen.get(key), key, value, plan))
+        put(seen, key, apply_write(seen.get(key), key, value, plan))
     if outcome.places or work.own:
         work.scope, own = seen, work.own
         work.own = [*own, *outcome.places]
@@ -431,7 +476,7 @@ def _with_writes(work: Work, outcome: Outcome) -> Scope:
     return seen
 
 
-def written(old: Any, key: str, value: Any, plan: Plan) -> Any:
+def apply_write(old: Any, key: str, value: Any, plan: Plan) -> Any:
     """Return the frozen value of a key after a write; `old` is the frozen value before, or ABSENT."""
     if type(value) is Reduced:
         return value.over(old, key, plan)

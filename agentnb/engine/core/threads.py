@@ -50,7 +50,7 @@ def _run_call(future: Future[Any], call: Callable[[], Any]) -> None:
     try:
         result = call()
     except StopIteration as error:  # a future refuses to carry it, and the caller would wait forever
-        future.set_exception(spelled_out(error))
+        future.set_exception(spell_out(error))
     except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
         future.set_exception(error)
     else:
@@ -81,7 +81,7 @@ async def in_thread(call: Callable[..., Any], *words: Any) -> Any:
     return await asyncio.wrap_future(_threads().begin(partial(context.run, call, *words)))
 
 
-def spelled_out(error: Exception | SystemExit) -> Exception:
+def spell_out(error: Exception | SystemExit) -> Exception:
     """Return an error, replacing StopIteration and SystemExit by an error that names them.
 
     Python reports the former as an error of a coroutine or without a message; the latter would end the whole program.

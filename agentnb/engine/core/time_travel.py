@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from agentnb.board.paths import OPS, SET, changed
+from agentnb.board.paths import OPS, SET, apply_change
 from agentnb.board.scopes import Scope, put
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.history import AGAIN, CARRIED, COUNTED, NO_ACTIVATION, Checkpoint, History
@@ -89,7 +89,7 @@ def undo(run: Run) -> None:
     at, position = run.at, run.position
     row = position - at.base
     run.past = True
-    if row == 0 or (at.rare and _changed_frames(at, position)):
+    if row == 0 or (at.rare and _has_changed_frames(at, position)):
         restore(run, position - 1)
         return
     run.dirty = True
@@ -111,7 +111,7 @@ def undo(run: Run) -> None:
     run.dirty = False
 
 
-def _changed_frames(at: History, step: int) -> bool:
+def _has_changed_frames(at: History, step: int) -> bool:
     place = bisect_left(at.rare, step)
     return place < len(at.rare) and at.rare[place] == step
 
@@ -136,7 +136,7 @@ def restore(run: Run, step: int) -> None:
     run.dirty = True
     target = home(run, step)
     segments: list[tuple[History, int]] = [(target, step)]
-    checkpoint = target.checkpoint_before(step)
+    checkpoint = target.state_before(step)
     for child, parent in zip(reversed(run.chain), list(reversed(run.chain))[1:], strict=False):
         if child.base > step or checkpoint is not None:
             continue
@@ -150,6 +150,8 @@ def restore(run: Run, step: int) -> None:
             _apply_steps(run, history, start, end, checkpoint.writes)
         else:
             _apply_steps(run, history, history.base, end, 0)
+    if step - checkpoint.step > NEAR and step < target.tip:
+        _remember(run, target, step)
     start = target.s_pos[step - target.base]
     for number in target.queue_after(step):
         if run.tables.acts[number].node >= 0:
@@ -164,18 +166,31 @@ def restore(run: Run, step: int) -> None:
     run.set_mark()
 
 
+def _remember(run: Run, history: History, step: int) -> None:
+    """Keep the state after a step that was restored: people go back to the same step, and fork there, repeatedly.
+
+    Every scope is marked as shared before the state is published, so nobody changes its data from then on.
+    """
+    scopes = scopes_of(run)
+    for scope in scopes.values():
+        scope.shared = True
+    data = {number: scope.data for number, scope in scopes.items()}
+    frames = tuple((frame.id, frame.iteration) for frame in run.frames.values())
+    history.restored = Checkpoint(step, history.s_wend[step - history.base], run.used, data, frames)
+
+
 def _load_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
     root = run.root
     run.frames = {0: root}
     run.live = {act.id: act for act in root.acts.values()}
     root.scope.open = 0
-    root.scope.data, root.scope.shared = dict(checkpoint.data[0]), False
+    root.scope.data, root.scope.shared = checkpoint.data[0], True
     for number, iteration in checkpoint.frames:
         if number:
             run.open_frame(run.tables.frames[number]).iteration = iteration
     for frame in run.frames.values():
         if frame.row.policy != "shared" and frame.id:
-            frame.scope.data, frame.scope.shared = dict(checkpoint.data[frame.scope.id]), False
+            frame.scope.data, frame.scope.shared = checkpoint.data[frame.scope.id], True
     run.used = checkpoint.used
 
 
@@ -227,7 +242,7 @@ def _apply(run: Run, history: History, start: int, end: int) -> int:
         if code & 3 == SET and len(path) == 1:
             data[path[0]] = new
         else:
-            put(scope, path[0], changed(scope.get(path[0]), path[1:], code & 3, new, path))
+            put(scope, path[0], apply_change(scope.get(path[0]), path[1:], code & 3, new, path))
     return end
 
 
@@ -288,7 +303,7 @@ def _last_checkpoint(chain: list[History], step: int) -> Checkpoint:
     raise AssertionError("a run keeps a checkpoint before its first step")
 
 
-def forked(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
+def fork_run(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
     """Return a new run positioned after `step` that shares this one's steps up to there and has its own history."""
     origin = home(run, step)
     new = _new_run(run, plan, origin)
@@ -303,17 +318,17 @@ def forked(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
 
 
 @contextmanager
-def looked_at(run: Run, step: int) -> Iterator[Run]:
+def look_at(run: Run, step: int) -> Iterator[Run]:
     """Yield a run positioned after a step of this one, for inspection only; this run is not affected."""
     origin = home(run, step)
     sealed = origin.sealed
     try:
-        yield forked(run, run.plan, step)
+        yield fork_run(run, run.plan, step)
     finally:
         origin.sealed = sealed
 
 
-def reopened(run: Run, chain: tuple[History, ...], tip: int) -> Run:
+def reopen_branch(run: Run, chain: tuple[History, ...], tip: int) -> Run:
     """Return a run positioned at the end of a branch that this one has left."""
     new = _new_run(run, run.plan, chain[-1])
     new.chain = list(chain)

@@ -13,7 +13,7 @@ from agentnb.board.key_checks import UnknownKey
 from agentnb.board.paths import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
-from agentnb.engine.core.events import numbered, retold
+from agentnb.engine.core.events import make_event, retold
 from agentnb.engine.core.frames import frame_inputs, last_inside
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
@@ -51,7 +51,7 @@ class Append:
         return f"Append({safe_repr(self.item, 200)})"
 
 
-class Sent(NamedTuple):
+class SendTarget(NamedTuple):
     """A target with an input of its own: the payload of event number `event` (see `Work.send`).
 
     Without a node, it ends the frame: its composite node resumes on that event, and what else was due is dropped.
@@ -68,12 +68,13 @@ class Outcome:
     `writes` maps keys to values, `places` are writes below a key: (path, value). `route` holds the targets that the
     node chose itself, with `value` as the reason; None means that the edges decide (in supersteps they are followed
     besides). The rest is for the trace; `score` is the quality of the run's work, if the node judged it. `result` is
-    the node's result for the conditions of its edges and for an enclosing loop; it is not on the board.
+    the node's result for the conditions of its edges and for an enclosing loop; it is not on the board. `error` is a
+    failure after the node had done its work: if an error edge handles it, the writes stay and the route is taken, too.
     """
 
     writes: Mapping[str, Any] = field(default_factory=dict)
     places: Sequence[tuple[Path, Any]] = ()
-    route: Sequence[str | Sent] | None = None
+    route: Sequence[str | SendTarget] | None = None
     value: Any = None
     thought: str | None = None
     action: Any = None
@@ -81,6 +82,7 @@ class Outcome:
     inputs: Any = None
     score: float | None = None
     result: Any = None
+    error: Exception | None = None
 
 
 @dataclass(slots=True, frozen=True)
@@ -281,23 +283,23 @@ class Work:
         self._check_alive(f"emit {type!r}")
         self.busy = True
         run = self.run
-        known = None if run.recorded is None else run.recorded.emitted(self, type, payload)
+        known = None if run.recorded is None else run.recorded.find_emitted(self, type, payload)
         with run.numbering:
-            event = numbered(run, self, type, payload, actor, words) if known is None else retold(known, actor, words)
+            event = make_event(run, self, type, payload, actor, words) if known is None else retold(known, actor, words)
             self.emitted.append(event)
         if run.recorder is not None and known is None and keep != "step" and self.act.node.kind.keeps:
-            run.recorder.emitted(self, event, alone=keep == "now")
+            run.recorder.record_event(self, event, alone=keep == "now")
         if run.at_emit is not None:
             run.at_emit(self, event)
         return event
 
-    def send(self, node: str, input: Any) -> Sent:
+    def send(self, node: str, input: Any) -> SendTarget:
         """Return a target for `Outcome.route`: the node runs once for this input, in the next superstep."""
-        return Sent(node, self.emit("send", {"node": node, "input": input}).seq)
+        return SendTarget(node, self.emit("send", {"node": node, "input": input}).seq)
 
-    def end_frame(self, type: str, payload: Any) -> Sent:
+    def end_frame(self, type: str, payload: Any) -> SendTarget:
         """Return a target for `Outcome.route` that ends this step's frame: the composite node resumes on an event."""
-        return Sent("", self.emit(type, payload).seq)
+        return SendTarget("", self.emit(type, payload).seq)
 
     def call(self, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Perform an effect and await the answer. The only access to tools, models, people, time and random numbers."""
@@ -388,7 +390,7 @@ class NodeBoard(Mapping[str, Any]):
                 return value
         value = self._find(key)
         if value is ABSENT:
-            raise KeyError(UnknownKey(key, work.scope.seen))
+            raise KeyError(UnknownKey(key, work.scope.visible_items))
         return value
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -413,12 +415,12 @@ class NodeBoard(Mapping[str, Any]):
             return work.copy(key, value)
         if "." not in key:
             return ABSENT
-        return self._copy_at(key, resolve_path(key, work.scope.seen()))
+        return self._copy_at(key, resolve_path(key, work.scope.visible_items()))
 
     def _find_own(self, key: str) -> Any:
         """Return the value of a key after this node's own writes, which take precedence."""
         seen = self._work.run.preview(self._work)
-        path = resolve_path(key, seen.seen())
+        path = resolve_path(key, seen.visible_items())
         return thaw(seen.look(path)) if path[0] in seen.data else self._copy_at(key, path)
 
     def _copy_at(self, key: str, path: tuple[str, ...]) -> Any:
@@ -430,7 +432,7 @@ class NodeBoard(Mapping[str, Any]):
 
     def _keys(self) -> dict[str, Any]:
         work = self._work
-        return work.run.preview(work).seen() if work.own else work.scope.seen()
+        return work.run.preview(work).visible_items() if work.own else work.scope.visible_items()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._keys())

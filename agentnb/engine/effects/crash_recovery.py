@@ -11,7 +11,7 @@ from agentnb.board.codec import encode
 from agentnb.board.values import freeze
 from agentnb.engine.core.history import OUTSIDE
 from agentnb.engine.core.time_travel import repair
-from agentnb.engine.effects.recorded_calls import ASKED, cut_short, end_calls, must_log_start, sent_of
+from agentnb.engine.effects.recorded_calls import ASKED, cut_short, end_calls, freeze_arguments, must_log_start
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -81,13 +81,15 @@ class InterruptedSteps:
         rows = [row for row in self._told.get(act, ()) if row.call == number]
         if rows:
             return rows[-1].kind
-        return next((call.kind for call in self.asked() if (call.act, call.number) == (act, number)), None)
+        return next((call.kind for call in self.find_unanswered() if (call.act, call.number) == (act, number)), None)
 
     def went_out(self, work: Work, number: int) -> int | None:
         """Return when a call without a recorded response was sent; None for any other call."""
-        return next((call.began for call in self.asked() if (call.act, call.number) == (work.act.id, number)), None)
+        return next(
+            (call.began for call in self.find_unanswered() if (call.act, call.number) == (work.act.id, number)), None
+        )
 
-    def emitted(self, work: Work, type: str, payload: Any) -> Event | None:
+    def find_emitted(self, work: Work, type: str, payload: Any) -> Event | None:
         """Return the event that the step emitted at this point before."""
         events = self._events.get(work.act.id, ())
         place = len(work.emitted)
@@ -118,7 +120,7 @@ class InterruptedSteps:
         """Return the highest number of an event of these steps."""
         return max((event.seq for events in self._events.values() for event in events), default=0)
 
-    def asked(self) -> Iterator[UnansweredCall]:
+    def find_unanswered(self) -> Iterator[UnansweredCall]:
         """Yield the calls without a recorded response."""
         for act, calls in self._out.items():
             back = {(row.call, row.attempt) for row in self._told.get(act, ())}
@@ -129,7 +131,7 @@ class InterruptedSteps:
     def facts(self) -> Iterator[tuple[str, int, Any]]:
         """Yield what is known: its type ("times", "out", "back" or "emit"), the activation, and the fact itself."""
         yield from (("times", act, times) for act, times in self._times.items())
-        yield from (("out", call.act, call) for call in self.asked())
+        yield from (("out", call.act, call) for call in self.find_unanswered())
         yield from (("back", act, row) for act, rows in self._told.items() for row in rows)
         yield from (("emit", act, event) for act, events in self._events.items() for event in events)
 
@@ -163,10 +165,10 @@ class InterruptedSteps:
 
     def end_calls(self, run: Run) -> None:
         """Record the calls without a response as interrupted, as `recorded_calls.end_calls` does."""
-        for call in list(self.asked()):
+        for call in list(self.find_unanswered()):
             if call.kind in ASKED:
                 if run.recorder is not None:
-                    run.recorder.taken_back(call.act, call.number)
+                    run.recorder.record_withdrawal(call.act, call.number)
                 continue
             row = cut_short(
                 run, (call.act, call.number, call.kind, call.name, call.attempt), call.arguments, call.began
@@ -190,7 +192,7 @@ class InterruptedSteps:
             self._log(run, [*lost, *(row for row in known if (row.call, row.attempt) not in made)])
         self._update_loose(run)
 
-    def committed(self, run: Run) -> int | None:
+    def find_committed(self, run: Run) -> int | None:
         """Return the activation of the last step if it is still known here because of an interrupt."""
         return next((act for act in self.acts()
                      if _is_committed(run, act, self._told.get(act, ()), self._events.get(act, ()))), None)  # fmt: skip
@@ -241,7 +243,7 @@ def cut_by_interrupt(run: Run) -> bool:
     """
     known, was_cut = run.recorded, False
     repair(run)
-    if isinstance(known, InterruptedSteps) and (done := known.committed(run)) is not None:
+    if isinstance(known, InterruptedSteps) and (done := known.find_committed(run)) is not None:
         known.over(run, done)
     for act in list(run.live.values()):
         if act.id not in run.pending_steps:
@@ -278,18 +280,18 @@ def in_flight(run: Run) -> InterruptedSteps:
     return found
 
 
-def unanswered(run: Run) -> list[UnansweredCall]:
+def find_unanswered(run: Run) -> list[UnansweredCall]:
     """Return the calls of another process without a recorded response, of steps that have not started again."""
     known = run.recorded
     if not isinstance(known, InterruptedSteps):
         return []
-    return [call for call in known.asked() if call.act not in run.pending_steps]
+    return [call for call in known.find_unanswered() if call.act not in run.pending_steps]
 
 
 def _is_same_call(row: Call, effect: Effect) -> bool:
     """Return True if an effect makes the recorded call again; secrets are compared in their masked form."""
     same = (row.kind, row.name) == (effect.kind, effect.name)
-    return same and encode(row.arguments, lenient=True) == encode(sent_of(effect), lenient=True)
+    return same and encode(row.arguments, lenient=True) == encode(freeze_arguments(effect), lenient=True)
 
 
-__all__ = ["InterruptedSteps", "UnansweredCall", "cut", "in_flight", "unanswered"]
+__all__ = ["InterruptedSteps", "UnansweredCall", "cut", "find_unanswered", "in_flight"]

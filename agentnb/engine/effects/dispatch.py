@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import freeze
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import Hold
-from agentnb.engine.core.threads import in_thread, spelled_out
+from agentnb.engine.core.threads import in_thread, spell_out
 from agentnb.engine.effects.crash_recovery import cut
 from agentnb.engine.effects.recorded_calls import (
     ASKED,
@@ -24,9 +24,9 @@ from agentnb.engine.effects.recorded_calls import (
     answer_of,
     content_of,
     end_calls,
-    refused_in,
+    find_refused,
+    freeze_arguments,
     row_of,
-    sent_of,
 )
 from agentnb.engine.effects.recorded_errors import error_of
 from agentnb.errors import AgentRuntimeError, BoardError, ExecutionError, Problem
@@ -47,7 +47,7 @@ class EffectDispatcher:
     def call(self, work: Work, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Return a coroutine that performs an effect; it pauses first if call breakpoints may apply."""
         run = work.run
-        return perform(run, work, effect) if run.hold is None else held_first(run, work, effect)
+        return perform(run, work, effect) if run.hold is None else perform_with_breakpoints(run, work, effect)
 
     def end_calls(self, work: Work) -> None:
         """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
@@ -65,10 +65,10 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         Exception: the exception of the last attempt; TimeoutError if it took longer than `effect.timeout` seconds.
         StepAbandoned: a limit of the run is reached; the run knows which.
     """
-    number, recorder = begun(work) if number is None else number, run.recorder
+    number, recorder = begin_call(work) if number is None else number, run.recorder
     attempt, wait = 0, 0.0
     if run.recorded is not None:
-        effect, attempt, wait, known = await _recorded_state(run, work, effect, number)
+        effect, attempt, wait, known = await _find_recorded_state(run, work, effect, number)
         if known is not None:
             return known[0] if run.hold is None else await _review_answer(run, work, effect, known[0], number)
     key = None if run.chaos is None else _chaos_key(work, effect, number)
@@ -80,7 +80,7 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         attempt += 1
         if wait or run.limiter is not None:
             await _await_budget(run, work, effect, wait, (number, attempt))
-        began, error, answer, sent = run.ns(), None, None, sent_of(effect)
+        began, error, answer, sent = run.ns(), None, None, freeze_arguments(effect)
         if recorder is not None and not effect.made_up:
             recorder.goes_out(work, number, attempt, effect, sent, began)
         work.out[number] = (attempt, effect, sent, began)  # set now, so that it is known even if recording failed
@@ -90,19 +90,19 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
             else:
                 answer = call(effect)
             if type(answer) not in PLAIN_ANSWERS:
-                answer = await _final_answer(run, answer, effect, _sent_at(work, number, began))
+                answer = await _final_answer(run, answer, effect, _find_send_time(work, number, began))
             if effect.check is not None:
                 effect.check(answer)
         except (Exception, SystemExit) as raised:  # noqa: BLE001  (recorded with the attempt; the last is raised)
-            error = spelled_out(raised)
-            answer = refused_in(error, answer, effect)
+            error = spell_out(raised)
+            answer = find_refused(error, answer, effect)
         error = _record_attempt(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - began)
         if error is None:
             return answer if run.hold is None else await _review_answer(run, work, effect, answer, number)
         wait = _next_delay(work, effect, attempt, error)
 
 
-def begun(work: Work) -> int:
+def begin_call(work: Work) -> int:
     """Start one more call of a step, and return its index."""
     work.called += 1
     return work.called - 1
@@ -117,7 +117,7 @@ def _find_callable(run: Run, work: Work, effect: Effect, number: int) -> Callabl
     try:
         found: Callable[[Effect], Any] = run.world.find(effect, work)
     except Exception as error:
-        _record_attempt(work, effect, (number, sent_of(effect), 0, 0.0), None, error, 0)
+        _record_attempt(work, effect, (number, freeze_arguments(effect), 0, 0.0), None, error, 0)
         raise
     return found
 
@@ -146,7 +146,7 @@ def _record_attempt(
         row = row_of(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
     except BoardError as unfit:  # an answer that cannot be recorded is the attempt's failure
         error = unfit
-        paid = refused_in(error, answer, effect)
+        paid = find_refused(error, answer, effect)
         row = row_of(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
     work.calls.append(row)
     if work.run.recorder is not None and not effect.made_up:
@@ -154,7 +154,7 @@ def _record_attempt(
     return error
 
 
-async def _recorded_state(
+async def _find_recorded_state(
     run: Run, work: Work, effect: Effect, number: int
 ) -> tuple[Effect, int, float, tuple[Any] | None]:
     """Return the recorded state of a call: the effect, its attempts, the delay, and its answer (1-tuple) or None.
@@ -182,7 +182,7 @@ async def _recorded_state(
         effect = held.effect
         if held.answered:
             answer = _node_answer(held)
-            _record_attempt(work, effect, (number, sent_of(effect), attempt + 1, wait), answer, None, 0)
+            _record_attempt(work, effect, (number, freeze_arguments(effect), attempt + 1, wait), answer, None, 0)
             return effect, 0, 0.0, (answer,)
     return effect, attempt, wait, None
 
@@ -211,15 +211,15 @@ def _is_permanent(error: Exception) -> bool:
     return isinstance(error, AgentRuntimeError) or (isinstance(error, LLMError) and not error.again)
 
 
-async def held_first(run: Run, work: Work, effect: Effect) -> Any:
+async def perform_with_breakpoints(run: Run, work: Work, effect: Effect) -> Any:
     """Perform an effect, pausing first if a call breakpoint matches; a person may change or answer the call."""
-    number = begun(work)
+    number = begin_call(work)
     if run.hold is not None and run.hold(work, effect, "before"):
         held = await Hold(effect, "call", "before")
         effect = held.effect
         if held.answered:
             answer = _node_answer(held)
-            _record_attempt(work, effect, (number, sent_of(effect), 1, 0.0), answer, None, 0)
+            _record_attempt(work, effect, (number, freeze_arguments(effect), 1, 0.0), answer, None, 0)
             return answer
     return await perform(run, work, effect, number)
 
@@ -229,7 +229,7 @@ def _node_answer(held: Hold) -> Any:
     answer = held.answer
     if held.effect.kind != "llm" or hasattr(answer, "content"):
         return answer
-    return LLMResponse.recorded(answer, held.effect.arguments, "")
+    return LLMResponse.from_record(answer, held.effect.arguments, "")
 
 
 async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, number: int) -> Any:
@@ -290,7 +290,7 @@ async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, 
     if run.chaos is None or key is None or effect.kind != "llm":
         return answer
     answer = await _final_answer(run, answer, effect)
-    await run.clock.sleep(run.chaos.throttled(key, tokens_of(answer)))
+    await run.clock.sleep(run.chaos.throttle_delay(key, tokens_of(answer)))
     return answer
 
 
@@ -312,7 +312,7 @@ async def _inject_faults(run: Run, effect: Effect, key: Key) -> float:
     return delay
 
 
-def _sent_at(work: Work, number: int, began: int) -> int:
+def _find_send_time(work: Work, number: int, began: int) -> int:
     """Return when a call was first sent: asking a question again in another process does not extend its timeout."""
     known = work.run.recorded
     return began if known is None else known.went_out(work, number) or began

@@ -25,13 +25,13 @@ ASKED: Final = frozenset({"human", "approval"})  # questions to people may be as
 _new_call = tuple.__new__  # one per call: the constructor of a named tuple costs twice as much
 
 
-def sent_of(effect: Effect) -> Any:
+def freeze_arguments(effect: Effect) -> Any:
     """Return the arguments of an effect, frozen before the call: the callee may change them."""
     given = effect.arguments
     return freeze(given if type(given) is dict else dict(given)) if given else NO_ARGUMENTS
 
 
-def refused_in(error: Exception, answer: Any, effect: Effect) -> Any:
+def find_refused(error: Exception, answer: Any, effect: Effect) -> Any:
     """Return the answer that was a failure, if an error has one: it is recorded beside the error.
 
     A model's unusable answer is recorded with its usage, too: it has to be paid for nevertheless.
@@ -113,7 +113,7 @@ def end_calls(work: Work) -> None:
     for number, (attempt, effect, sent, began) in work.out.items():
         if effect.kind in ASKED:
             if run.recorder is not None:
-                run.recorder.taken_back(work.act.id, number)
+                run.recorder.record_withdrawal(work.act.id, number)
         elif not effect.made_up:
             row = cut_short(run, (work.act.id, number, effect.kind, effect.name, attempt), sent, began)
             work.calls.append(row)
@@ -127,5 +127,5 @@ def answer_of(row: Call) -> Any:
     answer = thaw(row.result)
     if row.kind == "llm":
         usage = Usage(row.tokens_in, row.tokens_out, row.cost_usd)
-        return LLMResponse.recorded(answer, row.arguments, usage=usage)
+        return LLMResponse.from_record(answer, row.arguments, usage=usage)
     return answer

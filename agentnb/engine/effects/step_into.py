@@ -17,11 +17,11 @@ from contextvars import copy_context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.core.event_loops import Errand, Home, ended_beside, in_own_loop
+from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, in_own_loop, run_beside
 from agentnb.engine.core.pending_step import Hold, PendingStep
 from agentnb.engine.core.rng import take_note
 from agentnb.engine.core.run import PAUSED
-from agentnb.errors import ExecutionError, Problem, needed
+from agentnb.errors import ExecutionError, Problem, require_library
 from agentnb.threadless import has_threads
 from agentnb.world.effect import Effect
 
@@ -46,7 +46,7 @@ def enter(run: Run, act: Activation) -> PendingStep:
                     "it suspends plain functions by greenlets, which WebAssembly does not have",
                     "use step(); breakpoints before and after a node work, too")
         )  # fmt: skip
-    with needed("greenlet", "stepinto", "step_into()"):
+    with require_library("greenlet", "stepinto", "step_into()"):
         import greenlet  # noqa: F401  (for the error, before anything has begun)
     take_note(run)
     pending_step = run.pending_steps[act.id] = PendingStep(act, _perform(act), run.ns())
@@ -69,7 +69,7 @@ def move_to_own_thread(pending_step: PendingStep) -> None:
         pending_step.looped = True
 
 
-def entered(run: Run) -> PendingStep | None:
+def find_entered(run: Run) -> PendingStep | None:
     """Return the pending step that was stepped into and is bound to a thread; None if there is none."""
     return next((pending_step for pending_step in run.pending_steps.values() if _is_bound(pending_step)), None)
 
@@ -135,8 +135,8 @@ class Inside(Coroutine[Any, Any, Any]):
         self._work, self._code, self._context = work, code, copy_context()
         self._greenlet: greenlet | None = None
         self._thread = 0
-        self._home: Home | None = None
-        self._errand: Errand | None = None  # it is running in its own loop now, awaited from another one
+        self._home: LoopThread | None = None
+        self._errand: RemoteCoroutine | None = None  # it is running in its own loop now, awaited from another one
         self._given_up = False
 
     @property
@@ -221,7 +221,7 @@ class Inside(Coroutine[Any, Any, Any]):
 
     def drive(self, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         """Run a coroutine that drives this activation, in the thread whose loop stays open until it has ended."""
-        self._home = self._home or Home()
+        self._home = self._home or LoopThread()
         try:
             return in_own_loop(work, self._home)
         finally:
@@ -230,14 +230,14 @@ class Inside(Coroutine[Any, Any, Any]):
 
     async def drive_beside(self, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         """Do the same while the current event loop continues."""
-        home = self._home = self._home or Home()
+        home = self._home = self._home or LoopThread()
 
-        def sent(then: Callable[[], Any]) -> Errand:
-            self._errand = Errand(work, home, then)
+        def sent(then: Callable[[], Any]) -> RemoteCoroutine:
+            self._errand = RemoteCoroutine(work, home, then)
             return self._errand
 
         try:
-            return await ended_beside(sent)
+            return await run_beside(sent)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self._given_up or (task is not None and task.cancelling()):

@@ -68,7 +68,7 @@ class DeltaLoader:
                     for fact in each["told"]:
                         self._apply_fact(*fact)
         except _DAMAGED as error:
-            raise damaged(error) from error
+            raise make_damage_error(error) from error
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
         """Treat the following deltas as those of a plan with other node numbers."""
@@ -78,7 +78,7 @@ class DeltaLoader:
         """Return the activations of the steps that are in flight."""
         return {*self.told, *self.out, *self.announced}
 
-    def unfinished(self) -> InterruptedSteps:
+    def collect_interrupted(self) -> InterruptedSteps:
         """Return what the steps in flight had done: run again, they need not repeat it."""
         told = {act: rows.values() for act, rows in self.told.items()}
         return InterruptedSteps(told, self.out, self.announced, self.times)
@@ -99,7 +99,7 @@ class DeltaLoader:
                 if history.parent is not None:
                     history.parent.sealed = max(history.parent.sealed, history.base)
         except _DAMAGED as error:
-            raise damaged(error) from error
+            raise make_damage_error(error) from error
         return self.tables, self.histories
 
     # -- parts of a delta ----------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class DeltaLoader:
         for row, value in rows:
             history.p_val[row] = unfrozen(value)
 
-    def _carried(self, history: History, rows: list[int]) -> None:
+    def _load_carried(self, history: History, rows: list[int]) -> None:
         history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
         for row in rows:
             history.p_val[row] = CARRIED
@@ -196,7 +196,7 @@ class DeltaLoader:
         for start, end, waiting in rows:
             history.asides[start], history.returns[end - 1] = end, waiting
 
-    def _replaced(self, history: History, rows: list[list[int]]) -> None:
+    def _load_replaced(self, history: History, rows: list[list[int]]) -> None:
         for row, step, start, end in rows:
             history.replace(row, step, start, end)
 
@@ -240,19 +240,17 @@ class DeltaLoader:
         when = from_microseconds(time) if type(time) is int else unfrozen(time)
         cause = cause if type(cause) is str or cause is None else unfrozen(cause)
         mark = None if mark is None else unfrozen(mark)
-        return _new_event(Event, (seq, step, id_, type_, actor, cause, when, self._unshaped(payload), at, mark))
+        payload = payload if type(payload) in ATOMS else self._unshape(payload)
+        return _new_event(Event, (seq, step, id_, type_, actor, cause, when, payload, at, mark))
 
-    def _unshaped(self, document: Any) -> Any:
-        """Return a part of a payload, frozen."""
+    def _unshape(self, document: Any) -> Any:
+        """Return a part of a payload that is not an atom, frozen; atoms are sorted out before, as most parts are."""
         cls = type(document)
-        if cls in ATOMS:
-            return document
         if cls is dict and type(document.get(TAG)) is int:
-            found: FrozenDict | FrozenList = frozen_pairs(
-                self.tables.shapes[document[TAG]], document["v"], self._unshaped
-            )
+            names, values = self.tables.shapes[document[TAG]], document["v"]
+            found: FrozenDict | FrozenList = frozen_pairs(names, values, self._unshape)
         elif cls is list:
-            found = frozen_list([self._unshaped(item) for item in document])
+            found = frozen_list([item if type(item) in ATOMS else self._unshape(item) for item in document])
         else:
             return unfrozen(document)
         if found.extent[0] > DEPTH_LIMIT:
@@ -305,9 +303,9 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "new": lambda _joined, _history, _rows: None,
     "amend": lambda _joined, _history, _rows: None,
     "values": DeltaLoader._conditions,  # noqa: SLF001  (parts of it)
-    "carried": DeltaLoader._carried,  # noqa: SLF001
+    "carried": DeltaLoader._load_carried,  # noqa: SLF001
     "asides": DeltaLoader._asides,  # noqa: SLF001
-    "replaced": DeltaLoader._replaced,  # noqa: SLF001
+    "replaced": DeltaLoader._load_replaced,  # noqa: SLF001
     "reads": DeltaLoader._reads,  # noqa: SLF001
     "rare": DeltaLoader._rare_steps,  # noqa: SLF001
     "calls": DeltaLoader._calls,  # noqa: SLF001
@@ -381,7 +379,7 @@ def _fill_steps(history: History, columns: list[list[int]]) -> None:
     history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
 
 
-def joined(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) -> tuple[Tables, list[History]]:
+def load_document(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) -> tuple[Tables, list[History]]:
     """Return the tables and histories of a document that holds its version and its `slices`.
 
     Raises:
@@ -392,7 +390,7 @@ def joined(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) 
     try:
         slices = list(document["slices"])
     except _DAMAGED as error:
-        raise damaged(error) from error
+        raise make_damage_error(error) from error
     found.add(slices)
     tables, histories = found.finish()
     if histories:
@@ -422,10 +420,10 @@ def damage() -> Iterator[None]:
     except AgentNbError:
         raise
     except _DAMAGED as error:
-        raise damaged(error) from error
+        raise make_damage_error(error) from error
 
 
-def damaged(error: Exception) -> StoreError:
+def make_damage_error(error: Exception) -> StoreError:
     """Return the error for a document that cannot be read."""
     return StoreError(
         Problem("L402", "this is not a run of agentnb, or it is damaged", "the document",
@@ -433,4 +431,4 @@ def damaged(error: Exception) -> StoreError:
     )  # fmt: skip
 
 
-__all__ = ["DeltaLoader", "check_version", "damage", "damaged", "joined"]
+__all__ = ["DeltaLoader", "check_version", "damage", "load_document", "make_damage_error"]

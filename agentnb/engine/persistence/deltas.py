@@ -51,7 +51,7 @@ Key = tuple[int, int, int]  # of an attempt: activation, call, attempt
 
 
 @dataclass(slots=True)
-class Mark:
+class Watermark:
     """How much of a history is recorded: the number of rows per table, and where its last recorded step ended."""
 
     rows: int = 0
@@ -85,7 +85,7 @@ class DeltaEncoder:
     def __init__(self, tables: Tables, *, lenient: bool = False) -> None:
         self.tables, self.lenient = tables, lenient
         self.histories: list[History] = []
-        self.marks: list[Mark] = []
+        self.marks: list[Watermark] = []
         self.kept = [1, 0, 0, 0]  # frames (the root always exists), activations, codes, shapes
         self.told: dict[Key, Call] = {}
         self.announced: set[int] = set()
@@ -112,7 +112,7 @@ class DeltaEncoder:
         other = DeltaEncoder(tables, lenient=self.lenient)
         other.histories, other.kept = [*self.histories], [*self.kept]
         other._numbers = {**self._numbers}
-        other.marks = [Mark(*(getattr(mark, name) for name in Mark.__slots__)) for mark in self.marks]
+        other.marks = [Watermark(*(getattr(mark, name) for name in Watermark.__slots__)) for mark in self.marks]
         return other
 
     def know(self, history: History) -> int:
@@ -123,14 +123,14 @@ class DeltaEncoder:
                 self.know(history.parent)
             number = self._numbers[id(history)] = len(self.histories)
             self.histories.append(history)
-            self.marks.append(Mark())
+            self.marks.append(Watermark())
         return number
 
-    def known(self) -> tuple[list[Mark], list[int]]:
+    def get_mark(self) -> tuple[list[Watermark], list[int]]:
         """Return what is recorded so far, for `forget`."""
         return [*self.marks], self.kept
 
-    def forget(self, known: tuple[list[Mark], list[int]]) -> None:
+    def forget(self, known: tuple[list[Watermark], list[int]]) -> None:
         """Roll back to a state returned by `known`: deltas taken since then count as not taken."""
         marks, self.kept = known
         self.histories, self.marks = self.histories[: len(marks)], [*marks]
@@ -177,7 +177,7 @@ class DeltaEncoder:
 
     # -- one history ---------------------------------------------------------------------------------------------
 
-    def _part(self, number: int, size: int) -> tuple[list[Any], Mark]:
+    def _part(self, number: int, size: int) -> tuple[list[Any], Watermark]:
         """Return what is new in a history up to a row, and the mark after it."""
         history, mark = self.histories[number], self.marks[number]
         first, tip = mark.rows, history.base + size - 1
@@ -193,7 +193,7 @@ class DeltaEncoder:
             last = (history.s_pos[first - 1], history.s_wend[first - 1], history.s_pend[first - 1])
             if last != mark.last:
                 rare["amend"] = [now - then for now, then in zip(last, mark.last, strict=True)]
-        new = Mark(size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1]),
+        new = Watermark(size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1]),
                    *_counts(history, mark, tip))  # fmt: skip
         writes, pushes = (mark.last[1], new.last[1]), (mark.last[2], new.last[2])
         steps = _steps(history, first, size, last) if size > first else []
@@ -250,18 +250,18 @@ class DeltaEncoder:
         if history.order and (ordered := [[row, history.order[row]] for row in range(*writes) if row in history.order]):
             rare["order"] = ordered
         if history.reduced and (made := [row for row in range(*writes) if row in history.reduced]):
-            rare["reduced"] = [self._reduced_row(history, row) for row in made]
+            rare["reduced"] = [self._encode_reduced(history, row) for row in made]
 
-    def _reduced_row(self, history: History, row: int) -> list[Any]:
+    def _encode_reduced(self, history: History, row: int) -> list[Any]:
         """Return the parts of one write as JSON; those of a secret's key are masked like the write."""
         _, path = self.tables.codes[history.w_code[row] >> 2]
         step, name = history.base + bisect_right(history.s_wend, row), str(path[0])
 
-        def coded(*, lenient: bool) -> list[Any]:
+        def encode_parts(*, lenient: bool) -> list[Any]:
             return [[part.node, part.op, [*map(encode_atom, part.path)], encode(part.value, name, lenient=lenient)]
                     for part in history.reduced[row]]  # fmt: skip
 
-        return [row, self._encode(history, step, f"key {path_text(path)!r}", coded)]
+        return [row, self._encode(history, step, f"key {path_text(path)!r}", encode_parts)]
 
     def _add_pushes(self, history: History, rows: tuple[int, int], rare: Json) -> None:
         """Add the sparse data of the pushes."""
@@ -280,7 +280,7 @@ class DeltaEncoder:
             rare["values"] = [[at, self._encode(history, history.base + bisect_right(history.s_pend, at), "a condition",
                                              partial(encode, history.p_val[at]))] for at in given]  # fmt: skip
 
-    def _add_lists(self, history: History, mark: Mark, new: Mark, rare: Json) -> None:
+    def _add_lists(self, history: History, mark: Watermark, new: Watermark, rare: Json) -> None:
         """Add what was appended to the lists: reads, interventions, events, calls."""
         if new.reads > mark.reads:
             rare["reads"] = [history.r_step[mark.reads : new.reads].tolist(),
@@ -372,9 +372,9 @@ class DeltaEncoder:
         is_utc = type(time) is datetime and time.tzinfo is UTC and not time.fold
         when = to_microseconds(time) if is_utc else encode(time)
         said = [text if is_stored_unchanged(text) else encode(text) for text in (id_, type_, actor, cause, mark)]
-        return [seq, step, *said[:4], when, self._shaped(payload, lenient), at, said[4]]
+        return [seq, step, *said[:4], when, self._shape(payload, lenient), at, said[4]]
 
-    def _shaped(self, value: Any, lenient: bool) -> Any:
+    def _shape(self, value: Any, lenient: bool) -> Any:
         """Return a part of a payload as JSON; of a mapping the names are written once per run."""
         if is_stored_unchanged(value):
             return value
@@ -382,9 +382,9 @@ class DeltaEncoder:
         if cls is FrozenDict:
             number = self._shape_of(value)
             if number is not None:
-                return {TAG: number, "v": [self._shaped(item, lenient) for item in value.values()]}
+                return {TAG: number, "v": [self._shape(item, lenient) for item in value.values()]}
         elif cls is FrozenList:
-            return [self._shaped(item, lenient) for item in value]
+            return [self._shape(item, lenient) for item in value]
         return encode(value, lenient=lenient)
 
     def _shape_of(self, value: FrozenDict) -> int | None:
@@ -412,7 +412,7 @@ def _ends(tables: Tables) -> list[int]:
     return [len(tables.frames), len(tables.acts), len(tables.codes), len(tables.shapes)]
 
 
-def _counts(history: History, mark: Mark, tip: int) -> tuple[int, int, int, int]:
+def _counts(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
     """Return how many reads, interventions, events and calls of a history belong to its steps up to `tip`."""
     reads, people, events, calls = len(history.r_step), len(history.people), len(history.events), len(history.calls)
     while reads > mark.reads and history.r_step[reads - 1] > tip:
@@ -494,4 +494,4 @@ def family(chains: Iterable[Sequence[History]]) -> list[History]:
     return list({id(history): history for chain in chains for history in chain}.values())
 
 
-__all__ = ["VERSION", "DeltaEncoder", "Json", "Mark", "family", "whole", "whole_call", "whole_event"]
+__all__ = ["VERSION", "DeltaEncoder", "Json", "Watermark", "family", "whole", "whole_call", "whole_event"]

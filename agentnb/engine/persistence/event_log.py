@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from agentnb.engine.persistence.checksums import has_checksum, is_intact, is_text, with_checksum
 
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     body: str
 
 
-def sealed(run_id: str, seq: int, step: int, text: str) -> Entry:
+def seal(run_id: str, seq: int, step: int, text: str) -> Entry:
     """Return an entry with a checksum of its text and its place in the log."""
     return Entry(seq, step, with_checksum(text, run_id, seq, step))
 
@@ -30,7 +30,9 @@ def sealed(run_id: str, seq: int, step: int, text: str) -> Entry:
 def is_sound(run_id: str, entry: Entry, *, checked: bool) -> bool:
     """Return True if an entry is undamaged; one without a checksum only for a run that is not `checked`."""
     seq, step, body = entry
-    return is_intact(body, run_id, seq, step) if has_checksum(body) else not checked and is_text(body)
+    if has_checksum(body):
+        return is_intact(body, f"{run_id}\0{seq}\0{step}")  # as `sealed` joins them; this runs once per entry
+    return not checked and is_text(body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,14 @@ class RunRow:
     updated: datetime | None = None
     writer: str | None = None
 
-    def sealed(self) -> RunRow:
+    @property
+    def current_status(self) -> str:
+        """The recorded status; "interrupted" if the run was running and its writer is gone."""
+        return "interrupted" if self.status == "running" and self.writer is None else self.status
+
+    def seal(self) -> RunRow:
         """Return this row with a checksum in its head, over everything recorded when a run starts."""
-        return replace(self, head=with_checksum(self.head, *self._checked_fields()))
+        return replace(self, head=with_checksum(self.head, *self._list_checked_fields()))
 
     @property
     def checked(self) -> bool:
@@ -69,12 +76,47 @@ class RunRow:
 
     def is_sound(self) -> bool:
         """Return True if the row is unchanged since the run started; without a checksum, changes cannot be detected."""
-        return is_intact(self.head, *self._checked_fields()) if self.checked else is_text(self.head)
+        return is_intact(self.head, *self._list_checked_fields()) if self.checked else is_text(self.head)
 
-    def _checked_fields(self) -> tuple[object, ...]:
+    def _list_checked_fields(self) -> tuple[object, ...]:
         created = self.created.astimezone(UTC).isoformat(timespec="microseconds")
         said = (self.run_id, self.name, self.recipe, self.dialect, self.fingerprint)
         return (*said, created, self.parent, self.shared, self.forked)
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs of a log to return: those that match every field that is not None, the newest first.
+
+    `status` is a `current_status`; `since` and `until` are the bounds of the time of creation, both included;
+    `contains` is a part of the id or of the name. Of the runs that match, those listed after the run `after` are
+    returned, at most `limit`.
+    """
+
+    recipe: str | None = None
+    fingerprint: str | None = None
+    status: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    contains: str | None = None
+    parent: str | None = None
+    after: str | None = None
+    limit: int | None = None
+
+    def matches(self, row: RunRow) -> bool:
+        """Return True if a run matches; `after` and `limit` are not about a single run."""
+        return (
+            self.recipe in (None, row.recipe)
+            and self.fingerprint in (None, row.fingerprint)
+            and self.status in (None, row.current_status)
+            and (self.since is None or self.since <= row.created)
+            and (self.until is None or row.created <= self.until)
+            and (self.contains is None or self.contains in row.run_id or self.contains in row.name)
+            and self.parent in (None, row.parent)
+        )
+
+
+EVERY_RUN: Final = RunQuery()
 
 
 class EventLog(Protocol):
@@ -94,6 +136,14 @@ class EventLog(Protocol):
 
         Raises:
             StoreError: L412, a run with this id exists; or it cannot be saved.
+        """
+        ...
+
+    def add(self, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
+        """Add whole runs in one change, held by no writer: all of them, or none.
+
+        Raises:
+            StoreError: L412, a run with one of these ids exists; or they cannot be saved.
         """
         ...
 
@@ -143,8 +193,12 @@ class EventLog(Protocol):
         """
         ...
 
-    def runs(self) -> list[RunRow]:
-        """Return the rows of all runs, the oldest first."""
+    def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
+        """Return the rows of the runs that match, the newest first; by default of all runs.
+
+        Raises:
+            StoreError: L413, there is no run `query.after`.
+        """
         ...
 
     def release(self, run_id: str) -> None:

@@ -26,12 +26,12 @@ from pydantic_core import to_json
 from agentnb.board.codec import encode
 from agentnb.clock import to_microseconds
 from agentnb.engine.core.interfaces import StepAbandoned
-from agentnb.engine.core.rng import drawn
+from agentnb.engine.core.rng import get_draws
 from agentnb.engine.effects.crash_recovery import UnansweredCall, in_flight
 from agentnb.engine.effects.recorded_calls import must_log_start
 from agentnb.engine.persistence.checksums import with_checksum
 from agentnb.engine.persistence.deltas import DeltaEncoder, Json, Key, whole_call
-from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, sealed
+from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, seal
 from agentnb.engine.persistence.flush_timer import Batch, flush_later
 from agentnb.engine.persistence.open_journals import LIVE, check_alone
 from agentnb.errors import StoreError
@@ -83,7 +83,6 @@ class Journal:
         self._ends = (run.history, run.position)  # the step up to which records of steps in flight are obsolete
         self._lock = threading.RLock()
         self._flushes = False  # whether a thread will look for what is pending
-        LIVE.add(self)
 
     # -- start ---------------------------------------------------------------------------------------------------
 
@@ -93,13 +92,23 @@ class Journal:
         Raises:
             StoreError: it cannot be saved.
         """
+        entry = self.first_entry()
+        self.log.create(row, [entry])
+        LIVE.add(self)
+        self.holds = True
+        self._mark_saved(entry)
+
+    def first_entry(self) -> Entry:
+        """Return everything that the run has done so far as one entry.
+
+        Raises:
+            StoreError: no codec supports one of its values.
+        """
         self._note_position()
         self.take_over()
         entry = self._entry()
         assert entry is not None
-        self.log.create(row, [entry])
-        self.holds = True
-        self._mark_saved(entry)
+        return entry
 
     def fork(self, run: Run, row: RunRow) -> Journal:
         """Create a run that shares what is saved of this one so far; return its journal.
@@ -117,6 +126,7 @@ class Journal:
         self._chain, self._left = self.run.chain, len(self.run.left)
         self._keys = {act: [key for key in self.encoder.told if key[0] == act] for act in flying}
         self._note_position()
+        LIVE.add(self)
 
     # -- after each step -----------------------------------------------------------------------------------------
 
@@ -144,7 +154,7 @@ class Journal:
                 self._discard_committed(act)
         self._ends = (history, max(over, run.position))
         began = run.pending_steps and run.stood[:2] == (history, run.position)
-        self._stood = (history, run.position, run.stood[2] if began else drawn(run))
+        self._stood = (history, run.position, run.stood[2] if began else get_draws(run))
 
     def _discard_committed(self, act: int) -> None:
         """Drop the unsaved records of a step in flight that will be saved as a whole."""
@@ -221,7 +231,7 @@ class Journal:
         If interrupted (by a value that no codec accepts, by an interrupt), the state is rolled back.
         """
         run, encoder = self.run, self.encoder
-        known, before = encoder.known(), (self._told, self._said, self._chain, self._left)
+        known, before = encoder.get_mark(), (self._told, self._said, self._chain, self._left)
         self._sent = self._made
         try:
             state, tip = self._state(), self._tip()
@@ -235,7 +245,7 @@ class Journal:
                 document["aux"] = said["aux"] = dict(self.aux)
             self._said = said
             self._chain, self._left = run.chain, len(run.left)
-            self._limbo = sealed(self.run_id, self.seq + 1, tip, text_of(document)) if document else None
+            self._limbo = seal(self.run_id, self.seq + 1, tip, text_of(document)) if document else None
         finally:
             if self._limbo is None:
                 encoder.forget(known)
@@ -282,10 +292,10 @@ class Journal:
             return
         self._record_sent(UnansweredCall(act, number, attempt, effect.kind, effect.name, sent, began))
         if self.batch is None and not self._try_flush():
-            self.taken_back(act, number)
+            self.record_withdrawal(act, number)
             raise StepAbandoned
 
-    def taken_back(self, act: int, number: int) -> None:
+    def record_withdrawal(self, act: int, number: int) -> None:
         """Record that a call of a step was not sent, or that a person's question was withdrawn."""
         with self._lock:
             self._told.append(["stays", act, number])
@@ -316,7 +326,7 @@ class Journal:
             self._keys.setdefault(row.act, []).append(key)
         return True
 
-    def emitted(self, work: Work, event: Event, *, alone: bool = True) -> None:
+    def record_event(self, work: Work, event: Event, *, alone: bool = True) -> None:
         """Record an event of a step; unless `alone`, with the next record."""
         if self._record_event(work.act.id, event) and alone and self.batch is None:
             self._try_flush()
@@ -327,7 +337,7 @@ class Journal:
         except StoreError as error:
             self.trouble = error
             return False
-        read = self._unrecorded_times(act, self.run.activation(act).work.times)
+        read = self._find_unrecorded_times(act, self.run.activation(act).work.times)
         with self._lock:
             self._told.append(["emit", act, told, read] if read else ["emit", act, told])
             self._timed.setdefault(act, []).extend(read)
@@ -338,12 +348,12 @@ class Journal:
 
     def _record_times(self, act: int, times: Sequence[datetime]) -> None:
         """Record the times a step has read from a clock since the last call."""
-        if read := self._unrecorded_times(act, times):
+        if read := self._find_unrecorded_times(act, times):
             with self._lock:
                 self._timed.setdefault(act, []).extend(read)
                 self._told.append(["times", act, read])
 
-    def _unrecorded_times(self, act: int, times: Sequence[datetime]) -> list[int]:
+    def _find_unrecorded_times(self, act: int, times: Sequence[datetime]) -> list[int]:
         return [*map(to_microseconds, times[len(self._timed.get(act, ())) :])]
 
     def take_over(self) -> None:
@@ -365,7 +375,7 @@ class Journal:
                 self._record_sent(fact)
             elif what == "back" and self.encoder.told.get((act, fact.call, fact.attempt)) is not fact:
                 self._record_attempt(fact)
-            elif what == "emit" and id(fact) not in emits and run.activation(act).node.kind.keeps:
+            elif what == "emit" and id(fact) not in emits and run.plan.nodes[run.tables.acts[act].node].kind.keeps:
                 self._record_event(act, fact)
 
     def drop(self, act: int) -> None:
@@ -410,16 +420,20 @@ class Journal:
         if run.recorder is not self:
             self.take_over()
         try:
-            past = run.past or run.at is not run.history
-            self.flush("running" if past else status)
-            at = with_checksum(text_of({"position": run.position, "seq": self.seq}), self.run_id) if past else ""
-            standing: dict[str, Any] = {"status": status, "steps": run.position, "at": at}
+            self.flush("running" if _is_back(run) else status)
+            standing: dict[str, Any] = {"status": status, "steps": run.position, "at": self.position_text()}
             if standing != {"at": "", **self._standing}:
                 self.log.tell(self.run_id, **standing)
                 self._standing = standing
         except StoreError as error:
             self.trouble = error
             raise
+
+    def position_text(self) -> str:
+        """Return the run's position as a store records it; empty at the end of what is saved."""
+        if not _is_back(self.run):
+            return ""
+        return with_checksum(text_of({"position": self.run.position, "seq": self.seq}), self.run_id)
 
     def is_complete(self) -> bool:
         """Return True if everything the run has done is in the log."""
@@ -453,6 +467,11 @@ class Journal:
         if self in LIVE and (self._made > self._safe or self._told):
             self._try_flush()
         return self in LIVE
+
+
+def _is_back(run: Run) -> bool:
+    """Return True if a run stands before steps that it has made."""
+    return run.past or run.at is not run.history
 
 
 __all__ = ["Batch", "Journal", "text_of"]

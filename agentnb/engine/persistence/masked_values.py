@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.masking import register_secrets
-from agentnb.board.paths import APPEND, SET, Path, changed, look
+from agentnb.board.paths import APPEND, SET, Path, apply_change, look
 from agentnb.board.values import ATOMS, FrozenList, FrozenRecord, freeze
 from agentnb.engine.core.history import Checkpoint, History
 from agentnb.expressions.paths import path_text
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
 
 
-def masked_in(value: Any, path: Path = ()) -> Iterator[Path]:
+def find_masks(value: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the paths of masks inside a frozen value."""
     if isinstance(value, Masked):
         yield path
@@ -26,10 +26,10 @@ def masked_in(value: Any, path: Path = ()) -> Iterator[Path]:
         value = value.parts
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from masked_in(item, (*path, key))
+            yield from find_masks(item, (*path, key))
     elif isinstance(value, FrozenList | tuple) and not getattr(value, "flat", False):
         for index, item in enumerate(value):
-            yield from masked_in(item, (*path, index))
+            yield from find_masks(item, (*path, index))
 
 
 def unknown(run: Run) -> list[str]:
@@ -37,7 +37,7 @@ def unknown(run: Run) -> list[str]:
     if not run.masks:
         return []
     scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
-    found = [path_text(path) for scope in scopes.values() for path in masked_in(dict(scope.data))]
+    found = [path_text(path) for scope in scopes.values() for path in find_masks(dict(scope.data))]
     return list(dict.fromkeys(found))
 
 
@@ -52,6 +52,7 @@ def fill(run: Run, values: Mapping[str, Any]) -> None:
     for history in histories.values():
         _fill_rows(history, given)
         history.checkpoints = [_fill_checkpoint(checkpoint, given) for checkpoint in history.checkpoints]
+        history.restored = None
     run.given = _fill_value(run.given, (), given)
     run.tables.frames[:] = [row if row.given is None else row._replace(given=_fill_value(row.given, (), given))
                             for row in run.tables.frames]  # fmt: skip
@@ -79,11 +80,11 @@ def _fill_checkpoint(checkpoint: Checkpoint, given: Mapping[str, Any]) -> Checkp
 def _fill_value(value: Any, path: Path, given: Mapping[str, Any]) -> Any:
     if type(value) in ATOMS:  # masks have a class of their own
         return value
-    for place in list(masked_in(value, path)):
+    for place in list(find_masks(value, path)):
         text = path_text(place)
         if text in given:
-            value = changed(value, place[len(path) :], SET, given[text], place)
+            value = apply_change(value, place[len(path) :], SET, given[text], place)
     return value
 
 
-__all__ = ["fill", "masked_in", "unknown"]
+__all__ = ["fill", "find_masks", "unknown"]

@@ -46,7 +46,7 @@ def state_of(run: Run, encoder: DeltaEncoder) -> Json:
         "chain": [encoder.know(history) for history in run.chain],
         "left": [[[encoder.know(history) for history in chain], tip] for chain, tip in run.left],
         "limit": run.limit,
-        "random": None if chance is None else chance.kept(),
+        "random": None if chance is None else chance.get_state(),
         "ids": dict(run.ids.counters),
     }
 

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from agentnb.board.paths import SET, Path, changed, look
+from agentnb.board.paths import SET, Path, apply_change, look
 from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT, ATOMS
 from agentnb.engine.core.history import AGAIN, COUNTED, Checkpoint, History, Tables
@@ -110,10 +110,10 @@ class StateProjection:
         frame = self.tables.frames[scope]
         return self.tables.frames[frame.parent].scope if frame.policy == "child" else None
 
-    def seen(self, scope: int) -> dict[str, Any]:
+    def visible_items(self, scope: int) -> dict[str, Any]:
         """Return every key visible from a scope with its frozen value, the outermost scope's first."""
         outer = self.parent(scope)
-        keys = {} if outer is None else self.seen(outer)
+        keys = {} if outer is None else self.visible_items(outer)
         for key, value in self.data.get(scope, {}).items():
             if value is DELETED:
                 keys.pop(key, None)
@@ -129,7 +129,7 @@ class StateProjection:
         if op == SET and len(path) == 1:
             data[key] = new
             return old
-        top = changed(self.get(scope, key), path[1:], op, new, path)
+        top = apply_change(self.get(scope, key), path[1:], op, new, path)
         if top is not ABSENT:
             data[key] = top
         elif self.parent(scope) is not None:

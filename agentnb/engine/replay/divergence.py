@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import ActRow
     from agentnb.engine.core.plan import Plan
     from agentnb.engine.core.run import Run
-    from agentnb.engine.replay.step_record import Record, StepRecord, Wrote
+    from agentnb.engine.replay.step_record import Record, StepRecord, WriteRecord
 
 Level = Literal["path", "values", "reads"]
 LEVELS: Final = ("path", "values", "reads")
@@ -123,7 +123,7 @@ class Sides:
             self.events[one.seq], self.ids[one.id] = other.seq, other.id
 
 
-def compared(
+def compare_steps(
     recorded: StepRecord, replayed: StepRecord, sides: Sides, level: Level, own_reads: bool = True
 ) -> Iterator[Divergence]:
     """Yield the differences of a step: its status, its reads, writes and events, and where it led.
@@ -170,20 +170,20 @@ def _read_differences(
     """Yield what only one side has read; paths of a node's inputs are read by each activation and not recorded."""
     then = {(sides.frames.get(scope), path) for scope, path in recorded.reads}
     differ = then ^ replayed.reads if own_reads else replayed.reads - then
-    declared = set(_declared(sides.record.plan(recorded.step), recorded))
-    differ |= {(-1, path) for path in declared ^ set(_declared(sides.run.plan, replayed))}
+    declared = set(_find_declared(sides.record.plan(recorded.step), recorded))
+    differ |= {(-1, path) for path in declared ^ set(_find_declared(sides.run.plan, replayed))}
     for scope, path in sorted(differ, key=repr):
         read = path in declared if scope == -1 else (scope, path) in then
         yield Divergence(recorded.step, sides.name(recorded.act), "read", path_text(path), read, not read)
 
 
-def _declared(plan: Plan, done: StepRecord) -> Iterable[Path]:
+def _find_declared(plan: Plan, done: StepRecord) -> Iterable[Path]:
     return () if done.act.what else (plan.nodes[done.act.node].node.inputs or {}).values()
 
 
 def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
     """Yield the writes that differ: those of one path are compared in order."""
-    table: dict[tuple[int | None, Path], tuple[list[Wrote], list[Wrote]]] = {}
+    table: dict[tuple[int | None, Path], tuple[list[WriteRecord], list[WriteRecord]]] = {}
     for wrote in recorded.writes:
         table.setdefault((sides.frames.get(wrote.scope), wrote.path), ([], []))[0].append(wrote)
     for wrote in replayed.writes:
@@ -193,7 +193,7 @@ def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides)
             yield from _write(recorded.step, sides.name(recorded.act), one, other)
 
 
-def _write(step: int, node: str, one: Wrote | None, other: Wrote | None) -> Iterator[Divergence]:
+def _write(step: int, node: str, one: WriteRecord | None, other: WriteRecord | None) -> Iterator[Divergence]:
     path = (one or other).path  # type: ignore[union-attr]  # one of them exists
     if one is not None and other is not None and one.op == other.op:
         yield from inside((step, node, "write"), path, one.new, other.new)
@@ -213,7 +213,7 @@ def _event_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides)
     for one, other in zip_longest(recorded.events, replayed.events):
         if one is None or other is None or one.type != other.type:
             then, now = (ABSENT if event is None else event.type for event in (one, other))
-            why = f"it emitted {_quoted(then)}, and the replay emits {_quoted(now)}"
+            why = f"it emitted {_quote(then)}, and the replay emits {_quote(now)}"
             yield Divergence(step, node, "event", "type", then, now, why)
             continue
         yield from inside((step, node, "event"), (one.type,), one.payload, other.payload)
@@ -222,7 +222,7 @@ def _event_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides)
             yield Divergence(step, node, "event", f"{one.type}, its cause", one.cause, other.cause)
 
 
-def _quoted(type: Any) -> str:
+def _quote(type: Any) -> str:
     return "no event" if type is ABSENT else f"{safe_repr(type)}"
 
 
@@ -242,4 +242,4 @@ def _edge_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides, 
                 yield Divergence(recorded.step, node, "edge", way, row.recorded, row.replayed, why, sure=row.sure)
 
 
-__all__ = ["LEVELS", "MOST", "Divergence", "Level", "Sides", "compared", "inside"]
+__all__ = ["LEVELS", "MOST", "Divergence", "Level", "Sides", "compare_steps", "inside"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, thaw
 from agentnb.clock import EPOCH, Clock, TickingClock
-from agentnb.engine.core.events import numbered
+from agentnb.engine.core.events import make_event
 from agentnb.engine.core.interfaces import StepAbandoned
-from agentnb.engine.effects.recorded_calls import sent_of
+from agentnb.engine.effects.recorded_calls import freeze_arguments
 from agentnb.engine.effects.recorded_errors import error_of
 from agentnb.engine.replay.divergence import Divergence, Level, inside
 from agentnb.engine.replay.equality import is_known, unlike
@@ -67,7 +67,7 @@ class StepRecording:
             Exception: the exception of the last attempt.
             Unrecorded: the record has no such call.
         """
-        sent = sent_of(effect)  # arguments that cannot be recorded fail the node, as they did then
+        sent = freeze_arguments(effect)  # arguments that cannot be recorded fail the node, as they did then
         self.come(work)
         rows = self.recorded.calls.get(number, [])
         if not rows or (rows[0].kind, rows[0].name) != (effect.kind, effect.name):
@@ -122,12 +122,12 @@ class StepRecording:
         """Return None: a call without a response has no row."""
         return None
 
-    def emitted(self, work: Work, type: str, payload: Any) -> Event | None:
+    def find_emitted(self, work: Work, type: str, payload: Any) -> Event | None:
         """Return the emitted event with the number, the id and the time of the recorded one at this point."""
         place = len(work.emitted)
         if place >= len(self.recorded.events):
             return None
-        then, now = self.recorded.events[place], numbered(work.run, work, type, payload, None, {})
+        then, now = self.recorded.events[place], make_event(work.run, work, type, payload, None, {})
         if then.seq < now.seq and _is_taken(work, then.seq):
             return now._replace(time=then.time)  # the number belongs to another event here
         return now._replace(seq=then.seq, id=then.id, time=then.time)

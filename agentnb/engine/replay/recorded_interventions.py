@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Event
     from agentnb.engine.core.run import Run
     from agentnb.engine.replay.divergence import Sides
-    from agentnb.engine.replay.step_record import Deed, Wrote
+    from agentnb.engine.replay.step_record import Deed, WriteRecord
 
 
 def redo(run: Run, sides: Sides, deed: Deed, number: int) -> Divergence | None:
@@ -70,12 +70,12 @@ def in_order(run: Run, sides: Sides, frontier: Iterable[ActRow]) -> None:
         time_travel.amend(run, queue)
 
 
-def as_written(row: Wrote) -> Any:
+def as_written(row: WriteRecord) -> Any:
     """Return the value that a node would return to make a write."""
     return ABSENT if row.op == DELETE else Append(row.new) if row.op == APPEND else row.new
 
 
-def _write(run: Run, sides: Sides, wrote: Wrote) -> None:
+def _write(run: Run, sides: Sides, wrote: WriteRecord) -> None:
     scope = time_travel.scopes_of(run).get(sides.frames.get(wrote.scope, -1))
     if scope is not None:
         run.write(scope, wrote.path, as_written(wrote))

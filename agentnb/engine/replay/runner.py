@@ -20,11 +20,11 @@ from agentnb.engine.core.event_loops import in_own_loop
 from agentnb.engine.core.history import Act, ActRow, Tables
 from agentnb.engine.core.run import NEVER, SUSPENDED, Run
 from agentnb.engine.core.step import step
-from agentnb.engine.replay.divergence import Divergence, Level, Sides, compared, inside
+from agentnb.engine.replay.divergence import Divergence, Level, Sides, compare_steps, inside
 from agentnb.engine.replay.equality import is_known
 from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording
 from agentnb.engine.replay.recorded_interventions import as_written, come_first, in_order, redo, turns
-from agentnb.engine.replay.step_record import Deed, Record, StepRecord, done_of
+from agentnb.engine.replay.step_record import Deed, Record, StepRecord, read_step
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -62,7 +62,7 @@ class Replay:
     def go(self) -> Replay:
         """Replay step by step until the replay diverges or the record ends."""
         for number in range(self._from + 1, self.source.position + 1):
-            recorded = self.record.done(number)
+            recorded = self.record.read_step(number)
             if recorded.cancelled:  # the preceding failure has cancelled it here, too
                 continue
             if not (self._with_plan_of(number) and self._repeat_interventions(recorded) and self._step(recorded)):
@@ -79,7 +79,7 @@ class Replay:
         """Return a run at the start: with the recorded board, or that of an edited recipe."""
         plan = self._plan_of(1 if self.source.position else 0)
         run = self._configure(Run(plan, self.source.dispatcher, clock=self.clock, seed=self.source.seed))
-        rows, root = self.record.begun(), run.root.scope
+        rows, root = self.record.read_initial_writes(), run.root.scope
         self.clock.stand(self.record.parts[0][0].s_t0[0])
         if self.plan is not None and plan.recipe.begin is None:
             for key, value in {**plan.recipe.init, **thaw(run.given)}.items():
@@ -99,7 +99,7 @@ class Replay:
         """Return a run positioned after a step of the record; the recorded run is not affected."""
         origin = time_travel.home(self.source, start)
         sealed = origin.sealed
-        run = time_travel.forked(self.source, self._plan_of(start + 1), start)
+        run = time_travel.fork_run(self.source, self._plan_of(start + 1), start)
         origin.sealed = sealed
         tables = Tables()
         for name in Tables.__slots__:
@@ -121,7 +121,7 @@ class Replay:
         """Continue with the plan that was used for this step: a fork may have other tools, or another recipe."""
         plan = self._plan_of(number)
         if plan is not self.run.plan:
-            self.run = self.sides.run = self._configure(time_travel.forked(self.run, plan, self.run.position))
+            self.run = self.sides.run = self._configure(time_travel.fork_run(self.run, plan, self.run.position))
         return True
 
     # -- interventions -------------------------------------------------------------------------------------------------
@@ -201,9 +201,9 @@ class Replay:
         run.recorded = None
         if run.position == before:
             return self._record_unfinished(recorded, node, recording)
-        replayed = done_of(run.tables, run.history, before + 1)
+        replayed = read_step(run.tables, run.history, before + 1)
         rows = [*recording.found, *(recording.missing() if self.level != "path" else ())]
-        rows += compared(recorded, replayed, self.sides, self.level, recording.own_reads)
+        rows += compare_steps(recorded, replayed, self.sides, self.level, recording.own_reads)
         for _, _, do in recording.during:  # the step did not reach these points
             do()
         run.unseen = frozenset()
@@ -267,7 +267,7 @@ class Replay:
         self.unsure += [row for row in rows if not row.sure]
         sure = [row for row in rows if row.sure]
         if sure and recorded is not None and replayed is not None:
-            unknown = unknown or self._masked_read(replayed)
+            unknown = unknown or self._find_masked_read(replayed)
         if not sure or not unknown or recorded is None or replayed is None:
             self.found += sure
             return not any(row.ends for row in sure)
@@ -279,7 +279,7 @@ class Replay:
             self.found.append(Divergence(recorded.step, end.node, "masked", unknown, why=why, ends=True))
         return end is None
 
-    def _masked_read(self, replayed: StepRecord) -> str:
+    def _find_masked_read(self, replayed: StepRecord) -> str:
         """Return a key read by a step whose value, or its source, is unknown here; "" if there is none."""
         run, row = self.run, self.run.history.s_wend
         frame = run.frames.get(replayed.act.frame)

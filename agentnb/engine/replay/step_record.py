@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
 
 
-class Wrote(NamedTuple):
+class WriteRecord(NamedTuple):
     """One write: scope, path, op (see `board.paths`), frozen value, and whether the node changed it in place."""
 
     scope: int
@@ -52,7 +52,7 @@ class StepRecord(NamedTuple):
     flag: int
     began: int
     opened: tuple[FrameRow, ...]
-    writes: tuple[Wrote, ...]
+    writes: tuple[WriteRecord, ...]
     reads: frozenset[tuple[int, Path]]
     ways: tuple[tuple[ActRow, Any], ...]
     events: tuple[Event, ...]
@@ -85,7 +85,7 @@ class Deed(NamedTuple):
     """An intervention after a step: its record, with what an edit wrote or the external event."""
 
     act: Act | None
-    wrote: Wrote | None = None
+    wrote: WriteRecord | None = None
     event: Event | None = None
 
 
@@ -134,17 +134,17 @@ class Record:
             elif act.act == "ended":  # earlier ones belong to abandoned activations
                 yield from ((one, act.step) for one in held.pop(act.new["turn"], [])[-act.new["held"] :])
 
-    def done(self, step: int) -> StepRecord:
+    def read_step(self, step: int) -> StepRecord:
         """Return what a step did, without the interventions after it."""
         place = next(at for at in range(len(self.parts) - 1, -1, -1) if self.parts[at][0].base < step)
-        return done_of(self.tables, self.parts[place][0], step, self._rows[place])
+        return read_step(self.tables, self.parts[place][0], step, self._rows[place])
 
     def plan(self, step: int) -> Plan:
         """Return the plan that a step was made with."""
         history = next(history for history, _ in reversed(self.parts) if history.base < step or not step)
         return history.plan or self.run.plan
 
-    def begun(self) -> list[Wrote]:
+    def read_initial_writes(self) -> list[WriteRecord]:
         """Return the initial writes of the run."""
         history = self.parts[0][0]
         return list(_writes(self.tables, history, 0, history.s_wend[0] - self._rows[0].edits(0)))
@@ -168,7 +168,7 @@ class Record:
         return [self.tables.acts[number] for number in history.queue_after(step)]
 
 
-def done_of(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> StepRecord:
+def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> StepRecord:
     """Return what a step of a history did; without `rows` it must be the last one, with no interventions after it."""
     row = step - history.base
     act, flag = tables.acts[history.s_act[row]], history.s_flag[row]
@@ -196,10 +196,10 @@ def done_of(tables: Tables, history: History, step: int, rows: _Rows | None = No
     )
 
 
-def _writes(tables: Tables, history: History, start: int, end: int) -> Iterator[Wrote]:
+def _writes(tables: Tables, history: History, start: int, end: int) -> Iterator[WriteRecord]:
     for row in range(start, end):
         code = history.w_code[row]
-        yield Wrote(*tables.codes[code >> 2], code & 3, history.w_new[row], row in history.in_place)
+        yield WriteRecord(*tables.codes[code >> 2], code & 3, history.w_new[row], row in history.in_place)
 
 
 def _calls_of_step(calls: list[Call], step: int) -> list[Call]:
@@ -216,4 +216,4 @@ def _events_of_step(events: list[Event], step: int) -> list[Event]:
     return [event for event in events[start:] if event.step == step]
 
 
-__all__ = ["Deed", "Record", "StepRecord", "Wrote", "done_of", "wrote"]
+__all__ = ["Deed", "Record", "StepRecord", "WriteRecord", "read_step", "wrote"]

@@ -8,8 +8,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
-from agentnb.board.masking import masked
-from agentnb.board.scopes import Mark
+from agentnb.board.masking import mask_value
+from agentnb.board.scopes import Sentinel
 from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
 from agentnb.draw.label_text import is_xml
 from agentnb.secrets import MASK, is_secret
@@ -121,7 +121,7 @@ def _lines(value: Any, key: object, depth: int, room: int) -> str:
     short = _one_line(value, key)
     if short is not None:
         return short
-    marks, parts = _opened(value)
+    marks, parts = _open(value)
     if parts is None or depth >= _DEEP:
         return _leaf(value)
     pad, out, used = "  " * (depth + 1), [marks[0]], 0
@@ -150,7 +150,7 @@ def _pieces(value: Any, key: object, depth: int) -> Iterator[str]:
     if key is not None and is_secret(key) and value is not None:
         yield repr(str(MASK))
         return
-    marks, parts = _opened(value)
+    marks, parts = _open(value)
     if parts is None or depth >= _DEEP:
         yield _leaf(value)
         return
@@ -163,7 +163,7 @@ def _pieces(value: Any, key: object, depth: int) -> Iterator[str]:
     yield ",)" if marks[0] == "(" and len(value) == 1 else marks[1]
 
 
-def _opened(value: Any) -> tuple[tuple[str, str], Iterable[tuple[Any, Any]] | None]:
+def _open(value: Any) -> tuple[tuple[str, str], Iterable[tuple[Any, Any]] | None]:
     """Return the brackets of a collection and its items as (name or ABSENT, item); None if it has no items."""
     if type(value) is FrozenRecord:
         return (f"{type(value.template).__qualname__}(", ")"), value.parts.items()
@@ -180,12 +180,12 @@ def _leaf(value: Any) -> str:
     """Return the repr of a value without items, or a note if its repr fails."""
     if isinstance(value, str) and not isinstance(value, Enum):
         return repr(str(mask_head(value, WHOLE + 1)))
-    if value is ABSENT or type(value) is Mark:
+    if value is ABSENT or type(value) is Sentinel:
         return "nothing"
     if isinstance(value, datetime | date | time | timedelta | Decimal | bool | int | float):
         return safe_str(value)
     if isinstance(value, type):
         return value.__qualname__
     if type(value) is FrozenArray:
-        return safe_str(masked(value), WHOLE + 1)
+        return safe_str(mask_value(value), WHOLE + 1)
     return safe_repr(value.value if type(value) is Opaque else value, WHOLE + 1)

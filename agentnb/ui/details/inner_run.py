@@ -9,7 +9,7 @@ from agentnb.ui.details.cells import ROWS, line
 
 if TYPE_CHECKING:
     from agentnb.session import Session
-    from agentnb.trace.row_index import Reading
+    from agentnb.trace.row_index import StepIndex
 
 _LOOKED: Final = 20_000  # steps searched, forwards and backwards
 
@@ -33,7 +33,7 @@ def inside_of(session: Session, number: int) -> dict[str, Any] | None:
     return {"opened": opened, "left": left, "parts": parts[:ROWS], "more": max(len(parts) - ROWS, 0)}
 
 
-def _is_composite(reading: Reading, number: int) -> bool:
+def _is_composite(reading: StepIndex, number: int) -> bool:
     history, row = reading.owner(number)
     return history.s_flag[row] & 3 in (ENTER, AGAIN, LEAVE)
 
@@ -42,7 +42,7 @@ def _back(number: int) -> range:
     return range(number, max(number - _LOOKED, 0), -1)
 
 
-def _phase(reading: Reading, step: int, owner: tuple[int, int]) -> int | None:
+def _phase(reading: StepIndex, step: int, owner: tuple[int, int]) -> int | None:
     """Return the phase of a step of this node; None if the step belongs to another node."""
     act = reading.act(step)
     if (act.node, act.frame) != owner:
@@ -51,7 +51,7 @@ def _phase(reading: Reading, step: int, owner: tuple[int, int]) -> int | None:
     return history.s_flag[row] & 3
 
 
-def _parts(session: Session, reading: Reading, opened: int, owner: tuple[int, int]) -> tuple[list[Any], int | None]:
+def _parts(session: Session, reading: StepIndex, opened: int, owner: tuple[int, int]) -> tuple[list[Any], int | None]:
     """Return the rounds or branches since a node was entered, and the step in which it was left."""
     frames = {row.id for row in reading.tables.frames if (row.owner, row.parent, row.opened) == (*owner, opened)}
     found: dict[tuple[int, int], list[int]] = {}
@@ -72,7 +72,7 @@ def _parts(session: Session, reading: Reading, opened: int, owner: tuple[int, in
     return [_part(session, reading, key, steps) for key, steps in found.items()], None
 
 
-def _part(session: Session, reading: Reading, key: tuple[int, int], steps: list[int]) -> dict[str, Any]:
+def _part(session: Session, reading: StepIndex, key: tuple[int, int], steps: list[int]) -> dict[str, Any]:
     frame, rounds = key
     row, last = reading.tables.frames[frame], steps[-1]
     history, at = reading.owner(last)

@@ -13,7 +13,7 @@ from agentnb.session.parts import parts_of
 from agentnb.session.state import state_of
 from agentnb.ui.actions import can_be_next
 from agentnb.ui.details.cells import ROWS, Cells, line
-from agentnb.ui.details.source import function_of, place_text, written_of
+from agentnb.ui.details.source import find_text, function_of, place_text
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event
@@ -50,7 +50,7 @@ def node_details(session: Session, name: str, cells: Cells) -> dict[str, Any]:
         "path": "" if place is None else line(place.path),
         "facts": [[label, line(text)] for label, text in _facts(recipe, node)],
         "definition": [
-            cells.text(f"definition/{at}", part.place, part.text) for at, part in enumerate(_written(session, node))
+            cells.text(f"definition/{at}", part.place, part.text) for at, part in enumerate(_get_sources(session, node))
         ],
         "parameters": cells.rows("parameters", _parameters(node)),
         "prompt": [cells.text(f"prompt/{at}", role, text) for at, (role, text) in enumerate(prompt_of(node))],
@@ -67,9 +67,9 @@ def _type_details(session: Session, name: str, type_: str, cells: Cells) -> dict
     heard, told = ({}, {}) if reactions is None else (reactions.heard, reactions.told)
     facts = [
         ("came", f"{0 if reactions is None else reactions.came.get(type_, 0)} times"),
-        *_joined("told by", [f"{node} (×{times})" for (node, one), times in told.items() if one == type_]),
-        *_joined("set off", [f"{node} (×{times})" for (one, node), times in heard.items() if one == type_]),
-        *_joined("heard by", [node.id for node in session.recipe.nodes.values() if type_ in node.on]),
+        *_join("told by", [f"{node} (×{times})" for (node, one), times in told.items() if one == type_]),
+        *_join("set off", [f"{node} (×{times})" for (one, node), times in heard.items() if one == type_]),
+        *_join("heard by", [node.id for node in session.recipe.nodes.values() if type_ in node.on]),
     ]
     latest = [event for event in session.events if event.type == type_][-_LATEST:]
     return _NOTHING | {
@@ -107,9 +107,9 @@ def _facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
     region = recipe.regions.get(node.scope)
     if region is not None and region.owner:
         yield "inside", f"{region.owner}, {region.title}" if region.title else region.owner
-    yield from _joined("inputs", [f"{name} ← {path_text(path)}" for name, path in (node.inputs or {}).items()])
-    yield from _joined("reads", node.reads)
-    yield from _joined("writes", node.writes)
+    yield from _join("inputs", [f"{name} ← {path_text(path)}" for name, path in (node.inputs or {}).items()])
+    yield from _join("reads", node.reads)
+    yield from _join("writes", node.writes)
     called = node.params.get("function")
     if isinstance(called, str):
         tool = recipe.tools.get(called)
@@ -126,16 +126,16 @@ def _facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
         )
 
 
-def _joined(label: str, names: Any) -> Iterator[tuple[str, str]]:
+def _join(label: str, names: Any) -> Iterator[tuple[str, str]]:
     names = list(names)
     if names:
         rest = f", and {len(names) - ROWS} more" if len(names) > ROWS else ""
         yield label, ", ".join(names[:ROWS]) + rest
 
 
-def _written(session: Session, node: Node) -> Iterator[Any]:
+def _get_sources(session: Session, node: Node) -> Iterator[Any]:
     """Yield the source of a node: its part of the recipe and the function that it calls."""
-    found = written_of(session.recipe, node)
+    found = find_text(session.recipe, node)
     if found is not None:
         yield found
     world, called = state_of(session).run.world, node.params.get("function")

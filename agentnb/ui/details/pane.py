@@ -14,7 +14,7 @@ from agentnb.ui.details.step import step_details
 
 if TYPE_CHECKING:
     from agentnb.session import Session
-    from agentnb.trace.row_index import Reading
+    from agentnb.trace.row_index import StepIndex
 
 _EVENTS: Final = 20  # recent events to select from
 
@@ -56,12 +56,12 @@ def _details(session: Session, name: str, number: int | None, cells: Cells) -> d
     return found
 
 
-def _activations_of(reading: Reading, name: str) -> set[int]:
+def _activations_of(reading: StepIndex, name: str) -> set[int]:
     """Return the numbers of the activations of a node."""
     return {number for number, act in enumerate(reading.tables.acts) if reading.nodes[act.node].id == name}
 
 
-def _before(reading: Reading, name: str, number: int) -> int | None:
+def _before(reading: StepIndex, name: str, number: int) -> int | None:
     """Return the last step of a node before a step."""
     turns = _activations_of(reading, name)
     for history, last in reversed(reading.parts()):
@@ -72,7 +72,7 @@ def _before(reading: Reading, name: str, number: int) -> int | None:
     return None
 
 
-def _after(reading: Reading, name: str, number: int) -> int | None:
+def _after(reading: StepIndex, name: str, number: int) -> int | None:
     """Return the first step of a node after a step."""
     turns = _activations_of(reading, name)
     for history, last in reading.parts():

@@ -17,7 +17,7 @@ _OURS: Final = str(Path(__file__).parents[2])
 _LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-def raised_at(error: BaseException | None) -> dict[str, Any] | None:
+def find_raise(error: BaseException | None) -> dict[str, Any] | None:
     """Return the last line of the user's code in an exception's traceback; None if it has none.
 
     Its texts are not masked here, but with the whole message. `place` is `file:line`, or the cell as IPython names it,

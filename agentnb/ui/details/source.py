@@ -43,7 +43,7 @@ def place_text(file: str, line: int) -> str:
     return f"{file}:{line}" if name is None else f"{' '.join(name)}, line {line}"
 
 
-def written_of(recipe: Recipe, node: Node) -> Written | None:
+def find_text(recipe: Recipe, node: Node) -> Written | None:
     """Return the part of the recipe's text that defines a node; None if its text is not available."""
     place = node.place
     if place is None or not place.line or _code_of(node.params.get("function")) is not None:
@@ -53,7 +53,7 @@ def written_of(recipe: Recipe, node: Node) -> Written | None:
         if place.line > len(lines):
             continue
         first, end = _block(lines, place.line - 1, own_line=place.path.endswith((".id", ".name")))
-        text = "\n".join(without_secrets(_dedented(lines[first:end])))
+        text = "\n".join(without_secrets(_dedent(lines[first:end])))
         others = [each for each in recipe.nodes.values() if each.place and each.place.file == place.file]
         alone = not any(each.id != node.id and each.place and first < each.place.line <= end for each in others)
         if name in text and alone:
@@ -70,7 +70,7 @@ def function_of(called: Any) -> Written | None:
         lines, first = inspect.getsourcelines(function)
     except UNKNOWN_SOURCE:
         return None
-    text = "\n".join(without_secrets(_dedented([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
+    text = "\n".join(without_secrets(_dedent([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
     return Written(function.__code__.co_filename, max(first, 1), text)
 
 
@@ -134,7 +134,7 @@ def _block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, int]:
     return first, end
 
 
-def _dedented(lines: Sequence[str]) -> list[str]:
+def _dedent(lines: Sequence[str]) -> list[str]:
     away = min((_indent(line) for line in lines if line.strip()), default=0)
     return [line[away:].rstrip() for line in lines]
 
@@ -146,12 +146,12 @@ def without_secrets(lines: Sequence[str], *, code: bool = False) -> Iterator[str
         inside = under is not None and (not line.strip() or _indent(line) > under)
         if inside or (under is not None and _indent(line) == under and line.lstrip().startswith("- ")):
             continue
-        kept = _masked(line, code=code)
+        kept = _mask_line(line, code=code)
         under = _column(line) if kept != line and not code else None
         yield kept
 
 
-def _masked(line: str, *, code: bool) -> str:
+def _mask_line(line: str, *, code: bool) -> str:
     """Return a line with the values of its secrets masked; in code only string literals count as values."""
     out, start = list[str](), 0
     while (found := _NAMED.search(line, start)) is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import ActRow, History
     from agentnb.recipe.model import Edge
     from agentnb.session import Session
-    from agentnb.trace.row_index import Reading
+    from agentnb.trace.row_index import StepIndex
 
 _CALLS: Final = 20  # calls of one step shown
 _SHORT: Final = 160  # characters of a value within a line
@@ -61,9 +61,9 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
         "error": None if failure is None else _problem(session, number, step.node_id, failure, history.s_flag[row]),
         "calls": _calls(history, number, cells),
         "more_calls": max(_count(history.calls, number, _step_of) - _CALLS, 0),
-        "delivered": _delivered(session, act, cells),
+        "delivered": _describe_delivery(session, act, cells),
         "events": [
-            event_details(event, cells, f"events/{at}") for at, event in enumerate(_emitted(history, number)[:ROWS])
+            event_details(event, cells, f"events/{at}") for at, event in enumerate(_get_emitted(history, number)[:ROWS])
         ],
         "went": list(islice(_edges_taken(session, history, number), ROWS)),
         "sets_off": sets_off,
@@ -73,7 +73,7 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _frame(session: Session, reading: Reading, act: ActRow) -> str:
+def _frame(session: Session, reading: StepIndex, act: ActRow) -> str:
     """Return the frames that a step ran in: `root`, or the enclosing nodes, outermost first."""
     found, frame = [], act.frame
     while frame:
@@ -84,7 +84,7 @@ def _frame(session: Session, reading: Reading, act: ActRow) -> str:
     return " / ".join(reversed(found)) or "root"
 
 
-def _writes(reading: Reading, number: int, cells: Cells) -> Iterator[dict[str, Any]]:
+def _writes(reading: StepIndex, number: int, cells: Cells) -> Iterator[dict[str, Any]]:
     """Yield what a step changed: the key, the value before and after, how, and by which person, if any."""
     writes = reading.writes(number)
     people = [by_person for _, _, by_person in reading.rows(number)]
@@ -166,14 +166,14 @@ def _is_talk(value: Any) -> bool:
     return isinstance(value, list | FrozenList) and all(isinstance(each, dict) and "role" in each for each in value)
 
 
-def _emitted(history: History, number: int) -> list[Event]:
+def _get_emitted(history: History, number: int) -> list[Event]:
     """Return the events emitted in a step, or by people while it was the current step."""
     events = history.events
     first, end = bisect_left(events, number, key=_at_of), bisect_right(events, number, key=_at_of)
     return events[first:end]
 
 
-def _delivered(session: Session, act: ActRow, cells: Cells) -> dict[str, Any] | None:
+def _describe_delivery(session: Session, act: ActRow, cells: Cells) -> dict[str, Any] | None:
     """Return the event that activated a node, with the events that caused it, nearest first."""
     event = state_of(session).run.event(act.event) if act.event >= 0 else None
     if event is None:
@@ -239,7 +239,7 @@ def _short_text(value: Any, name: str = "") -> str:
     return line(Cells().of("", name, value)["text"])[:_SHORT]
 
 
-def _acts(reading: Reading, number: int) -> list[Act]:
+def _acts(reading: StepIndex, number: int) -> list[Act]:
     return [act for history, _ in reading.at(number) for act in history.people if act.step == number][:ROWS]
 
 

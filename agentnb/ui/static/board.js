@@ -169,13 +169,19 @@ const boardPart = (() => {
   function editor(path, label, tools, look) {
     const about = make("p", { class: "agentnb-faint" });
     const space = make("div", {}, make("p", { class: "agentnb-faint", text: "…" }));
-    const save = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Save", hidden: true });
+    const save = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Save", title: "replace the value on the board", "aria-disabled": "true" });
     const undo = plain("Undo changes", { hidden: true });
     const drop = plain("Delete", { title: "delete it from the board; going back restores it" });
     const form = make("form", { class: "agentnb-detail" }, about, space,
       make("div", { class: "agentnb-line" }, save, undo, copier(() => (one ? one.now().text : "")), drop));
     let [shown, one] = ["", null];
-    const dirty = () => { for (const each of [save, undo]) each.hidden = !one || one.typed() === null; };
+    let changeable = true;
+    function dirty() {
+      const typed = Boolean(one) && one.typed() !== null;
+      undo.hidden = !typed;
+      save.hidden = Boolean(one) && one.now().as === "fixed";
+      enable(save, typed && changeable);
+    }
     undo.addEventListener("click", () => { one.reset(); dirty(); one.box.focus(); });
     drop.addEventListener("click", () => tools.ask("delete", null, path, look));
     form.addEventListener("submit", (event) => {
@@ -191,7 +197,11 @@ const boardPart = (() => {
     });
     return {
       form,
-      able: (can) => { for (const each of [save, drop]) enable(each, can); },
+      able(can) {
+        changeable = can;
+        enable(drop, can);
+        dirty();
+      },
       show(found) {
         const told = JSON.stringify(found);
         if (told === shown || (one && one.typed() !== null)) return;

@@ -2,6 +2,7 @@
 const cardsPart = (() => {
   const { enable, make, say } = domPart;
   const { field, fields } = boardPart;
+  const { artefact, isRich } = artefactsPart;
 
   // Error cards, between the buttons and the graph.
 
@@ -128,8 +129,7 @@ const cardsPart = (() => {
     const give = (value) => ask("answer", value, pending.node);
     const ways = { choice: choosing, confirm: pending.options.length ? choosing : yesOrNo };
     const { first, parts, send = () => {} } = (ways[pending.way] || typing)({ way: "text", ...pending }, give);
-    const about = (pending.about || []).map(([key, text]) => make("details", { class: "agentnb-artefact", open: true },
-      make("summary", { text: key }), make("div", { class: "agentnb-fixed", tabindex: "0", role: "group", "aria-label": key, text })));
+    const about = (pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), artefact(one, one.key)));
     const element = formOf(pending, send,
       make("p", { class: "agentnb-prompt" }, strongly(pending.node), " asks", terms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...about, ...parts);
     return { element, first };
@@ -226,22 +226,50 @@ const cardsPart = (() => {
 
   // What waits for a person: questions, approvals, and pending calls before they are sent or after they were answered.
 
-  /** Fields edited in place, and applied before the run continues. */
-  function changing(rows, save) {
+  /** Fields edited in place, and applied before the run continues; `changed` is called after each change. */
+  function changing(rows, save, changed = () => {}) {
     const keep = askButton("Keep changes", () => { if (open.right()) keepAll(); });
     const drop = askButton("Undo changes", () => { open.reset(); dirty(); });
     const open = fields(rows, { typed: () => dirty() });
-    const dirty = () => { for (const each of [keep, drop]) each.hidden = open.changes().length === 0; };
+    function dirty() {
+      for (const each of [keep, drop]) each.hidden = open.changes().length === 0;
+      changed();
+    }
     const keepAll = () => { if (open.changes().length) save(open.changes()); };
     dirty();
     return { element: open.element, right: open.right, save: keepAll, buttons: [keep, drop] };
+  }
+
+  /** Show a field that is more than plain text rendered, and its input on demand; returns how the view follows the input. */
+  function previewed(row, element) {
+    const label = row.label || "value";
+    let [shown, text] = [artefact(row, label), row.text];
+    if (row.as === "fixed") {
+      element.querySelector(".agentnb-space").replaceChildren(shown);
+      return () => {};
+    }
+    const place = make("div", { class: "agentnb-previewed" });
+    const name = make("span", { class: "agentnb-label", text: label });
+    element.replaceWith(place);
+    place.append(name, shown, make("details", { class: "agentnb-sent" }, make("summary", { text: "Edit" }), element));
+    return () => {
+      const now = element.querySelector(".agentnb-space > :is(textarea, input, select)");
+      if (!now || now.value === text) return;
+      text = now.value;
+      const next = artefact(text === row.text ? row : { text, as: row.as }, label);
+      shown.replaceWith(next);
+      shown = next;
+    };
   }
 
   function approval(pending, ask) {
     const reason = make("textarea", { class: "agentnb-input", rows: "1", placeholder: "why not (the agent is told)", "aria-label": "reason, if you deny it" });
     const deny = () => ask("deny", reason.value, pending.id);
     sends(reason, deny);
-    const open = changing(pending.arguments, (changes) => ask("change", { arguments: changes }, pending.id));
+    const previews = [];
+    const open = changing(pending.arguments, (changes) => ask("change", { arguments: changes }, pending.id), () => { for (const follow of previews) follow(); });
+    const lines = [...open.element.children];
+    for (const [index, row] of pending.arguments.entries()) if (isRich(row)) previews.push(previewed(row, lines[index]));
     const approve = () => {
       if (!open.right()) return;
       open.save();

@@ -189,7 +189,8 @@ const cockpitPart = (() => {
       else if (message.streams) saying.hear(message.streams, state());
       else {
         line.heard(message);
-        show();
+        const now = state();
+        if (now?.can) parts.bar.show(now, line.busy("goto")); // an answer changes nothing else
       }
     };
 

@@ -309,16 +309,18 @@ const detailsPart = (() => {
   }
 
   /** Refill the pane; focus stays on the button or section of the same name, and scrolling within the same object. */
-  function refill(body, same, parts) {
-    const top = same ? body.scrollTop : 0;
+  function refill(body, same, scrolled, parts) {
+    const top = same ? scrolled : 0;
     const at = body.contains(document.activeElement) ? document.activeElement.dataset.at || "" : null;
     body.replaceChildren(...parts);
-    body.scrollTop = top;
+    if (scrolled) body.scrollTop = top; // only then: it makes the browser lay the page out
     if (at !== null) ([...body.querySelectorAll("[data-at]")].find((one) => one.dataset.at === at) || body).focus({ preventScroll: true });
   }
 
   function details(ask, choice, reveal = () => {}) {
     const body = make("div", { class: "agentnb-details", tabindex: "0", role: "group", "aria-label": "Details, scrolls" });
+    let scrolled = 0;
+    body.addEventListener("scroll", () => { scrolled = body.scrollTop; });
     const unpin = make("button", { type: "button", class: "agentnb-link", text: "follow the run", title: "show the last step, whichever it is", hidden: true, click: () => choice.set(null) });
     const [fold, whole] = [folder(), new Map()]; // which sections are open, and which values were requested in full
     const to = {
@@ -341,7 +343,7 @@ const detailsPart = (() => {
       [shown, subject] = [told, now];
       const tell = (cell) => valueOf(cell, (which, then) => ask("look", "whole", [kind, id, which], (all) => all?.at && then(all)), whole);
       tools = toolbar(found, ask, choice);
-      refill(body, same, [headOf(found, kind, to), tools.element, ...contentOf(found, kind, ask, tell, to, fold)]);
+      refill(body, same, scrolled, [headOf(found, kind, to), tools.element, ...contentOf(found, kind, ask, tell, to, fold)]);
       tools.able(state);
     }
     const pull = detailsPuller(ask, paint);

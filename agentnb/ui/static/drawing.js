@@ -75,7 +75,10 @@ const drawingPart = (() => {
     const map = svgPart("svg", { class: "agentnb-map", "aria-hidden": "true" });
     const holder = make("div", { hidden: true }, map);
     let [sheet, dots, box] = [null, new Map(), [1, 1]];
+    let due = 0;
+    const soon = () => { due ||= requestAnimationFrame(show); }; // it reads sizes: once a frame
     function show() {
+      due = 0;
       const large = sheet !== null && (window_.scrollWidth > window_.clientWidth + 24 || window_.scrollHeight > window_.clientHeight + 24);
       holder.hidden = !large;
       if (!large || !map.clientWidth) return;
@@ -92,10 +95,10 @@ const drawingPart = (() => {
     }
     map.addEventListener("pointerdown", (event) => { map.setPointerCapture(event.pointerId); go(event); event.preventDefault(); });
     map.addEventListener("pointermove", (event) => { if (map.hasPointerCapture(event.pointerId)) go(event); });
-    window_.addEventListener("scroll", () => requestAnimationFrame(show));
+    window_.addEventListener("scroll", soon);
     return {
       element: holder,
-      show,
+      show: soon,
       draw(svg) {
         sheet = svg;
         box = (svg.getAttribute("viewBox") || "0 0 400 300").split(" ").slice(2).map(Number);
@@ -114,7 +117,10 @@ const drawingPart = (() => {
       /** Copy the marks of the nodes. */
       mark() {
         if (holder.hidden) return;
-        for (const [node, dot] of dots) dot.setAttribute("class", ["current", "visited"].find((mark) => node.classList.contains(mark)) || "");
+        for (const [node, dot] of dots) {
+          const mark = ["current", "visited"].find((each) => node.classList.contains(each)) || "";
+          if ((dot.getAttribute("class") || "") !== mark) dot.setAttribute("class", mark);
+        }
       },
     };
   }

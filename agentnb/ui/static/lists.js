@@ -175,6 +175,60 @@ const listsPart = (() => {
     return make("div", {}, form, wrong);
   }
 
+  /** The form of a breakpoint: what stops the run, its field, and a message that makes it a logpoint. */
+  function stopAdder(ask) {
+    const clause = make("select", { class: "agentnb-input agentnb-clause", "aria-label": "what stops the run" }, make("option", { value: "when", text: "this holds" }));
+    const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "e.g. n > 3", "aria-label": "stop when this holds", autocomplete: "off", spellcheck: "false" });
+    const log = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "log, e.g. n is {{ n }}", "aria-label": "message to log instead of stopping", title: "With a message, the run does not stop: the message is written",
+      autocomplete: "off", spellcheck: "false" });
+    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
+    const form = make("form", { class: "agentnb-stop-form" }, make("label", { class: "agentnb-faint" }, "stop when ", clause), input, log, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": "add this breakpoint" }), wrong);
+    let rows = [];
+    function fault(text) {
+      say(wrong, text);
+      if (text) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
+    for (const each of [input, log]) each.addEventListener("input", () => fault(""));
+    clause.addEventListener("change", () => {
+      const [, label, hint] = rows.find(([name]) => name === clause.value);
+      input.placeholder = hint;
+      input.setAttribute("aria-label", `stop when ${label}`);
+      fault("");
+      input.focus();
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const typed = { clause: clause.value, text: input.value.trim(), log: log.value.trim() };
+      if (!typed.text && !rows.find(([name]) => name === typed.clause)?.[3]) {
+        input.focus();
+        return;
+      }
+      ask("look", "breakpoint", typed, (found) => {
+        fault(found || "");
+        if (found) {
+          input.focus();
+          return;
+        }
+        ask("stop_when", typed);
+        [input.value, log.value] = ["", ""];
+      });
+    });
+    return {
+      form,
+      /** Request the choices once. */
+      fill() {
+        if (rows.length) return;
+        rows = [["when", "this holds", "e.g. n > 3", false]];
+        ask("look", "clauses", null, (found) => {
+          if (!found) return;
+          rows = found;
+          clause.replaceChildren(...rows.map(([name, label]) => make("option", { value: name, text: label })));
+        });
+      },
+    };
+  }
+
   const remover = (label, click) => make("button", { type: "button", class: "agentnb-small", text: "×", title: label, "aria-label": label, click });
 
   function stopRow(row, ask) {
@@ -217,9 +271,9 @@ const listsPart = (() => {
     const watches = list("watches", "A condition or a key, evaluated after each step.", (row) => watchRow(row, ask));
     const messages = list("messages of logpoints", "", (text) => make("li", { class: "agentnb-code", text }));
     const logged = make("div", { class: "agentnb-messages", hidden: true }, make("h4", { text: "Messages" }), messages.parts[0]);
+    const form = stopAdder(ask);
     const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
-      make("div", {}, make("h4", { text: "Breakpoints" }), ...marks.parts,
-        adder("stop when this holds", "e.g. n > 3", { use: "break", ask, add: (text) => ask("stop_when", text) })),
+      make("div", {}, make("h4", { text: "Breakpoints" }), marks.parts[0], form.form, marks.parts[1]),
       make("div", {}, make("h4", { text: "Watches" }), ...watches.parts,
         adder("watch this", "e.g. items|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
     return {
@@ -228,6 +282,7 @@ const listsPart = (() => {
       body,
       says: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
       show({ breakpoints = [], watches: watched = [], messages: said = [] }) {
+        form.fill();
         marks.show(breakpoints, body);
         watches.show(watched, body);
         messages.show(said, body);
@@ -291,7 +346,7 @@ const listsPart = (() => {
   function forkRow(row, ask) {
     const name = row.shown
       ? make("strong", { "aria-current": "true" }, row.name)
-      : row.absent ? make("span", { title: "an exported page has the states of one run" }, row.kept ? "original" : row.name) : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "original" : row.name,
+      : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "original" : row.name,
         title: `show this run here: ${row.name} (${row.id})`, click: () => ask("switch", null, row.id) });
     const sign = row.depth ? [make("span", { class: "agentnb-faint", "aria-hidden": "true", text: "⋔ " })] : [];
     const beside = row.shown ? [] : [make("button", { type: "button", class: "agentnb-link", text: "compare", title: `show ${row.name} beside this run; one slider moves both`,

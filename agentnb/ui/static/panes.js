@@ -95,7 +95,7 @@ const panesPart = (() => {
    */
   function pane(part) {
     let open = kept().open?.[part.name] ?? part.open ?? true;
-    let last = null;
+    let [last, due] = [null, 0];
     const title = make("span", { text: part.title });
     const head = make("button", { type: "button", class: "agentnb-pane-title", "aria-expanded": String(open) }, title);
     const tools = make("span", { class: "agentnb-pane-tools" }, ...(part.tools || []));
@@ -120,6 +120,7 @@ const panesPart = (() => {
     });
     /** As high as its content, up to a limit: a list is not cut below its last visible line. */
     function fit() {
+      due = 0;
       const { body } = part;
       if (!open || !body.offsetParent) return;
       const end = Math.max(0, ...[...body.children].map((each) => each.offsetTop + each.offsetHeight));
@@ -134,7 +135,7 @@ const panesPart = (() => {
         element.hidden = part.wanted ? !part.wanted(state) : false;
         part.retitle?.();
         if (open && !element.hidden) part.show(state);
-        if (part.fits && !element.hidden) requestAnimationFrame(fit);
+        if (part.fits && !element.hidden) due ||= requestAnimationFrame(fit);
       },
       open: () => { if (!open) set(true); },
     };

@@ -1,25 +1,63 @@
 // An exported page: the data in the file take the place of a kernel. Nothing runs; moving shows another recorded state.
 const recordedPart = (() => {
   const { merged, render } = cockpitPart;
+  const { Wrong, apply, compiled, holds } = conditionsPart;
 
   const STEPS_A_FRAME = 1; // positions per tick while Run plays
   const PLAY_PAUSE = 350; // milliseconds between two positions while Run plays
+  const ROUNDS = 100000; // of deriving a key from an answer, as in export/html.py
+
+  // Encrypted chunks: what follows an exercise, with its answer as the key.
+
+  const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+  /** `size` pseudo-random bytes that a secret and a salt determine. */
+  async function derived(secret, salt, rounds, size) {
+    const key = await crypto.subtle.importKey("raw", secret, "PBKDF2", false, ["deriveBits"]);
+    const how = { name: "PBKDF2", hash: "SHA-256", salt: new TextEncoder().encode(salt), iterations: rounds };
+    return new Uint8Array(await crypto.subtle.deriveBits(how, key, size * 8));
+  }
+
+  /** An answer without what does not matter: case, blanks, quotes around it; as in page_export.py. */
+  function plain(answer) {
+    const text = answer.normalize("NFC").replace(/[ \t\n\r\f\v\u00a0]+/g, " ").replace(/^ | $/g, "").toLowerCase();
+    return text.replace(/^(['"])(.*)\1$/s, "$2");
+  }
+
+  /** The key of what follows an exercise; null if the answer is wrong. `before` is the key of the stretch that asks. */
+  async function keyOf({ salt, check }, answer, before) {
+    const secret = new Uint8Array([...new TextEncoder().encode(plain(answer)), ...(before || [])]);
+    const key = await derived(secret, salt, ROUNDS, 32);
+    const found = await derived(key, "check", 1, 16);
+    return bytesOf(check).every((byte, at) => byte === found[at]) ? key : null;
+  }
 
   /** The value of a chunk of the file, by its name. */
-  async function unpacked(name) {
-    const text = document.querySelector(`script[data-name="${name}"]`).textContent;
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  async function unpacked(name, key = null) {
+    let bytes = bytesOf(document.querySelector(`script[data-name="${name}"]`).textContent);
+    if (key) {
+      const mask = await derived(key, name, 1, bytes.length);
+      bytes = bytes.map((byte, at) => byte ^ mask[at]);
+    }
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     return JSON.parse(await new Response(stream).text());
   }
 
-  /** The recorded states: a chunk is unpacked when a step in it is shown, and its states are derived once. */
-  function record(size) {
+  /**
+   * A stretch of positions of one run. What lies before its first position is asked of the stretch before it. A chunk is
+   * unpacked when a step in it is shown, and its states are derived once.
+   */
+  function stretch(number, about, size, all, key = null) {
     const known = new Map(); // number of a chunk -> the promise of its content
-    const raw = (number) => unpacked(String(number));
-    function chunk(number) {
-      if (!known.has(number)) {
-        known.set(number, raw(number).then((found) => {
+    const raw = (at) => unpacked(`${number}-${at}`, key);
+    const chunkOf = (position) => Math.floor((position - about.first) / size);
+    const isMine = (position) => position >= about.first || about.before === null;
+    let rows = null;
+    function at(position) {
+      if (!isMine(position)) return all[about.before].at(position);
+      const place = chunkOf(position);
+      if (!known.has(place)) {
+        known.set(place, raw(place).then((found) => {
           found.states = [found.state];
           for (const changed of found.changes) {
             const before = found.states.at(-1);
@@ -28,10 +66,39 @@ const recordedPart = (() => {
           return found;
         }));
       }
-      return known.get(number);
+      return known.get(place);
     }
-    const at = (position) => chunk(Math.floor(position / size));
-    return { at, raw: (position) => raw(Math.floor(position / size)), state: async (position) => (await at(position)).states[position % size] };
+    async function state(position) {
+      if (!isMine(position)) return { ...await all[about.before].state(position), ...about.state };
+      return { ...(await at(position)).states[(position - about.first) % size], ...about.state };
+    }
+    /** The chunks of the whole run in order, as [first position, last position, chunk, whether a stretch begins]; they are not cached. */
+    async function* chunks(last = about.last) {
+      if (about.before !== null && about.first > 0) yield* all[about.before].chunks(about.first - 1);
+      for (let first = about.first; first <= Math.min(last, about.last); first += size) {
+        yield [first, Math.min(first + size - 1, last, about.last), await raw(chunkOf(first)), first === about.first];
+      }
+    }
+    /** The timeline of the whole run: {names, steps, marks, overview}. */
+    async function times() {
+      if (rows) return rows;
+      const own = await unpacked(`${number}-timeline`, key);
+      const earlier = about.before === null ? { names: [], steps: [], acts: [] } : await all[about.before].times();
+      const names = [...earlier.names];
+      const numbers = own.names.map((name) => {
+        if (!names.includes(name)) names.push(name);
+        return names.indexOf(name);
+      });
+      const acts = [...earlier.acts.filter(([place]) => place < about.first), ...own.marks];
+      rows = {
+        names, acts, overview: own.overview, steps: [...earlier.steps.slice(0, about.first), ...own.steps.map(([name, ...rest]) => [numbers[name], ...rest])],
+        marks: [...acts, ...own.forks].sort(([one], [other]) => one - other),
+      };
+      return rows;
+    }
+    /** The stretches of the run with the positions where they begin, as a cockpit compares them. */
+    const line = () => [...(about.before === null ? [] : all[about.before].line()), [number, about.first]];
+    return { about, key, at, state, chunks, times, line };
   }
 
   /** The texts of a value, without the names of its fields and places. */
@@ -41,23 +108,61 @@ const recordedPart = (() => {
     return Object.entries(value).map(([name, each]) => (["at", "cut", "old", "time", "seconds"].includes(name) ? "" : textsOf(each))).join("\n");
   }
 
-  /** Searches the nodes, outputs, calls, events and errors of all steps for a text; the latest search is kept. */
-  function searcher(steps, main) {
-    let latest = [null, null];
-    async function search(text) {
-      const found = [];
-      for (let first = 0; first <= main.length; first += main.chunk) {
-        const { steps: told } = await steps.raw(first);
-        for (const [number, { node, outputs, error, calls, events, acts }] of Object.entries(told)) {
-          if (textsOf([node, outputs, error, calls, events, acts]).toLowerCase().includes(text)) found.push(Number(number));
-        }
+  const textOfStep = ({ node, outputs, error, calls, events, acts }) => textsOf([node, outputs, error, calls, events, acts]).toLowerCase();
+
+  /** The steps of a run that have a text in their nodes, outputs, calls, events, errors or interventions. */
+  async function stepsWith(text, run) {
+    const found = [];
+    for await (const [, last, { steps }] of run.chunks()) {
+      for (const [number, step] of Object.entries(steps)) {
+        if (Number(number) <= last && found.at(-1) !== Number(number) && textOfStep(step).includes(text)) found.push(Number(number));
       }
-      return found;
     }
-    return (text) => {
-      const wanted = String(text).trim().toLowerCase();
-      if (latest[0] !== wanted) latest = [wanted, search(wanted)];
-      return latest[1];
+    return found;
+  }
+
+  /** The steps of a run after which a condition holds. */
+  async function stepsWhere(condition, run, declared) {
+    const found = [];
+    const seen = new Set(declared);
+    let board = {};
+    let held = null;
+    for await (const [first, last, { board: changes }, begins] of run.chunks()) {
+      if (begins) board = {}; // its first changes set all of it
+      for (let position = first; position <= last; position += 1) {
+        const changed = changes[position - first];
+        apply(board, changed);
+        for (const [path] of changed) seen.add(String(path[0]));
+        if (held === null || changed.length) held = holds(condition, board);
+        if (position && held) found.push(position);
+      }
+    }
+    if (!found.length) condition.known(seen);
+    return found;
+  }
+
+  /**
+   * Searches a run: for the text in quotes, for words none of which is a key, or otherwise for where a condition holds.
+   * Returns {steps, wrong}; the latest search is kept.
+   */
+  function searcher() {
+    let latest = [];
+    async function search(text, run, declared) {
+      const quoted = /^"(.*)"$|^'(.*)'$/s.exec(text);
+      if (quoted && !/["']/.test(text.slice(1, -1))) return { steps: await stepsWith((quoted[1] ?? quoted[2]).toLowerCase(), run), wrong: "" };
+      try {
+        return { steps: await stepsWhere(compiled(text), run, declared), wrong: "" };
+      } catch (error) {
+        if (!(error instanceof Wrong)) throw error;
+        const words = /^[\p{L}\p{M}\s'’_-]+$/u.test(text) ? text.split(/\s+/) : [];
+        if (words.length && !words.some((word) => declared.includes(word))) return { steps: await stepsWith(text.toLowerCase(), run), wrong: "" };
+        return { steps: [], wrong: error.message };
+      }
+    }
+    return (text, run, declared) => {
+      const wanted = String(text).trim();
+      if (latest[0] !== wanted || latest[1] !== run) latest = [wanted, run, search(wanted, run, declared)];
+      return latest[2];
     };
   }
 
@@ -68,66 +173,82 @@ const recordedPart = (() => {
     return [...drawings].sort((one, other) => cost(one) - cost(other) || 0)[0];
   }
 
-  /** The exercises: the first unanswered one hides what follows its step. */
-  function exercises(all) {
-    const right = new Set();
-    const sorted = [...all].sort((one, other) => one.step - other.step);
-    let wrong = "";
-    const open = () => sorted.find((each) => !right.has(each)) ?? null;
-    const plain = (text) => text.trim().replace(/\s+/g, " ").replace(/^(['"])(.*)\1$/, "$2").toLowerCase();
-    return {
-      open,
-      /** The last position that may be shown. */
-      end: (length) => open()?.step ?? length,
-      answer(text) {
-        const asked = open();
-        if (plain(text) === plain(asked.answer)) {
-          right.add(asked);
-          wrong = "";
-        } else wrong = text;
-      },
-      /** A state as a reader may see it: at an open exercise without what comes next, but with the question. */
-      hide(state) {
-        const asked = open();
-        if (!asked || state.position !== asked.step) return state;
-        const name = `Exercise ${right.size + 1} of ${all.length}`;
-        const nodes = Object.fromEntries(Object.entries(state.picture.nodes || {}).map(([id, marks]) => (
-          [id, { ...marks, classes: marks.classes.filter((mark) => !["current", "next", "waiting"].includes(mark)) }])));
-        return {
-          ...state, current: null, next: [], later: 0, picture: { ...state.picture, nodes }, said: `${name}: ${asked.question}`,
-          problems: wrong ? [{ code: "", what: `Not ${wrong}. Look at the board and the edges, and try again.`, severity: "warning" }] : [],
-          pending: [{ id: "quiz", kind: "answer", node: name, name, prompt: asked.question, role: "", left: null, options: asked.options,
-            way: asked.options.length ? "choice" : "text", arguments: [], answer: null, about: [] }],
-        };
-      },
-    };
+  /** The card of an exercise, as a pending question. */
+  function questionOf({ question, options }, name) {
+    return { id: "quiz", kind: "answer", node: name, name, prompt: question, role: "", left: null, options, way: options.length ? "choice" : "text", arguments: [], answer: null, about: [] };
   }
 
   /** The model of the page, with the interface that a widget's model has. */
-  function recordedModel(main, times, steps, quiz, first) {
-    const values = { svg: main.begins_closed ? "requested" : main.drawings[0].svg, commands: main.commands, state: first };
+  function recordedModel(main, all) {
+    let run = all[main.shown];
+    let times = null; // the timeline of the run
+    let byNode = new Map(); // index of a name -> its steps
+    let wanted = 0; // the position that was requested last
+    let wrong = ""; // the last wrong answer
+    let timer = 0;
+    let answered = 0; // exercises
+    const look = () => main.looks[run.about.look];
+    const first = () => look().drawings[look().begins_closed ? 1 : 0];
+    let drawn = first();
+    const drawing = () => (look().begins_closed ? `requested ${run.about.look}` : drawn.svg);
+    const values = { svg: drawing(), commands: main.commands, state: null };
     const listeners = {};
     const fire = (name, ...told) => [...(listeners[name] || [])].forEach((listener) => listener(...told));
-    const byNode = new Map(); // index of a name -> its steps
-    let timer = 0;
-    const search = searcher(steps, main);
-    let drawn = main.drawings[main.begins_closed ? 1 : 0];
-    let wanted = first.position; // the position that was requested last
+    const search = searcher();
 
     /** What a page may do at a position. */
     function able(position) {
-      const end = quiz.end(main.length);
-      const can = ["goto", "switch", ...(position > 0 ? ["back", "run_back"] : []), ...(position < end ? ["step", "over", "run"] : [])];
-      return [...can, ...(quiz.open()?.step === position ? ["answer"] : []), ...(timer ? ["pause"] : [])];
+      const { last, exercise } = run.about;
+      const can = ["goto", "switch", ...(position > 0 ? ["back", "run_back"] : []), ...(position < last ? ["step", "over", "run"] : [])];
+      return [...can, ...(exercise && position === last ? ["answer"] : []), ...(timer ? ["pause"] : [])];
+    }
+    /** What an open exercise adds to the last state before it. */
+    function asking() {
+      if (!run.about.exercise) return {};
+      const name = `Exercise ${answered + 1} of ${main.exercises}`;
+      const problems = wrong ? [{ code: "", what: wrong, severity: "warning" }] : [];
+      return { pending: [questionOf(run.about.exercise, name)], problems };
     }
     async function show(position) {
-      const end = quiz.end(main.length);
-      wanted = Math.max(0, Math.min(position, end));
-      const place = wanted;
-      const state = await steps.state(place);
-      if (place !== wanted) return; // another position was requested meanwhile
-      values.state = quiz.hide({ ...state, position: place, length: end, can: able(place) });
+      const { last } = run.about;
+      wanted = Math.max(0, Math.min(position, last));
+      const [place, shown] = [wanted, run];
+      const state = await run.state(place);
+      if (place !== wanted || shown !== run) return; // another position was requested meanwhile
+      values.state = { ...state, position: place, length: last, line: run.line(), can: able(place), ...(place === last ? asking() : {}) };
       fire("change:state");
+    }
+    async function follow(other) {
+      const before = look();
+      [run, byNode] = [other, new Map()];
+      times = await run.times();
+      if (look() === before) return;
+      drawn = first();
+      values.svg = drawing();
+    }
+    /** Show another run of the tree of forks. */
+    async function turn(id) {
+      const other = all.find(({ about }) => about.id === id);
+      if (!other) return;
+      const before = values.svg;
+      await follow(other);
+      await show(run.about.position);
+      if (values.svg !== before) fire("change:svg");
+    }
+    async function answer(text) {
+      if (!globalThis.crypto?.subtle) {
+        wrong = "This browser opens what follows only in a page from disk, from https or from this machine.";
+        return show(wanted);
+      }
+      const key = await keyOf(run.about.exercise, text, run.key);
+      wrong = key ? "" : `Not ${text}. Look at the board and the edges, and try again.`;
+      if (key) {
+        answered += 1;
+        const number = all.length;
+        all.push(stretch(number, await unpacked(`stretch ${number}`, key), main.chunk, all, key));
+        await follow(all[number]);
+      }
+      return show(wanted);
     }
     function stop() {
       clearInterval(timer);
@@ -136,7 +257,7 @@ const recordedPart = (() => {
     function play() {
       stop();
       timer = setInterval(() => {
-        if (wanted >= quiz.end(main.length)) stop();
+        if (wanted >= run.about.last) stop();
         show(wanted + STEPS_A_FRAME);
       }, PLAY_PAUSE);
     }
@@ -145,8 +266,8 @@ const recordedPart = (() => {
       const depth = times.steps[wanted]?.[2] ?? 0;
       let place = wanted + 1;
       if (times.steps[wanted]?.[1] !== 1) return place; // only a node that opens a frame contains others
-      while (place < main.length && times.steps[place][2] > depth) place += 1;
-      return Math.min(place + 1, main.length);
+      while (place < run.about.last && times.steps[place][2] > depth) place += 1;
+      return Math.min(place + 1, run.about.last);
     }
     /** The steps of a node, by its name. */
     function stepsOf(name) {
@@ -154,49 +275,49 @@ const recordedPart = (() => {
       return byNode.get(times.names.indexOf(name)) || [];
     }
     async function step(number) {
-      const found = (await steps.at(number)).steps[number];
       const name = times.names[times.steps[number - 1]?.[0]];
-      if (name === undefined || number > quiz.end(main.length)) return { node: null, step: null };
-      const node = main.nodes[name] || { id: name, gone: true, settable: false };
-      const all = stepsOf(name).filter((each) => each <= quiz.end(main.length));
-      const at = all.indexOf(number);
-      return { node, runs: 0, step: found || null, before: all[at - 1] ?? null, after: all[at + 1] ?? null };
+      if (name === undefined || number > run.about.last) return { node: null, step: null };
+      const found = (await run.at(number)).steps[number];
+      const node = look().nodes[name] || { id: name, gone: true, settable: false };
+      const all_ = stepsOf(name);
+      const at = all_.indexOf(number);
+      return { node, runs: 0, step: found || null, before: all_[at - 1] ?? null, after: all_[at + 1] ?? null };
     }
     async function node(name) {
-      const all = stepsOf(name).filter((number) => number <= wanted);
-      const last = all.length ? await step(all.at(-1)) : { step: null, before: null, after: null };
-      return { ...last, node: main.nodes[name] || { id: name, gone: true }, runs: all.length };
+      const all_ = stepsOf(name).filter((number) => number <= wanted);
+      const last = all_.length ? await step(all_.at(-1)) : { step: null, before: null, after: null };
+      return { ...last, node: look().nodes[name] || { id: name, gone: true }, runs: all_.length };
     }
     const queries = {
       timeline({ from = 1, to = 0 }) {
-        const end = quiz.end(main.length);
-        const last = Math.min(to, end);
-        const marks = times.marks.filter(([place]) => place >= from - 1 && place <= last);
-        return { ...times, length: end, first: from, steps: times.steps.slice(from - 1, last), marks, overview: end === main.length ? times.overview : { size: 1 } };
+        const { last } = run.about;
+        const end = Math.min(to, last);
+        const marks = times.marks.filter(([place]) => place >= from - 1 && place <= end);
+        return { names: times.names, line: run.line(), length: last, first: from, steps: times.steps.slice(from - 1, end), marks, overview: times.overview };
       },
-      forks: () => main.forks,
+      forks: () => ({ ...main.forks, rows: main.forks.rows.map((row) => ({ ...row, shown: row.id === run.about.id })) }),
       drawing(which) {
-        drawn = which === null ? main.drawings[main.begins_closed ? 1 : 0] : nearest(main.drawings, which, drawn.closed);
+        drawn = which === null ? first() : nearest(look().drawings, which, drawn.closed);
         return drawn;
       },
       async find(text) {
-        const all = (await search(text)).filter((number) => number <= quiz.end(main.length));
-        const rank = all.filter((number) => number <= wanted).length;
-        const [before, after] = [all.findLast((number) => number < wanted) ?? null, all[rank] ?? null];
-        return { wrong: "", total: all.length, before, after, rank, hits: all };
+        const { steps, wrong: told } = await search(text, run, values.state.board.map(([key]) => key));
+        const rank = steps.filter((number) => number <= wanted).length;
+        const [before, after] = [steps.findLast((number) => number < wanted) ?? null, steps[rank] ?? null];
+        return { wrong: told, total: steps.length, before, after, rank, hits: steps };
       },
       async flows() {
-        const { flows } = await steps.at(wanted);
+        const { flows } = await run.at(wanted);
         return flows[values.state.picture.board?.flows] || { flows: {}, gone: [] };
       },
-      async events() { return (await steps.at(wanted)).events[wanted] || { types: [], rows: [], more: 0 }; },
-      async objects() { return { svg: (await steps.at(wanted)).objects[wanted] || "" }; },
+      async events() { return (await run.at(wanted)).events[wanted] || { types: [], rows: [], more: 0 }; },
+      async objects() { return { svg: (await run.at(wanted)).objects[wanted] || "" }; },
       step,
       node,
       async key([key]) {
         const row = values.state.board.find(([name]) => name === key);
         const [at] = row?.[4] || [0];
-        const found = (await steps.at(at)).values[at]?.[key];
+        const found = (await run.at(at)).values[at]?.[key];
         return found || { path: [key], type: row?.[3] || "", by: row?.[4] || null, field: { path: [key], text: row?.[1] ?? "not yet", as: "fixed", note: "" } };
       },
       why_not: () => ({ said: "An exported page cannot evaluate this. In a notebook: session.why_not(...).", ways: [] }),
@@ -206,13 +327,15 @@ const recordedPart = (() => {
       if (verb !== "goto" || timer) stop();
       const does = {
         step: () => show(wanted + 1), back: () => show(wanted - 1), over: () => show(over()), goto: () => show(value),
-        run: play, run_back: () => show(0), pause: () => show(wanted),
-        answer() { quiz.answer(String(value)); return show(wanted); },
+        run: play, run_back: () => show(0), pause: () => show(wanted), switch: () => turn(target), answer: () => answer(String(value)),
       }[verb];
       return does?.();
     }
     return {
-      show,
+      async begin(position) {
+        await follow(run);
+        await show(position ?? (main.exercises ? 0 : run.about.last));
+      },
       get: (name) => values[name],
       set: (name, value) => { values[name] = value; },
       on: (name, listener) => { (listeners[name] ||= []).push(listener); },
@@ -226,17 +349,17 @@ const recordedPart = (() => {
   }
 
   async function open() {
-    const [main, times] = await Promise.all([unpacked("main"), unpacked("timeline")]);
-    const [steps, quiz] = [record(main.chunk), exercises(main.quiz)];
-    const start = Math.min(Number(location.hash.slice(1)) || (main.quiz.length ? 0 : main.length), quiz.end(main.length));
-    const model = recordedModel(main, times, steps, quiz, { ...(await steps.state(start)), position: start });
-    await model.show(start);
+    const main = await unpacked("main");
+    const all = [];
+    main.stretches.forEach((about, number) => all.push(stretch(number, about, main.chunk, all)));
+    const model = recordedModel(main, all);
+    await model.begin(Number(location.hash.slice(1)) || null);
     const el = document.querySelector("#agentnb");
     el.classList.add("agentnb-recorded");
     render({ model, el });
     const find = el.querySelector(".agentnb-find");
-    find.placeholder = "find text";
-    find.setAttribute("aria-label", "find steps that have this text");
+    find.placeholder = 'n > 3, or "text"';
+    find.setAttribute("aria-label", "find steps where this holds, or that have this text");
     const page = document.documentElement;
     window.matchMedia("print").addEventListener("change", ({ matches }) => {
       if (matches) page.dataset.theme = "light"; // paper is white

@@ -289,20 +289,27 @@ const timelinePart = (() => {
   function stripSizes(strip) {
     let length = 0;
     let zoom = null;
-    const fitting = () => within((strip.clientWidth - 2 * LEFT) / Math.max(length, 1), FITTED);
+    // Reading a size makes the browser lay the page out, so both are read when they change.
+    let [broad, from] = [0, 0];
+    const room = () => broad || (broad = strip.clientWidth);
+    new ResizeObserver(() => { broad = 0; }).observe(strip);
+    strip.addEventListener("scroll", () => { from = strip.scrollLeft; });
+    const fitting = () => within((room() - 2 * LEFT) / Math.max(length, 1), FITTED);
     const wide = () => Math.min(zoom ?? fitting(), LONGEST / Math.max(length, 1));
     return {
       wide,
+      room,
+      from: () => from,
       of: (steps) => { length = steps; },
       zoom: (times) => { zoom = within(wide() * times, ZOOMED); },
       whole: () => 2 * LEFT + length * wide(),
       /** The offset of a position in pixels from the start of the strip. */
       at: (place) => LEFT + place * wide(),
       seen() {
-        if (!strip.clientWidth || !length) return null;
+        if (!length || !room()) return null;
         const width = wide();
-        const first = Math.floor((strip.scrollLeft - LEFT) / width) + 1 - BESIDE;
-        return [Math.max(first, 1), Math.min(first + Math.ceil(strip.clientWidth / width) + 2 * BESIDE, length)];
+        const first = Math.floor((from - LEFT) / width) + 1 - BESIDE;
+        return [Math.max(first, 1), Math.min(first + Math.ceil(room() / width) + 2 * BESIDE, length)];
       },
     };
   }
@@ -328,16 +335,16 @@ const timelinePart = (() => {
       inner.style.width = `${whole}px`;
       head.style.left = `${sizes.at(last.position) - 2}px`;
       cells.draw(range, sizes.wide(), last, picked(), choice.lit(), byTime);
-      view.element.hidden = whole <= element.clientWidth + 1;
-      view.show(element.scrollLeft / whole, Math.min((element.scrollLeft + element.clientWidth) / whole, 1), last.position / last.length);
+      view.element.hidden = whole <= sizes.room() + 1;
+      view.show(sizes.from() / whole, Math.min((sizes.from() + sizes.room()) / whole, 1), last.position / last.length);
       tape.look();
     }
     const soon = () => { due ||= requestAnimationFrame(draw); };
     function reveal(place) {
       const left = sizes.at(place);
-      const room = Math.min(60, element.clientWidth / 4);
-      const hidden = left < element.scrollLeft + room || left > element.scrollLeft + element.clientWidth - room;
-      if (hidden) element.scrollLeft = left - element.clientWidth / 2;
+      const rim = Math.min(60, sizes.room() / 4);
+      const hidden = left < sizes.from() + rim || left > sizes.from() + sizes.room() - rim;
+      if (hidden) element.scrollLeft = left - sizes.room() / 2;
     }
     element.addEventListener("scroll", soon);
     new ResizeObserver(soon).observe(element);

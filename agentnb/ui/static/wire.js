@@ -1,6 +1,6 @@
 // Commands sent to the kernel, and those not answered yet.
 const wirePart = (() => {
-  const UNASKED = new Set(["timeline", "forks", "drawing", "flows", "objects", "events", "node", "step", "second", "history", "slice", "find", "usage"]); // automatic queries that nobody waits for
+  const UNASKED = new Set(["timeline", "forks", "drawing", "flows", "objects", "events", "node", "step", "second", "history", "slice", "find", "usage", "clauses"]); // automatic queries that nobody waits for
   const WAITING = 3; // maximum number of repeats
   const PATIENCE = 3000; // milliseconds without a kernel message until the page reports it
   const QUIET = "The kernel has not answered yet. It is busy with a cell, or gone; if it was restarted, run this cell again.";

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from agentnb.board.values import freeze, thaw
 from agentnb.world.llm.base import LLMMessage
 from agentnb.world.llm.errors import Unreadable
-from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, accepted
+from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, adapt_arguments
 
 MAX_TOKENS: Final = 1024  # the protocol requires a number
 ANSWER: Final = "answer"  # the tool whose arguments are an answer with a schema
@@ -25,7 +25,7 @@ class AnthropicClient(VendorClient):
     extra: ClassVar[str] = "anthropic"
     variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_API_KEY",)
 
-    def connected(self) -> Any:
+    def connect(self) -> Any:
         """Return a new client of the SDK, that never tries again by itself."""
         import anthropic
 
@@ -37,9 +37,9 @@ class AnthropicClient(VendorClient):
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         create = sdk.messages.create
-        words = accepted(create, _body(ask), "extra_body")
+        words = adapt_arguments(create, _body(ask), "extra_body")
         answer = await create(**{"timeout": ask.timeout, **words})
-        reply = await _streamed(answer, ask) if words.get("stream") else _whole(answer, ask)
+        reply = await _read_stream(answer, ask) if words.get("stream") else _whole(answer, ask)
         if reply.value is not None and not _is_object(ask.schema):
             reply.value = reply.value.get(ANSWER)
         return reply
@@ -107,14 +107,14 @@ def _whole(answer: Any, ask: Ask) -> Reply:
             reply.value = block.input
         elif block.type == "tool_use":
             reply.call(number, block.id, block.name, block.input)
-    _refused(reply, answer)
+    _note_refusal(reply, answer)
     usage = getattr(answer, "usage", None)
     if usage is not None:
         reply.tokens_in, reply.tokens_out = _tokens_in(usage), usage.output_tokens
     return reply
 
 
-async def _streamed(events: Any, ask: Ask) -> Reply:
+async def _read_stream(events: Any, ask: Ask) -> Reply:
     reply, pieces = Reply(), Reply()  # `pieces`: the JSON of a tool's arguments
     async with events:
         async for event in events:
@@ -133,7 +133,7 @@ async def _streamed(events: Any, ask: Ask) -> Reply:
                     reply.call(event.index, event.content_block.id, event.content_block.name)
             elif event.type == "message_delta":
                 reply.tokens_out = event.usage.output_tokens
-                _refused(reply, event.delta)
+                _note_refusal(reply, event.delta)
             reply.ended = reply.ended or event.type == "message_stop"
     if pieces.text and reply.ended:
         reply.value = json.loads("".join(pieces.text))
@@ -146,7 +146,7 @@ def _tokens_in(usage: Any) -> int:
     return int(usage.input_tokens or 0) + sum(cached)
 
 
-def _refused(reply: Reply, answer: Any) -> None:
+def _note_refusal(reply: Reply, answer: Any) -> None:
     reply.finish = getattr(answer, "stop_reason", None) or reply.finish
     if reply.finish == "refusal":
         reply.refused = "refusal"

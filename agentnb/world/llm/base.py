@@ -207,7 +207,7 @@ class LLMResponse:
         return {"content": self.content, "tool_calls": [call.to_dict() for call in self.tool_calls]}
 
     @classmethod
-    def recorded(cls, said: Any, arguments: Any, model: str = "recorded", usage: Usage = Usage()) -> LLMResponse:
+    def from_record(cls, said: Any, arguments: Any, model: str = "recorded", usage: Usage = Usage()) -> LLMResponse:
         """Return the response that was recorded as `said` for a request with these arguments."""
         offered = isinstance(arguments, Mapping) and arguments.get("tools")
         if not (offered and isinstance(said, Mapping) and "tool_calls" in said):

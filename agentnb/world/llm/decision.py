@@ -94,7 +94,7 @@ def native_decisions_of(said: Any) -> list[Decision]:
         >>> native_decisions_of("It rains.")[0].response
         'It rains.'
     """
-    if calls := asked_calls(said):
+    if calls := find_tool_calls(said):
         return [Decision("tool", call.name, call.arguments) for call in calls]
     text = "" if said is None else as_text(said)
     if not text.strip():
@@ -102,7 +102,7 @@ def native_decisions_of(said: Any) -> list[Decision]:
     return [Decision("none", NONE, response=text)]
 
 
-def asked_calls(said: Any) -> tuple[ToolCall, ...]:
+def find_tool_calls(said: Any) -> tuple[ToolCall, ...]:
     """Return the tool calls in an answer as recorded (see `LLMResponse.said`); empty if there are none."""
     return tool_calls_of(said.get("tool_calls")) if isinstance(said, Mapping) else ()
 
@@ -158,5 +158,15 @@ def _sort(value: Any) -> str:
     return "an object"
 
 
-__all__ = ["EMPTY", "NONE", "NO_TEXT", "Decision", "UnreadableAnswer", "as_text", "asked_calls", "calls_before",
-           "decision_of", "native_decisions_of"]  # fmt: skip
+__all__ = [
+    "EMPTY",
+    "NONE",
+    "NO_TEXT",
+    "Decision",
+    "UnreadableAnswer",
+    "as_text",
+    "calls_before",
+    "decision_of",
+    "find_tool_calls",
+    "native_decisions_of",
+]  # fmt: skip

@@ -45,7 +45,7 @@ def complete(client: LLMClient, request: LLMRequest) -> LLMResponse:
     if limit_of(request) is None:
         answer = client.complete(request)
         return (
-            _BackgroundCoroutine(lambda: _awaited(answer)).result()
+            _BackgroundCoroutine(lambda: _await_answer(answer)).result()
             if inspect.isawaitable(answer)
             else _response(answer)
         )
@@ -66,7 +66,7 @@ async def acomplete(client: LLMClient, request: LLMRequest) -> LLMResponse:
             answer, error = await _call_client(client, request)
             if error is not None:
                 raise error
-            return await _awaited(answer)
+            return await _await_answer(answer)
     except TimeoutError:
         if not scope.expired():
             raise
@@ -220,7 +220,7 @@ def _in(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *given
         loop.call_soon_threadsafe(function, *given)
 
 
-async def _awaited(answer: Any) -> LLMResponse:
+async def _await_answer(answer: Any) -> LLMResponse:
     return _response(await answer if inspect.isawaitable(answer) else answer)
 
 

@@ -112,13 +112,13 @@ def with_env(value: Any, where: str = "settings", *, allowed: Collection[str] | 
             not read a variable.
     """
     problems: list[Problem] = []
-    found = _filled(value, where, problems, allowed)
+    found = _fill(value, where, problems, allowed)
     if problems:
         raise AgentRuntimeError(*problems)
     return found
 
 
-def _filled(value: Any, where: str, problems: list[Problem], allowed: Collection[str] | None) -> Any:
+def _fill(value: Any, where: str, problems: list[Problem], allowed: Collection[str] | None) -> Any:
     name = env_name(value)
     if name is not None:
         if allowed is not None and name not in allowed and is_owned(name):
@@ -126,9 +126,9 @@ def _filled(value: Any, where: str, problems: list[Problem], allowed: Collection
             return None
         return _of_env(name, where, problems)
     if isinstance(value, Mapping):
-        return {key: _filled(item, f"{where}.{key}", problems, allowed) for key, item in value.items()}
+        return {key: _fill(item, f"{where}.{key}", problems, allowed) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_filled(item, f"{where}[{number}]", problems, allowed) for number, item in enumerate(value)]
+        return [_fill(item, f"{where}[{number}]", problems, allowed) for number, item in enumerate(value)]
     return value
 
 

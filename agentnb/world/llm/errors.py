@@ -44,7 +44,7 @@ def failure_of(
     where = f"node {node!r}" if node else name
     status = status_of(error)
     if status is not None and status >= 400:
-        return _refused(error, status, name, where, variables)
+        return _to_error(error, status, name, where, variables)
     if isinstance(error, Unreadable | ValueError) or (status is not None and not _stream_error(error)):
         return LLMError(
             Problem("X338", f"{name} sent a response that cannot be parsed: {server_message(error)}", where,
@@ -78,7 +78,7 @@ def unfit(name: str, error: Exception) -> AgentRuntimeError:
     )  # fmt: skip
 
 
-def _refused(error: Exception, status: int, name: str, where: str, variables: Sequence[str]) -> LLMError:
+def _to_error(error: Exception, status: int, name: str, where: str, variables: Sequence[str]) -> LLMError:
     again, wait = status in _AGAIN or status >= 500, retry_after(error)
     later = "it may be tried again" if again else "the same request would be refused again"
     why = f"{_kind(error)}; {later}{'' if wait is None else f', after {wait:g} s (retry-after)'}"

@@ -21,7 +21,7 @@ class GeminiClient(VendorClient):
     variables: ClassVar[tuple[str, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     plain_calls: ClassVar[bool] = False  # a call is sent back with the signature that it came with
 
-    def connected(self) -> Any:
+    def connect(self) -> Any:
         """Return a new client of the SDK, that never tries again by itself."""
         from google import genai
 
@@ -35,7 +35,7 @@ class GeminiClient(VendorClient):
         }
         return genai.Client(**{"vertexai": False, "http_options": options, **words})
 
-    async def closed(self, sdk: Any) -> None:
+    async def close_sdk(self, sdk: Any) -> None:
         """Close a client of the SDK: the part that awaits, and the part that does not."""
         await sdk.aio.aclose()
         sdk.close()
@@ -44,7 +44,7 @@ class GeminiClient(VendorClient):
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         words = _config(ask)
         streams = bool(words.pop("stream", ask.tell is not None))
-        asked = {"model": words.pop("model", ask.model), "contents": _contents(ask), "config": _checked(words, ask)}
+        asked = {"model": words.pop("model", ask.model), "contents": _contents(ask), "config": _check(words, ask)}
         reply = Reply()
         if not streams:
             _take(reply, await sdk.aio.models.generate_content(**asked), ask)
@@ -104,7 +104,7 @@ def _config(ask: Ask) -> dict[str, Any]:
     return ask.onto(words)
 
 
-def _checked(words: dict[str, Any], ask: Ask) -> Any:
+def _check(words: dict[str, Any], ask: Ask) -> Any:
     """Return the SDK's own object for the settings.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from agentnb.board.values import freeze, thaw
 from agentnb.world.llm.base import LLMMessage
 from agentnb.world.llm.errors import Unreadable, refuses_format
-from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, accepted
+from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, adapt_arguments
 
 LM_STUDIO: Final = "http://127.0.0.1:1234/v1"
 
@@ -22,7 +22,7 @@ class OpenAIClient(VendorClient):
     extra: ClassVar[str] = "openai"
     variables: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
 
-    def connected(self) -> Any:
+    def connect(self) -> Any:
         """Return a new client of the SDK, that never tries again by itself."""
         import openai
 
@@ -35,9 +35,9 @@ class OpenAIClient(VendorClient):
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         create = sdk.chat.completions.create
-        words = accepted(create, _body(ask), "extra_body")
+        words = adapt_arguments(create, _body(ask), "extra_body")
         answer = await create(**{"timeout": ask.timeout, **words})
-        return await _streamed(answer, ask) if words.get("stream") else _whole(answer)
+        return await _read_stream(answer, ask) if words.get("stream") else _whole(answer)
 
 
 class OpenAICompatibleClient(OpenAIClient):
@@ -143,7 +143,7 @@ def _whole(answer: Any) -> Reply:
     return reply
 
 
-async def _streamed(chunks: Any, ask: Ask) -> Reply:
+async def _read_stream(chunks: Any, ask: Ask) -> Reply:
     reply = Reply()
     async with chunks:
         async for chunk in chunks:

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import thaw
 from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
 from agentnb.text import safe_repr
 from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage, stream_whole
 
+UNRECORDED: Final = frozenset({"X340", "X341"})  # codes of errors: no answer is left, or it was one to another request
 _WHERE: Final = "RecordedClient"
 
 
@@ -56,9 +57,9 @@ class RecordedClient:
         if self.strict:
             _compare(request, call)
         if call.error is not None:
-            raise _failed(request, call.error)
+            raise _make_error(request, call.error)
         usage = Usage(call.tokens_in, call.tokens_out, call.cost_usd)
-        return stream_whole(LLMResponse.recorded(thaw(call.result), call.arguments, usage=usage), request)
+        return stream_whole(LLMResponse.from_record(thaw(call.result), call.arguments, usage=usage), request)
 
 
 def _calls_of(trace: Any) -> dict[str, list[Any]]:
@@ -91,7 +92,7 @@ def _nothing_left(request: LLMRequest, had: int, nodes: Mapping[str, Sequence[An
     )  # fmt: skip
 
 
-def _failed(request: LLMRequest, error: str) -> Exception:
+def _make_error(request: LLMRequest, error: str) -> Exception:
     kind, _, message = error.splitlines()[0].partition(": ")
     if kind == "TimeoutError":
         return TimeoutError(message)
@@ -107,7 +108,7 @@ def _compare(request: LLMRequest, call: Any) -> None:
     before = LLMRequest.of(thaw(call.arguments)).messages
     for number in range(max(len(before), len(request.messages))):
         then, now = (
-            masked({"role": row[number].role, "content": row[number].content}) if number < len(row) else None
+            mask_value({"role": row[number].role, "content": row[number].content}) if number < len(row) else None
             for row in (before, request.messages)
         )
         if then != now:

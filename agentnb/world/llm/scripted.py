@@ -50,7 +50,7 @@ def _response(answer: Any, request: LLMRequest) -> LLMResponse:
     """Return the response; a mapping with `tool_calls` calls tools where the request offers some."""
     if isinstance(answer, LLMResponse):
         return answer
-    return LLMResponse.recorded(answer, {"tools": request.tools}, "scripted")
+    return LLMResponse.from_record(answer, {"tools": request.tools}, "scripted")
 
 
 def _at(answers: Sequence[Any], number: int, request: LLMRequest) -> Any:

@@ -35,14 +35,14 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     problems = [
         Problem("X334", f"{word!r} is {safe_repr(value, key=word)}", where, f"it must be {asked}", "fix the setting")
         for word, value in given.items()
-        if (asked := _broken_rule(word, value))
+        if (asked := _find_broken_rule(word, value))
     ]
     if problems:
         raise AgentRuntimeError(*problems)
     return given
 
 
-def _broken_rule(word: str, value: Any) -> str | None:
+def _find_broken_rule(word: str, value: Any) -> str | None:
     """Return the rule of a setting that its value breaks; None if it is valid."""
     if word in _TEXT and not isinstance(value, str):
         return "a text"

@@ -8,7 +8,7 @@ from agentnb.board.values import thaw
 from agentnb.world.llm.base import SIMULATED, LLMRequest, LLMResponse, stream_whole
 
 
-def mocked(name: str) -> str:
+def mock_answer(name: str) -> str:
     """Return the simulated answer; it names the agent."""
     return f"Mocked output from {name}"
 
@@ -26,10 +26,10 @@ class SimulatedClient:
         """
         schema = request.settings.get("schema")
         if schema is not None:
-            from agentnb.world.sample_data import filled  # imported only if there is a schema
+            from agentnb.world.sample_data import fill  # imported only if there is a schema
 
-            made = filled(thaw(schema), f"{request.node}:{request.of_node}", where=f"the schema of {request.node!r}")
+            made = fill(thaw(schema), f"{request.node}:{request.of_node}", where=f"the schema of {request.node!r}")
             return stream_whole(
                 LLMResponse(json.dumps(made, ensure_ascii=False), model=SIMULATED, provider=SIMULATED), request
             )
-        return stream_whole(LLMResponse(mocked(request.node), model=SIMULATED, provider=SIMULATED), request)
+        return stream_whole(LLMResponse(mock_answer(request.node), model=SIMULATED, provider=SIMULATED), request)

@@ -34,7 +34,7 @@ def json_in(answer: Any) -> Any:
     """
     value = getattr(answer, "content", answer)
     if isinstance(value, str):
-        value = _parsed(value.removeprefix(BYTE_ORDER_MARK))
+        value = _parse(value.removeprefix(BYTE_ORDER_MARK))
     elif value is None:
         raise ValueError("the answer is empty")
     _check(value)
@@ -54,12 +54,12 @@ def whole_json(text: str) -> Any:
     return value
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     if len(text) > LONGEST:
         raise ValueError(f"the answer is longer than {LONGEST:,} characters")
     if not text.strip():
         raise ValueError("the answer is empty")
-    for part in (text, *_fenced(text)):
+    for part in (text, *_find_fenced(text)):
         try:
             return _loads(part)
         except json.JSONDecodeError:
@@ -67,7 +67,7 @@ def _parsed(text: str) -> Any:
     return _among_words(text)
 
 
-def _fenced(text: str) -> Iterator[str]:
+def _find_fenced(text: str) -> Iterator[str]:
     """Yield the content between lines of three backticks; the last block may be unterminated."""
     block: list[str] | None = None
     for line in text.splitlines():
@@ -91,7 +91,7 @@ def _among_words(text: str) -> Any:
     while start and tries < MOST_STARTS:
         tries += 1
         try:
-            value, end = _decoded(text, start.start())
+            value, end = _decode(text, start.start())
             if found is None or end - start.start() > found[0]:
                 found = (end - start.start(), value)
         except json.JSONDecodeError as error:
@@ -108,22 +108,22 @@ def _among_words(text: str) -> Any:
     raise ValueError(f"the JSON in the answer has a mistake at character {broken.pos + 1}: {broken.msg}")
 
 
-def _refused(constant: str) -> NoReturn:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_refused)
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _loads(text: str) -> Any:
     stripped = text.strip()
-    value, end = _decoded(stripped, 0)
+    value, end = _decode(stripped, 0)
     if end < len(stripped):
         raise json.JSONDecodeError("Extra data", stripped, end)
     return value
 
 
-def _decoded(text: str, start: int) -> tuple[Any, int]:
+def _decode(text: str, start: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text, start)
     except RecursionError:  # a parser's own limit of depth

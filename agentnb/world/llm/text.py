@@ -35,10 +35,10 @@ def _other(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return list(value)
-    return sorted(map(_named, value)) if isinstance(value, set | frozenset) else _named(value)
+    return sorted(map(_to_text, value)) if isinstance(value, set | frozenset) else _to_text(value)
 
 
-def _named(value: Any) -> str:
+def _to_text(value: Any) -> str:
     try:
         return str(value)
     except Exception:  # noqa: BLE001  (its own code fails, and what there is can be told all the same)

@@ -87,7 +87,7 @@ class Ask:
 
 
 @dataclass(slots=True)
-class AskedCall:
+class RequestedCall:
     """A call of a tool as it arrives: its arguments as JSON text, or as a value."""
 
     id: str = ""
@@ -112,14 +112,14 @@ class Reply:
     ended: bool = False
     refused: str = ""
     value: Any = None
-    calls: dict[Any, AskedCall] = field(default_factory=dict)
+    calls: dict[Any, RequestedCall] = field(default_factory=dict)
     finish: str = ""
 
     def call(
         self, key: Any, id: str | None = None, name: str | None = None, arguments: Any = None, signature: str = ""
     ) -> None:
         """Add a tool call or a further piece of one; arguments are pieces of JSON text, or a whole mapping."""
-        found = self.calls.setdefault(key, AskedCall())
+        found = self.calls.setdefault(key, RequestedCall())
         found.id, found.signature = id or found.id, signature or found.signature
         found.name += name or ""
         if isinstance(arguments, str):
@@ -146,17 +146,17 @@ def name_sent(name: str) -> str:
     return f"{plain[:55]}_{sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
-def _renamed(message: LLMMessage) -> LLMMessage:
+def _rename_tools(message: LLMMessage) -> LLMMessage:
     if not message.tool_calls:
         return message
     return replace(message, tool_calls=tuple(replace(call, name=name_sent(call.name)) for call in message.tool_calls))
 
 
-def _ended(reply: Reply, why: str) -> str:
+def _describe_end(reply: Reply, why: str) -> str:
     return f"{why}; it ended with {reply.finish!r}" if reply.finish else why
 
 
-def accepted(create: Callable[..., Any], words: Mapping[str, Any], rest: str) -> dict[str, Any]:
+def adapt_arguments(create: Callable[..., Any], words: Mapping[str, Any], rest: str) -> dict[str, Any]:
     """Return keyword arguments in the form an SDK function accepts.
 
     Those it does not declare go into its argument `rest`.
@@ -185,7 +185,7 @@ class Answering:
 
     def __await__(self) -> Generator[Any, Any, LLMResponse]:
         """Send the request and return the answer."""
-        return self._client.answered(self._request).__await__()
+        return self._client.send(self._request).__await__()
 
 
 class VendorClient(ABC):
@@ -230,7 +230,7 @@ class VendorClient(ABC):
         self.base_url: str | None = self._settings.get("base_url") or self.url_found()
         self._key = self._key_found()
         self._hide()
-        self._open = PerLoop(self.connected, self.closed)
+        self._open = PerLoop(self.connect, self.close_sdk)
 
     def __repr__(self) -> str:
         """Return the model, without the settings, because they contain keys."""
@@ -264,10 +264,10 @@ class VendorClient(ABC):
     # -- vendor-specific parts ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def connected(self) -> Any:
+    def connect(self) -> Any:
         """Return a new client of the SDK, with the SDK's own retries disabled. Called in a thread."""
 
-    async def closed(self, sdk: Any) -> None:
+    async def close_sdk(self, sdk: Any) -> None:
         """Close a client of the SDK."""
         await sdk.close()
 
@@ -281,7 +281,7 @@ class VendorClient(ABC):
 
     # -- a request -----------------------------------------------------------------------------------------------
 
-    async def answered(self, request: LLMRequest) -> LLMResponse:
+    async def send(self, request: LLMRequest) -> LLMResponse:
         """Send the request and return the answer; see `complete` for the errors."""
         ask = self._ask(request)
         try:
@@ -312,7 +312,7 @@ class VendorClient(ABC):
         schema = thaw(freeze(given.get("schema", own.get("schema"))))
         limit = request.timeout or given.get("request_timeout") or own.get("request_timeout") or LONGEST_ANSWER
         return Ask(
-            messages=tuple(map(_renamed, request.messages)),
+            messages=tuple(map(_rename_tools, request.messages)),
             model=str(model),
             sampling={k: thaw(v) for k, v in {**own, **given}.items() if k in SAMPLING},
             schema=schema,
@@ -342,13 +342,13 @@ class VendorClient(ABC):
         if reply.value is None and ask.schema is None and not calls and not content.strip():
             raise LLMError(
                 Problem("X364", f"{self._name(ask)} sent an empty answer", self._name(ask),
-                        _ended(reply, "there is neither text nor a call of a tool"),
+                        _describe_end(reply, "there is neither text nor a call of a tool"),
                         "raise max_tokens, rephrase the request, or use another model"),
                 again=True, usage=self._usage(reply),
             )  # fmt: skip
         return LLMResponse(content, reply.model or ask.model, self._usage(reply), calls, reply.finish, self.provider)
 
-    def _call(self, found: AskedCall, number: int, reply: Reply, ask: Ask) -> ToolCall:
+    def _call(self, found: RequestedCall, number: int, reply: Reply, ask: Ask) -> ToolCall:
         """Return a call of a tool.
 
         Raises:
@@ -363,7 +363,7 @@ class VendorClient(ABC):
         if not isinstance(arguments, Mapping):
             raise LLMError(
                 Problem("X365", f"{self._name(ask)} calls {found.name!r} with arguments that cannot be parsed",
-                        self._name(ask), _ended(reply, why),
+                        self._name(ask), _describe_end(reply, why),
                         "try again, raise max_tokens, or use another model"),
                 again=True, usage=self._usage(reply),
             )  # fmt: skip

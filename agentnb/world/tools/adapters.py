@@ -12,7 +12,7 @@ from typing import Any
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_line, with_article
 from agentnb.recipe.model import ToolSpec
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_generator
-from agentnb.world.tools.invocation import LISTS, Tool, bound, named
+from agentnb.world.tools.invocation import LISTS, Tool, bound, name_tool
 
 
 def as_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
@@ -26,12 +26,12 @@ def as_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
     rest = dict(config)
     init, key = rest.pop("init", None), rest.pop("input_key", None)
     if spec.mode == "class" or (spec.kind == "langchain" and inspect.isclass(found)):
-        found = _made(spec, found, init)
+        found = _make(spec, found, init)
     elif init is not None:
         rest["init"] = init  # an argument like any other
     method = _method(spec, found)
     if method is not None:
-        return _invoked(spec, method, rest, key)
+        return _make_invoker(spec, method, rest, key)
     if not callable(found):
         raise RecipeError(
             _wrong(spec, f"{spec.impl!r} is {with_article(type(found).__name__)}, and cannot be called",
@@ -43,7 +43,7 @@ def as_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
     return bound(spec, found, rest if key is None else rest | {"input_key": key})
 
 
-def _made(spec: ToolSpec, cls: Any, init: Any) -> Any:
+def _make(spec: ToolSpec, cls: Any, init: Any) -> Any:
     """R161: the object that a tool's `impl` names cannot be used as one."""
     if not inspect.isclass(cls):
         raise RecipeError(
@@ -86,7 +86,7 @@ def _own_attribute(found: Any, name: str) -> Any:
     return None if inspect.getattr_static(found, name, None) is None else getattr(found, name)
 
 
-def _invoked(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, Any], key: str | None) -> Tool:
+def _make_invoker(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, Any], key: str | None) -> Tool:
     def payload(inputs: Mapping[str, Any]) -> Any:
         given = {**config, **inputs}
         given.pop("timeout", None)
@@ -105,12 +105,12 @@ def _invoked(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, 
         async def acall(**inputs: Any) -> dict[str, Any]:
             return same_description(await method(payload(inputs)))
 
-        return named(acall, spec, takes=False)
+        return name_tool(acall, spec, takes=False)
 
     def call(**inputs: Any) -> dict[str, Any]:
         return same_description(method(payload(inputs)))
 
-    return named(call, spec, takes=False)
+    return name_tool(call, spec, takes=False)
 
 
 def same_description(value: Any) -> dict[str, Any]:

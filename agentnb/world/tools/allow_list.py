@@ -30,7 +30,7 @@ class Allowed:
     def of(cls, folder: Path | None, allow: Sequence[str]) -> Allowed:
         """Return what a recipe's folder and its `allow` permit; an entry may name both a package and a folder."""
         words = tuple(dict.fromkeys(text for text in map(str, allow) if text.strip()))
-        own = None if folder is None else resolved(Path(folder))
+        own = None if folder is None else resolve_path(Path(folder))
         folders = tuple(path for path in map(_existing, words) if path is not None)
         return cls(own, folders, tuple(word for word in words if is_dotted(word)), words, allowed_variables(words))
 
@@ -73,7 +73,7 @@ def is_dotted(text: str) -> bool:
     return all(part.isidentifier() for part in text.split("."))
 
 
-def resolved(path: Path) -> Path | None:
+def resolve_path(path: Path) -> Path | None:
     """Return a path with links and dots resolved; None for an invalid path."""
     try:
         return path.expanduser().resolve()
@@ -82,7 +82,7 @@ def resolved(path: Path) -> Path | None:
 
 
 def _existing(word: str) -> Path | None:
-    path = resolved(Path(word))
+    path = resolve_path(Path(word))
     try:
         return path if path is not None and path.exists() else None
     except NO_PATH:

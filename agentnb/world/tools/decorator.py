@@ -51,11 +51,11 @@ def tool(function: Any = None, /, **words: Any) -> Any:
         (3, 'Add two numbers.')
     """
     if function is None:
-        return lambda given: _marked(given, words)
-    return _marked(function, words)
+        return lambda given: _mark(given, words)
+    return _mark(function, words)
 
 
-def _marked(function: Any, words: dict[str, Any]) -> Any:
+def _mark(function: Any, words: dict[str, Any]) -> Any:
     """R191: a function cannot be made a tool from its type hints."""
     config = from_function(function, hints=True, **words)
     config = ToolConfig.of(config.name, config)

@@ -20,16 +20,16 @@ T = TypeVar("T")
 Call = Callable[[], Any]
 
 
-class Way(Protocol):
+class WaitMode(Protocol):
     """How the parts of an execution are waited for."""
 
     async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
         """Return the result of a call. Raises what it raises; TimeoutError: it took longer than so many seconds."""
 
-    async def settled(self, answer: Any) -> Any:
+    async def settle(self, answer: Any) -> Any:
         """Return an answer, awaited if necessary."""
 
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Return True if the execution itself is being cancelled, rather than the tool."""
 
 
@@ -41,7 +41,7 @@ class Awaiting:
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                answer = await self.settled(call() if is_async else await _in_thread(call))
+                answer = await self.settle(call() if is_async else await _in_thread(call))
         except TimeoutError:
             if limit.expired():
                 raise _late(seconds) from None
@@ -50,11 +50,11 @@ class Awaiting:
             raise _late(seconds)
         return answer
 
-    async def settled(self, answer: Any) -> Any:
+    async def settle(self, answer: Any) -> Any:
         """Return an answer, awaited if necessary."""
         return await answer if inspect.isawaitable(answer) else answer
 
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Return True if the executing task is being cancelled."""
         task = asyncio.current_task()
         return task is not None and task.cancelling() > 0
@@ -68,8 +68,8 @@ class Blocking:
         if is_async:
             return in_own_loop(lambda: Awaiting().call(call, seconds, is_async=True))
         if seconds is None:
-            return _awaited(call())
-        answer: Future[tuple[Any, BaseException | None]] = begun(lambda: _awaited(call()))
+            return _await(call())
+        answer: Future[tuple[Any, BaseException | None]] = start_in_thread(lambda: _await(call()))
         try:
             value, error = answer.result(seconds)
         except TimeoutError:
@@ -78,11 +78,11 @@ class Blocking:
             raise error
         return value
 
-    async def settled(self, answer: Any) -> Any:
+    async def settle(self, answer: Any) -> Any:
         """Return an answer, awaited if necessary."""
-        return _awaited(answer)
+        return _await(answer)
 
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Return False: a blocking caller cannot be cancelled."""
         return False
 
@@ -97,7 +97,7 @@ def driven(coroutine: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("what is driven so must not suspend")
 
 
-def begun(call: Call) -> Future[tuple[Any, BaseException | None]]:
+def start_in_thread(call: Call) -> Future[tuple[Any, BaseException | None]]:
     """Call a function in a new thread, with the current context variables.
 
     Return a container for (return value, exception): a future would refuse to carry a StopIteration.
@@ -135,7 +135,7 @@ def in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         tasks.append((asyncio.get_running_loop(), asyncio.current_task()))
         return await make()
 
-    future = begun(lambda: asyncio.run(main()))
+    future = start_in_thread(lambda: asyncio.run(main()))
     try:
         value, error = future.result()
     except BaseException:  # an interrupt: what runs there must end too
@@ -151,13 +151,13 @@ def in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def _in_thread(call: Call) -> Any:
-    value, error = await asyncio.wrap_future(begun(call))
+    value, error = await asyncio.wrap_future(start_in_thread(call))
     if error is not None:
         raise error
     return value
 
 
-def _awaited(answer: Any) -> Any:
+def _await(answer: Any) -> Any:
     return in_own_loop(lambda: _coroutine(answer)) if inspect.isawaitable(answer) else answer
 
 

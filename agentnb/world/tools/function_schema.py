@@ -54,7 +54,7 @@ def by_keyword(function: Callable[..., Any]) -> tuple[Handler, type[BaseModel]]:
     return call, model
 
 
-def made_of(handler: Any) -> Any:
+def find_original(handler: Any) -> Any:
     """Return the function that `by_keyword` wrapped in a handler; None for any other handler."""
     return getattr(handler, "__dict__", {}).get(_OF)
 
@@ -126,7 +126,7 @@ def is_model(value: Any) -> typing.TypeGuard[type[BaseModel]]:
     return issubclass(value, BaseModel)
 
 
-def described(function: Callable[..., Any]) -> str:
+def describe(function: Callable[..., Any]) -> str:
     """Return the first paragraph of a function's docstring, as one line."""
     text = inspect.getdoc(function) if inspect.isroutine(function) else None
     return " ".join((text or "").strip().split("\n\n")[0].split())
@@ -196,15 +196,15 @@ def _model_of(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, 
             words["description"] = said
         fields[f"p{number}"] = (hint, Field(**words))
         names[f"p{number}"] = each.name
-    return _made(function, fields), names
+    return _make(function, fields), names
 
 
-def _made(function: Callable[..., Any], fields: dict[str, Any]) -> type[BaseModel]:
+def _make(function: Callable[..., Any], fields: dict[str, Any]) -> type[BaseModel]:
     """R191: a function cannot be made a tool from its type hints."""
     from pydantic import ConfigDict, create_model
     from pydantic.errors import PydanticUserError
 
-    config = ConfigDict(extra="forbid", json_schema_extra=_untitled)
+    config = ConfigDict(extra="forbid", json_schema_extra=_remove_titles)
     try:
         model: type[BaseModel] = create_model(getattr(function, "__name__", "tool"), __config__=config, **fields)
         model.model_json_schema()
@@ -251,7 +251,7 @@ def _annotation(hint: Any) -> str | None:
     return next((extra for extra in typing.get_args(hint)[1:] if isinstance(extra, str)), None)
 
 
-def _untitled(schema: dict[str, Any]) -> None:
+def _remove_titles(schema: dict[str, Any]) -> None:
     """Remove the titles: they repeat the field names, and each costs tokens."""
     schema.pop("title", None)
     for rules in schema.get("properties", {}).values():

@@ -21,7 +21,7 @@ from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, w
 from agentnb.recipe.model import ToolSpec
 from agentnb.secrets import hide
 from agentnb.text import LONGEST_TEXT, safe_repr, safe_str
-from agentnb.world.tools.invocation import Tool, items_of, named
+from agentnb.world.tools.invocation import Tool, items_of, name_tool
 
 WORDS: Final = ("url", "method", "headers", "params", "json", "body", "timeout", "raise_for_status")
 SECONDS: Final = 30.0  # default timeout of a request
@@ -71,9 +71,9 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
             raise ExecutionError(
                 *(Problem("X353", f"tool {spec.id!r}: {what}", where, why, do) for what, why, do in faults)
             )
-        return _sent(_request(together))
+        return _send(_request(together))
 
-    return named(call, spec, takes=True)
+    return name_tool(call, spec, takes=True)
 
 
 # -- request ---------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def _opener() -> web.OpenerDirector:
     return opener
 
 
-def _sent(asked: _Request) -> dict[str, Any]:
+def _send(asked: _Request) -> dict[str, Any]:
     out = web.Request(asked.url, data=asked.body, headers=asked.headers, method=asked.method)  # noqa: S310  (checked)
     late = time.monotonic() + asked.seconds
     try:

@@ -28,7 +28,7 @@ from typing import Any, Final, NoReturn
 from agentnb.errors import Problem, RecipeError, did_you_mean, error_line
 from agentnb.recipe.descriptions import how_to_allow
 from agentnb.recipe.model import ToolSpec
-from agentnb.world.tools.allow_list import NO_PATH, Allowed, is_dotted, resolved
+from agentnb.world.tools.allow_list import NO_PATH, Allowed, is_dotted, resolve_path
 
 PREFIX: Final = "_agentnb_tools_"
 ONE_AT_A_TIME: Final = threading.RLock()  # held while a session imports its tools: two may start in two threads
@@ -87,15 +87,15 @@ class Modules:
             return
         try:
             with warnings.catch_warnings(action="ignore"):  # importers get a warning
-                names = _defined(ast.parse(target.read_bytes(), str(target)))
+                names = _find_defined(ast.parse(target.read_bytes(), str(target)))
         except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
-            raise RecipeError(_broken(spec, error, target)) from error
+            raise RecipeError(_broken_problem(spec, error, target)) from error
         if names is not None and attr not in names:
             raise _no_attribute(spec, attr, sorted(name for name in names if not name.startswith("_")))
 
     def _target(self, spec: ToolSpec, path: str) -> Path | str:
         """Return the file, or the dotted name of the module, that the path of an `impl` names, if it is allowed."""
-        return self._file(spec, path) if _is_python(path) else self._allowed_module(spec, path)
+        return self._file(spec, path) if _is_python(path) else self._check_module(spec, path)
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -104,9 +104,9 @@ class Modules:
 
         R156: a tool's file is not in an allowed folder.
         """
-        paths = [path for base in self.allowed.bases() if (path := resolved(base / written)) is not None]
+        paths = [path for base in self.allowed.bases() if (path := resolve_path(base / written)) is not None]
         if not paths and Path(written).is_absolute():
-            paths = [path for path in (resolved(Path(written)),) if path is not None]
+            paths = [path for path in (resolve_path(Path(written)),) if path is not None]
         if not paths:
             self._no_base(spec, written)
         may = [path for path in paths if self.allowed.holds_file(path)]
@@ -148,7 +148,7 @@ class Modules:
             module_spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
             sys.modules.pop(name, None)
-            raise RecipeError(_broken(spec, error, file)) from error
+            raise RecipeError(_broken_problem(spec, error, file)) from error
         return module
 
     def _folder(self, folder: Path) -> str:
@@ -166,7 +166,7 @@ class Modules:
 
     # -- packages ------------------------------------------------------------------------------------------------
 
-    def _allowed_module(self, spec: ToolSpec, written: str) -> str:
+    def _check_module(self, spec: ToolSpec, written: str) -> str:
         """Return the dotted name of a package's module, if it is allowed.
 
         R158: a tool comes from a package that is not allowed.
@@ -186,7 +186,7 @@ class Modules:
         try:
             return importlib.import_module(module)
         except (Exception, SystemExit) as error:
-            raise RecipeError(_broken(spec, error, None)) from error
+            raise RecipeError(_broken_problem(spec, error, None)) from error
 
     def _not_allowed(self, spec: ToolSpec, what: str, module: str) -> Problem:
         """R158: a tool comes from a package that is not allowed."""
@@ -257,7 +257,7 @@ def _no_attribute(spec: ToolSpec, attr: str, known: list[str]) -> RecipeError:
     )  # fmt: skip
 
 
-def _defined(module: ast.Module) -> set[str] | None:
+def _find_defined(module: ast.Module) -> set[str] | None:
     """Return the names that a module may bind at its top level; None if only executing it would show."""
     names = {name for node in ast.walk(module) if isinstance(node, ast.Global) for name in node.names}
     border: list[ast.AST] = [*module.body]
@@ -321,7 +321,7 @@ def _neighbours(folder: Path) -> Iterator[str]:
         return
 
 
-def _broken(spec: ToolSpec, error: BaseException, file: Path | None) -> Problem:
+def _broken_problem(spec: ToolSpec, error: BaseException, file: Path | None) -> Problem:
     """R159: a tool's module cannot be imported."""
     line = _line(error, file)
     module = spec.impl.rpartition("#")[0]

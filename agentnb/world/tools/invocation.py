@@ -93,15 +93,15 @@ def bound(spec: ToolSpec, function: Tool, config: Mapping[str, Any]) -> Tool:
         async def acall(**inputs: Any) -> Any:
             return await function(**words(inputs))
 
-        return named(acall, spec, takes=takes)
+        return name_tool(acall, spec, takes=takes)
 
     def call(**inputs: Any) -> Any:
         return function(**words(inputs))
 
-    return named(call, spec, takes=takes)
+    return name_tool(call, spec, takes=takes)
 
 
-def named(call: Tool, spec: ToolSpec, *, takes: bool, close: Callable[[], None] | None = None) -> Tool:
+def name_tool(call: Tool, spec: ToolSpec, *, takes: bool, close: Callable[[], None] | None = None) -> Tool:
     """Set a tool's name and attributes: whether it takes a timeout, and how it is closed."""
     call.__name__ = call.__qualname__ = spec.id
     call.__dict__.update(takes_timeout=takes, close=close)

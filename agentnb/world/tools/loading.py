@@ -56,7 +56,7 @@ def load_tools(
                 elif id in given:
                     tools[id] = as_tool(_plain(spec), given[id], _config(spec, allowed, must=False))
                 elif spec.kind != "subgraph":
-                    tools[id] = _loaded(spec, modules, servers)
+                    tools[id] = _load(spec, modules, servers)
             except AgentNbError as error:
                 problems += error.problems
     if problems:
@@ -93,7 +93,7 @@ def close_tools(tools: Mapping[str, Callable[..., Any]]) -> None:
             close()
 
 
-def _loaded(spec: ToolSpec, modules: Modules, servers: Servers) -> Tool:
+def _load(spec: ToolSpec, modules: Modules, servers: Servers) -> Tool:
     config = _config(spec, modules.allowed, must=True)
     if spec.kind in _BUILT_IN and not _own_code(spec, modules.allowed):
         if spec.kind == "mcp":
@@ -141,7 +141,7 @@ def _config(spec: ToolSpec, allowed: Allowed, *, must: bool) -> dict[str, Any]:
     problems: list[Problem] = []
     for key, value in spec.config.items():
         try:
-            config[str(key)] = _filled(value, f"{spec.place or f'tool {spec.id!r}'}, config.{key}", allowed.variables)
+            config[str(key)] = _fill(value, f"{spec.place or f'tool {spec.id!r}'}, config.{key}", allowed.variables)
         except AgentNbError as error:
             problems += error.problems
             config[str(key)] = value
@@ -150,11 +150,11 @@ def _config(spec: ToolSpec, allowed: Allowed, *, must: bool) -> dict[str, Any]:
     return config
 
 
-def _filled(value: Any, where: str, allowed: Collection[str]) -> Any:
+def _fill(value: Any, where: str, allowed: Collection[str]) -> Any:
     if isinstance(value, str):
         return _ENV.sub(lambda match: str(with_env(match[0], where, allowed=allowed)), value)
     if isinstance(value, Mapping):
-        return {key: _filled(item, f"{where}.{key}", allowed) for key, item in value.items()}
+        return {key: _fill(item, f"{where}.{key}", allowed) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_filled(item, f"{where}[{number}]", allowed) for number, item in enumerate(value)]
+        return [_fill(item, f"{where}[{number}]", allowed) for number, item in enumerate(value)]
     return value

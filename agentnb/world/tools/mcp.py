@@ -22,7 +22,7 @@ from agentnb.errors import ExecutionError, Problem, did_you_mean, error_text
 from agentnb.recipe.model import ToolSpec
 from agentnb.text import LONGEST_TEXT, safe_str
 from agentnb.world.tools.allow_list import Allowed
-from agentnb.world.tools.invocation import LISTS, Tool, items_of, named
+from agentnb.world.tools.invocation import LISTS, Tool, items_of, name_tool
 from agentnb.world.tools.mcp_config import Settings, settings_of, tool_name
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Servers:
         async def call(**inputs: Any) -> dict[str, Any]:
             return await server.call(name, {**fixed, **inputs}, seconds, where)
 
-        return named(call, spec, takes=False, close=server.close)
+        return name_tool(call, spec, takes=False, close=server.close)
 
 
 class Server:
@@ -85,7 +85,7 @@ class Server:
             task = asyncio.current_task()
             if task is None or task.cancelling() or not line.ended:
                 raise
-            raise line.gone() from None
+            raise line.make_failure() from None
 
     def close(self) -> None:
         """Stop the server, if it runs."""
@@ -132,7 +132,7 @@ class _Connection:
             asked = asyncio.run_coroutine_threadsafe(call, self.loop)
         except RuntimeError:  # the loop is closed
             call.close()
-            raise self.gone() from None
+            raise self.make_failure() from None
         self.asked.add(asked)
         asked.add_done_callback(self.asked.discard)
         if self.over:
@@ -142,9 +142,9 @@ class _Connection:
     def _drop(self) -> None:
         for asked in list(self.asked):
             with suppress(InvalidStateError):
-                asked.set_exception(self.gone())
+                asked.set_exception(self.make_failure())
 
-    def gone(self) -> BaseException:
+    def make_failure(self) -> BaseException:
         """Return why a call has failed: why the server has not started, or else that it has ended."""
         never = self.ready.exception() if self.ready.done() else None
         return never or _unreachable(self, "it was ended meanwhile")
@@ -178,18 +178,18 @@ class _Connection:
             try:
                 async with AsyncExitStack() as stack:
                     async with asyncio.timeout(START_SECONDS):
-                        client = await _connected(self.settings, stack, errors)
+                        client = await _connect(self.settings, stack, errors)
                     self.ready.set_result(client)
                     await self.stop.wait()
             except Exception as error:  # noqa: BLE001  (the caller gets it)
                 self.ended = True
-                self._failed(error, errors)
+                self._fail(error, errors)
             finally:
                 self.ended = True
                 if not self.ready.done():
                     self.ready.set_exception(_unreachable(self, "it was ended before it had begun"))
 
-    def _failed(self, error: Exception, errors: IO[str]) -> None:
+    def _fail(self, error: Exception, errors: IO[str]) -> None:
         if self.ready.done():  # it could not stop cleanly; nothing depends on that
             return
         while isinstance(error, ExceptionGroup):
@@ -235,7 +235,7 @@ def _end_all() -> None:
         line.wait()
 
 
-async def _connected(settings: Settings, stack: AsyncExitStack, errors: IO[str]) -> Client:
+async def _connect(settings: Settings, stack: AsyncExitStack, errors: IO[str]) -> Client:
     """Return a client that is connected; `stack` ends it, and the server's process with it."""
     import httpx2
     from mcp import Client, StdioServerParameters, stdio_client

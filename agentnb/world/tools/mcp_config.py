@@ -22,7 +22,7 @@ from agentnb.recipe.descriptions import how_to_allow
 from agentnb.recipe.model import ToolSpec
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.llm.env import ALLOW, is_settable
-from agentnb.world.tools.allow_list import Allowed, resolved
+from agentnb.world.tools.allow_list import Allowed, resolve_path
 
 WORDS: Final = ("command", "args", "env", "cwd", "url", "headers", "tool", "arguments", "timeout")
 _PYTHON: Final = ("python", "python3", sys.executable)
@@ -115,7 +115,7 @@ def _program(spec: ToolSpec, config: Mapping[str, Any], env: tuple[tuple[str, st
         RecipeError: R165, R209, R210, all of them at once.
     """
     args = tuple(map(str, config.get("args") or ()))
-    cwd = allowed.own if config.get("cwd") is None else resolved((allowed.own or Path.cwd()) / config["cwd"])
+    cwd = allowed.own if config.get("cwd") is None else resolve_path((allowed.own or Path.cwd()) / config["cwd"])
     problems: list[Problem] = []
     command = ""
     try:
@@ -192,10 +192,10 @@ def _command(spec: ToolSpec, command: str, args: tuple[str, ...], cwd: Path, all
 
     R165: the command of an MCP server is not allowed.
     """
-    script = resolved(cwd / args[0]) if args and args[0].lower().endswith(".py") and args[0][0] != "-" else None
+    script = resolve_path(cwd / args[0]) if args and args[0].lower().endswith(".py") and args[0][0] != "-" else None
     if command in _PYTHON and script is not None and allowed.holds_file(script):
         return sys.executable
-    path = resolved(cwd / command) if "/" in command or "\\" in command else None
+    path = resolve_path(cwd / command) if "/" in command or "\\" in command else None
     if path is not None and allowed.holds_file(path):
         return str(path)
     if command in allowed.words:

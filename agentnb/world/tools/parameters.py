@@ -18,7 +18,7 @@ from agentnb.expressions.json_schema import Fault, Schema
 from agentnb.secrets import is_secret
 from agentnb.text import UNREADABLE, safe_repr, safe_str
 from agentnb.world.tools.function_schema import is_model
-from agentnb.world.tools.short_parameters import MISSING, TYPES, Parameter, as_json_schema, broken, read_parameters
+from agentnb.world.tools.short_parameters import MISSING, TYPES, Parameter, as_json_schema, find_errors, read_parameters
 from agentnb.world.tools.tool_result import Detail
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _KEYWORDS: Final = frozenset({
 class Parameters(Protocol):
     """The schema of a tool's parameters."""
 
-    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         """Yield all errors of parameters; `path` is the prefix of their paths."""
 
     def json_schema(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _json_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
     schema, kinds = Schema(source), source.get("type", "object")
     for fault in schema.own_faults():
         yield _wrong("an input schema is not a JSON Schema", place(where, fault.path), fault.message, "fix it there")
-    for fault in schema.lost():
+    for fault in schema.find_lost_references():
         yield _wrong("an input schema refers to what is not in it", place(where, fault.path), fault.message,
                      "put it under '$defs': nothing is fetched")  # fmt: skip
     if kinds in TYPES and kinds != "object":
@@ -162,7 +162,7 @@ class _Anything:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
 
-    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         return iter(())
 
     def json_schema(self) -> dict[str, Any]:
@@ -173,8 +173,8 @@ class _Own:
     def __init__(self, parameters: Mapping[str, Parameter]) -> None:
         self._parameters = parameters
 
-    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
-        return broken(self._parameters, params, path)
+    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+        return find_errors(self._parameters, params, path)
 
     def json_schema(self) -> dict[str, Any]:
         return dict(own(as_json_schema(self._parameters)))
@@ -184,7 +184,7 @@ class _Json:
     def __init__(self, source: Mapping[str, Any]) -> None:
         self._schema = Schema(own(source))  # later changes of the caller's mapping have no effect
 
-    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         for fault in self._schema.faults(params):
             yield _detail(fault, params, path)
 
@@ -203,7 +203,7 @@ class _Model:
             raise RecipeError(_wrong(f"the model {model.__name__!r} has no JSON Schema", where, error_text(error),
                                      "hint its fields at what JSON has")) from None  # fmt: skip
 
-    def broken(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         from pydantic import ValidationError
 
         try:

@@ -18,12 +18,12 @@ from agentnb.clock import Clock
 from agentnb.errors import ExecutionError, Problem, error_text
 from agentnb.recipe.user_functions import is_async
 from agentnb.text import safe_repr
-from agentnb.world.tools.execution import Awaiting, Blocking, Way, driven
+from agentnb.world.tools.execution import Awaiting, Blocking, WaitMode, driven
 from agentnb.world.tools.function_schema import model_hinted
 from agentnb.world.tools.parameters import INSIDE, Parameters, own
 from agentnb.world.tools.short_parameters import type_of
 from agentnb.world.tools.tool_config import CONTEXT, ToolConfig
-from agentnb.world.tools.tool_result import Detail, ToolMetrics, ToolResult, failed, result_of
+from agentnb.world.tools.tool_result import Detail, ToolMetrics, ToolResult, make_failure, result_of
 
 LOG: Final = logging.getLogger("agentnb.tools")
 _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
@@ -106,7 +106,7 @@ class ToolRegistry:
 
     def get_tool_info(self, name: str) -> ToolConfig | None:
         """Return a tool; None if there is none with that name."""
-        found = self._found(name)
+        found = self._find(name)
         return None if found is None else found.config
 
     def describe(self, name: str | None = None) -> Any:
@@ -117,9 +117,9 @@ class ToolRegistry:
         if name is None:
             with self._lock:
                 tools = list(self._tools.values())
-            return [_described(tool) for tool in tools]
-        found = self._found(name)
-        return None if found is None else _described(found)
+            return [_describe(tool) for tool in tools]
+        found = self._find(name)
+        return None if found is None else _describe(found)
 
     # -- execution -----------------------------------------------------------------------------------------------------
 
@@ -133,17 +133,17 @@ class ToolRegistry:
             params: a mapping; None and an empty list count as one without anything in it.
             allowed: names of the tools that may be run; None for all.
         """
-        return driven(self._executed(name, params, allowed, Blocking()))
+        return driven(self._execute(name, params, allowed, Blocking()))
 
     async def aexecute_tool(
         self, name: str, params: Any = None, *, allowed: Collection[str] | None = None
     ) -> ToolResult:
         """Run a tool as `execute_tool` does, and await it: a plain function runs in a thread meanwhile."""
-        return await self._executed(name, params, allowed, Awaiting())
+        return await self._execute(name, params, allowed, Awaiting())
 
-    async def _executed(self, name: str, params: Any, allowed: Collection[str] | None, way: Way) -> ToolResult:
+    async def _execute(self, name: str, params: Any, allowed: Collection[str] | None, way: WaitMode) -> ToolResult:
         began = self.clock.ns()
-        found, refused = self._checked(name, params, allowed)
+        found, refused = self._check(name, params, allowed)
         if found is None:
             return result_of(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
         call, config = _dict_handler(found.config), found.config
@@ -154,14 +154,14 @@ class ToolRegistry:
                     lambda: call(_own_parameters(params)), config.timeout, is_async=is_async(config.handler)
                 )
             except _FAILURES as error:
-                if isinstance(error, asyncio.CancelledError) and way.cancelled():
+                if isinstance(error, asyncio.CancelledError) and way.is_cancelled():
                     raise
                 answer = error
             result = result_of(answer, name, ToolMetrics.of_ns(began, self.clock.ns()))
             if result.success or not left:
                 break
-            await way.settled(self.clock.sleep(config.backoff) if config.backoff else None)
-        await self._told(config, params, result, way)
+            await way.settle(self.clock.sleep(config.backoff) if config.backoff else None)
+        await self._report(config, params, result, way)
         return result
 
     # -- its parts -----------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class ToolRegistry:
     def check(self, name: str, params: Any = None, allowed: Collection[str] | None = None) -> ToolResult | None:
         """Return why a tool cannot be run with these parameters, as a failed result; None where it can."""
         began = self.clock.ns()
-        found, refused = self._checked(name, params, allowed)
+        found, refused = self._check(name, params, allowed)
         return None if found else result_of(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
 
     def attempt(self, name: str) -> Callable[[Mapping[str, Any]], Any]:
@@ -180,7 +180,7 @@ class ToolRegistry:
         Raises:
             ExecutionError: X360, there is no such tool, or it has no handler.
         """
-        found = self._found(name)
+        found = self._find(name)
         if found is None or found.config.handler is None:
             raise ExecutionError(Problem("X360", f"tool {safe_repr(name)} cannot be run", "the registry of tools",
                                          _not_there(name, self.get_available_tools()) if found is None
@@ -201,23 +201,23 @@ class ToolRegistry:
 
     def learn(self, name: str, params: Any, result: ToolResult) -> None:
         """Update the context with a run that was made without `execute_tool`; never raises."""
-        found = self._found(name)
+        found = self._find(name)
         if found is not None:
-            driven(self._told(found.config, params, result, Blocking()))
+            driven(self._report(found.config, params, result, Blocking()))
 
     async def alearn(self, name: str, params: Any, result: ToolResult) -> None:
         """Update the context with a run, awaiting it if it is async; never raises."""
-        found = self._found(name)
+        found = self._find(name)
         if found is not None:
-            await self._told(found.config, params, result, Awaiting())
+            await self._report(found.config, params, result, Awaiting())
 
-    async def _told(self, config: ToolConfig, params: Any, result: ToolResult, way: Way) -> None:
+    async def _report(self, config: ToolConfig, params: Any, result: ToolResult, way: WaitMode) -> None:
         context = self.context
         if context is None or config.type == CONTEXT:
             return
         seconds = 0.0 if result.metrics is None else result.metrics.duration
         try:
-            await way.settled(
+            await way.settle(
                 context.update_learning_context(
                     tool_name=config.name,
                     parameters=_own_parameters(params),
@@ -227,32 +227,32 @@ class ToolRegistry:
                 )
             )
         except _FAILURES as error:
-            if isinstance(error, asyncio.CancelledError) and way.cancelled():
+            if isinstance(error, asyncio.CancelledError) and way.is_cancelled():
                 raise
             LOG.warning(
                 "the context was not told of tool %r: %s: %s", config.name, type(error).__name__, error_text(error)
             )
 
-    def _found(self, name: Any) -> _Registered | None:
+    def _find(self, name: Any) -> _Registered | None:
         with self._lock:
             return self._tools.get(name) if isinstance(name, str) else None
 
-    def _checked(
+    def _check(
         self, name: Any, params: Any, allowed: Collection[str] | None
     ) -> tuple[_Registered, None] | tuple[None, ToolResult]:
         """Return a tool that can be run so, or why it cannot."""
-        found = self._found(name)
+        found = self._find(name)
         if found is None:
-            return None, failed(_not_there(name, self.get_available_tools()))
+            return None, make_failure(_not_there(name, self.get_available_tools()))
         if allowed is not None and name not in allowed:
             listed = ", ".join(allowed) or "none"
-            return None, failed(f"Tool {safe_repr(name)} is not allowed here. Allowed tools: {listed}")
-        details = _broken(found, params)
+            return None, make_failure(f"Tool {safe_repr(name)} is not allowed here. Allowed tools: {listed}")
+        details = _find_errors(found, params)
         if details:
             said = "; ".join(f"{each['path']}: {each['message']}" for each in details)
-            return None, failed(f"Input validation failed for tool {safe_repr(name)}: {said}", details=details)
+            return None, make_failure(f"Input validation failed for tool {safe_repr(name)}: {said}", details=details)
         if found.config.handler is None:
-            return None, failed(_no_handler(name))
+            return None, make_failure(_no_handler(name))
         return found, None
 
 
@@ -269,7 +269,7 @@ def _own_parameters(params: Any) -> dict[str, Any]:
     return own(params) if params else {}
 
 
-def _broken(found: _Registered, params: Any) -> list[Detail]:
+def _find_errors(found: _Registered, params: Any) -> list[Detail]:
     path = f"{found.config.name}.{INSIDE}"
     if (
         not isinstance(params, Mapping)
@@ -281,10 +281,10 @@ def _broken(found: _Registered, params: Any) -> list[Detail]:
                  "expected": "object", "received": received}]  # fmt: skip
     if excess(params):
         return [{"path": path, "message": "The parameters are nested too deep, or are too large."}]
-    return list(found.parameters.broken(_own_parameters(params), path))
+    return list(found.parameters.find_errors(_own_parameters(params), path))
 
 
-def _described(tool: _Registered) -> dict[str, Any]:
+def _describe(tool: _Registered) -> dict[str, Any]:
     config = tool.config
     return {"name": config.name, "description": config.description, "input_schema": tool.parameters.json_schema()}
 

@@ -154,7 +154,9 @@ def _wrong(what: str, where: str, why: str, do: str) -> Problem:
 # -- holding parameters against it -----------------------------------------------------------------------------------
 
 
-def broken(parameters: Mapping[str, Parameter], given: Any, path: str, *, secret: bool = False) -> Iterator[Detail]:
+def find_errors(
+    parameters: Mapping[str, Parameter], given: Any, path: str, *, secret: bool = False
+) -> Iterator[Detail]:
     """Yield all errors of parameters, each with its path; `path` is that of the whole. None has no parts.
 
     Values under a secret's name are not shown; with `secret`, no values are.
@@ -162,26 +164,26 @@ def broken(parameters: Mapping[str, Parameter], given: Any, path: str, *, secret
     for name, parameter in parameters.items():
         here = f"{path}.{name}"
         if isinstance(given, Mapping) and name in given:
-            yield from _broken(parameter, given[name], here, secret=secret or is_secret(name))
+            yield from _find_value_errors(parameter, given[name], here, secret=secret or is_secret(name))
         elif parameter.required:
             yield _detail(here, MISSING, parameter.type, "undefined")
 
 
-def _broken(parameter: Parameter, value: Any, path: str, *, secret: bool) -> Iterator[Detail]:
+def _find_value_errors(parameter: Parameter, value: Any, path: str, *, secret: bool) -> Iterator[Detail]:
     received = type_of(value)
     if parameter.type not in {"any", received}:
         message = f"Invalid type. Expected {parameter.type} but received {received}."
         yield _detail(path, message, parameter.type, received)
     elif parameter.type == "string":
-        yield from _broken_text(parameter, value, path, secret=secret)
+        yield from _find_text_errors(parameter, value, path, secret=secret)
     elif parameter.type == "object" and parameter.inside is not None:
-        yield from broken(parameter.inside, value, path, secret=secret)
+        yield from find_errors(parameter.inside, value, path, secret=secret)
     elif parameter.type == "array" and parameter.items is not None:
         for number, item in enumerate(value):
-            yield from _broken(parameter.items, item, f"{path}[{number}]", secret=secret)
+            yield from _find_value_errors(parameter.items, item, f"{path}[{number}]", secret=secret)
 
 
-def _broken_text(parameter: Parameter, text: str, path: str, *, secret: bool) -> Iterator[Detail]:
+def _find_text_errors(parameter: Parameter, text: str, path: str, *, secret: bool) -> Iterator[Detail]:
     least, most, length = parameter.min_length, parameter.max_length, len(text)
     long = f"length: {length}"
     if least is not None and length < least:
@@ -225,17 +227,20 @@ def as_json_schema(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
         >>> as_json_schema({"city": Parameter("string", required=True)})
         {'type': 'object', 'properties': {'city': {'type': 'string'}}, 'required': ['city']}
     """
-    schema: dict[str, Any] = {"type": "object", "properties": {name: _shown(each) for name, each in parameters.items()}}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _to_schema(each) for name, each in parameters.items()},
+    }
     required = [name for name, each in parameters.items() if each.required]
     return {**schema, "required": required} if required else schema
 
 
-def _shown(parameter: Parameter) -> dict[str, Any]:
+def _to_schema(parameter: Parameter) -> dict[str, Any]:
     schema: dict[str, Any] = {} if parameter.type == "any" else {"type": parameter.type}
     if parameter.type == "object" and parameter.inside is not None:
         schema = as_json_schema(parameter.inside)
     elif parameter.type == "array" and parameter.items is not None:
-        schema["items"] = _shown(parameter.items)
+        schema["items"] = _to_schema(parameter.items)
     elif parameter.type == "string":
         rules = {"minLength": parameter.min_length, "maxLength": parameter.max_length, "pattern": parameter.pattern}
         schema.update((word, rule) for word, rule in rules.items() if rule is not None)

@@ -14,8 +14,8 @@ from agentnb.secrets import hide
 from agentnb.text import safe_repr
 from agentnb.world.tools.function_schema import (
     by_keyword,
-    described,
-    made_of,
+    describe,
+    find_original,
     model_hinted,
     spread,
     takes_any_words,
@@ -82,7 +82,7 @@ class ToolConfig:
         config = _read(cls, name, given)
         if name is not None and config.name != name:
             config = replace(config, name=name)
-        config = _lifted(config)
+        config = _lift(config)
         problems = config.check()
         if problems:
             raise RecipeError(*problems)
@@ -130,10 +130,10 @@ def _read(cls: type[ToolConfig], name: str | None, given: Any) -> ToolConfig:
             "it is a ToolConfig, a mapping, or a function",
         )
         raise RecipeError(_wrong(name, what, why, "give one of these"))
-    return _marked(given) or from_function(given)
+    return _read_mark(given) or from_function(given)
 
 
-def _marked(function: Any) -> ToolConfig | None:
+def _read_mark(function: Any) -> ToolConfig | None:
     """Return the decorator's settings of a function.
 
     A wrapper shares the settings of the function it wraps, not its code.
@@ -141,7 +141,7 @@ def _marked(function: Any) -> ToolConfig | None:
     noted = getattr(function, MARK, None)
     if not isinstance(noted, ToolConfig):
         return None
-    return noted if made_of(noted.handler) is function else replace(noted, handler=by_keyword(function)[0])
+    return noted if find_original(noted.handler) is function else replace(noted, handler=by_keyword(function)[0])
 
 
 def from_function(function: Callable[..., Any], *, hints: bool = False, **words: Any) -> ToolConfig:
@@ -159,7 +159,7 @@ def from_function(function: Callable[..., Any], *, hints: bool = False, **words:
         handler, schema = by_keyword(function)
     elif not (takes_one_dict(function) or is_generator(function)):  # a generator function is rejected as such
         handler = spread(function)
-    given = {"name": getattr(function, "__name__", "tool"), "description": described(function), "input_schema": schema}
+    given = {"name": getattr(function, "__name__", "tool"), "description": describe(function), "input_schema": schema}
     given |= {word: value for word, value in words.items() if value is not None}
     return ToolConfig(**given, handler=handler)
 
@@ -188,18 +188,18 @@ def _from_mapping(cls: type[ToolConfig], name: str | None, given: Mapping[Any, A
         elif value is not None and own != "name":
             words[own] = value
     if problems:
-        raise RecipeError(*problems, *_lifted(cls(**words)).check())
+        raise RecipeError(*problems, *_lift(cls(**words)).check())
     return cls(**words)
 
 
-def _lifted(config: ToolConfig) -> ToolConfig:
+def _lift(config: ToolConfig) -> ToolConfig:
     """Return a tool with the fields in its `config` moved to the top, and completed from its handler."""
     found: dict[str, Any] = {}
     if isinstance(config.config, Mapping):
         there = {_CAMEL.get(word, word): value for word, value in config.config.items() if isinstance(word, str)}
         found = {word: there[word] for word in _LIFTED if getattr(config, word) is None and there.get(word) is not None}
     handler = found.get("handler", config.handler)
-    marked = _marked(handler)
+    marked = _read_mark(handler)
     if marked is not None:
         found["handler"] = marked.handler
         found["description"] = config.description or marked.description

@@ -78,9 +78,9 @@ def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> Too
         True
     """
     if isinstance(answer, BaseException):
-        return failed(f"Tool {name!r} failed: {_raised(answer)}", metrics)
+        return make_failure(f"Tool {name!r} failed: {_describe_error(answer)}", metrics)
     if unrun(answer) is not None:
-        return failed(f"Tool {name!r} failed: it returned {unrun(answer)}, of which nothing has run", metrics)
+        return make_failure(f"Tool {name!r} failed: it returned {unrun(answer)}, of which nothing has run", metrics)
     if isinstance(answer, Mapping) and "success" in answer:
         answer = _from_mapping(answer)
     if not isinstance(answer, ToolResult):
@@ -91,7 +91,7 @@ def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> Too
     return replace(answer, success=success, error=error, metrics=metrics or answer.metrics)
 
 
-def failed(error: str, metrics: ToolMetrics | None = None, details: Any = None) -> ToolResult:
+def make_failure(error: str, metrics: ToolMetrics | None = None, details: Any = None) -> ToolResult:
     """Return the result of a tool that could not be run, or has failed."""
     return ToolResult(success=False, error=error, details=details, metrics=metrics)
 
@@ -117,7 +117,7 @@ def _metrics(given: Any) -> ToolMetrics | None:
     return None
 
 
-def _raised(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     if isinstance(error.__cause__, StopIteration) and error_text(error) == "coroutine raised StopIteration":
         error = error.__cause__  # Python's substitute for it in a coroutine
     if isinstance(error, SystemExit):

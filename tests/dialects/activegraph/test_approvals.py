@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.dialects.activegraph import ObjectType, Pack, PackPolicy, Policy, Runtime
 from agentnb.dialects.activegraph.errors import PackSchemaViolation
 from agentnb.errors import AgentNbError, ExecutionError
-from agentnb.ui.prompts import asked, change, give
+from agentnb.ui.prompts import change, describe_pending, give
 from agentnb.ui.status_line import status_text
 from agentnb.ui.view_model import abilities
 from tests.dialects.activegraph.making import graph, on, runtime, types
@@ -209,8 +209,8 @@ def test_the_cockpit_shows_it_and_decides_it(waits):
     assert can["answer"]
     assert can["change"]
     assert not can["step"]
-    assert status_text(session).endswith("Idle: nothing is due. Leave is asked for: 'order', 'book#1'.")
-    shown = [asked(one) for one in session.pending]
+    assert status_text(session).endswith("Idle: nothing is due. Approval is requested for: 'order', 'book#1'.")
+    shown = [describe_pending(one) for one in session.pending]
     assert [(one["kind"], one["node"], one["options"]) for one in shown] == [
         ("approval", "order", ["yes", "no"]),
         ("approval", "fix", ["yes", "no"]),

@@ -7,7 +7,7 @@ import pytest
 import agentnb as nb
 from agentnb.dialects.activegraph import Behavior, LLMBehavior, Runtime, Tool
 from agentnb.dialects.activegraph.errors import RegistrationError
-from agentnb.dialects.activegraph.parts.behavior_budgets import used_by
+from agentnb.dialects.activegraph.parts.behavior_budgets import measure_behavior_usage
 from agentnb.errors import AgentNbError
 from tests.dialects.activegraph.making import on, on_relation, runtime, thinking
 
@@ -133,7 +133,7 @@ def test_what_it_spends_is_counted_in_decimals():
     for text in ("one", "two", "three"):
         found.run_goal(text)
     think = found.get_behavior("think")
-    spent = used_by(found.session._parts.run, "think", think.budget)
+    spent = measure_behavior_usage(found.session._parts.run, "think", think.budget)
     assert (went(found), spent["max_cost_usd"] >= Decimal("0.20")) == (["think", "think"], True)
 
 
@@ -146,13 +146,15 @@ def test_a_run_that_goes_back_forks_or_is_loaded_has_used_what_it_had_used_there
     fork.run()
     assert [step.node_id for step in fork.trace.steps] == ["hop"] * 3
     session.goto(2)
-    assert used_by(session._parts.run, "hop", {"max_behavior_calls": 3}) == {"max_behavior_calls": 2}
+    assert measure_behavior_usage(session._parts.run, "hop", {"max_behavior_calls": 3}) == {"max_behavior_calls": 2}
     assert found.replay().ok
     session.close()
     loaded = Runtime.load(tmp_path / "run.db", behaviors=[hopper(max_behavior_calls=5)], replay_strict=False)
     loaded.session.emit("go", {})
     loaded.run_until_idle()
-    assert used_by(loaded.session._parts.run, "hop", {"max_behavior_calls": 5}) == {"max_behavior_calls": 5}
+    assert measure_behavior_usage(loaded.session._parts.run, "hop", {"max_behavior_calls": 5}) == {
+        "max_behavior_calls": 5
+    }
     loaded.session.close()
 
 

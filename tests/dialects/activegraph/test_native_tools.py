@@ -104,8 +104,8 @@ def test_a_run_with_native_calls_is_replayed_without_asking(serve):
 
 def test_building_a_client_is_no_part_of_a_questions_time(serve, monkeypatch):
     clock, made = Stopwatch(), client(OpenAI, serve(OpenAI.whole("done")))
-    connected = made.connected
-    monkeypatch.setattr(made._open, "_make", lambda: clock.add(100) or connected())
+    connect = made.connect
+    monkeypatch.setattr(made._open, "_make", lambda: clock.add(100) or connect())
     asks = LLMBehavior("ask", lambda *a: None, on=["goal.created"], handler=lambda *a: None)
     found = Runtime(Graph(clock=clock), behaviors=[asks], llm_provider=made)
     found.run_goal("go")

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.dialects.activegraph.package import aliases
+
 HERE = Path(__file__).parent / "package"
 REPOSITORY = Path(__file__).parents[3]
 WHERE = "ACTIVEGRAPH_SDIST_TESTS"
@@ -46,6 +48,10 @@ def test_a_reason_that_names_a_decision_names_one_that_there_is():
     assert numbers <= known
 
 
+def test_what_stands_for_the_packages_names_is_there():
+    assert all(value is not None for value in aliases.renamed().values())
+
+
 @pytest.mark.skipif(WHERE not in os.environ, reason=f"{WHERE} names no folder: the package's tests are not here")
 def test_the_packages_own_tests_pass_as_they_did(tmp_path):
     shutil.copytree(os.environ[WHERE], tmp_path / "tests")
@@ -61,6 +67,7 @@ def test_the_packages_own_tests_pass_as_they_did(tmp_path):
                "--continue-on-collection-errors", *(f"tests/{file}" for file in files)]  # fmt: skip
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
                           timeout=AT_MOST)  # fmt: skip
+    assert (tmp_path / "outcomes.json").exists(), done.stdout[-3000:] + done.stderr[-3000:]
     outcomes = json.loads((tmp_path / "outcomes.json").read_text(encoding="utf-8"))
     lost = [name for outcome, name, _ in rows if outcome == "pass" and outcomes.get(name) != "pass"]
     assert lost == [], done.stdout[-20_000:]

@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.dialects.activegraph.errors import InvalidPatchOperation
-from agentnb.dialects.activegraph.parts.projection import check_op, diff, patched, projected
+from agentnb.dialects.activegraph.parts.projection import apply_patch, check_op, diff, project
 from tests.dialects.activegraph.making import graph
 
 STAMP = {"created_by": "ann"}
@@ -24,45 +24,45 @@ def keys(writes):
 
 
 def test_an_event_that_the_graph_does_not_know_writes_nothing(ledger):
-    assert projected(ledger, "done", {"object": 1}) == []
+    assert project(ledger, "done", {"object": 1}) == []
 
 
 def test_an_object_that_goes_takes_its_relations_along(ledger):
-    assert projected(ledger, "object.removed", {"id": "book#1"}) == [("rel_001", ABSENT), ("book#1", ABSENT)]
-    assert projected(ledger, "relation.removed", {"id": "rel_001"}) == [("rel_001", ABSENT)]
-    assert projected(ledger, "relation.removed", {"id": "rel_009"}) == []
+    assert project(ledger, "object.removed", {"id": "book#1"}) == [("rel_001", ABSENT), ("book#1", ABSENT)]
+    assert project(ledger, "relation.removed", {"id": "rel_001"}) == [("rel_001", ABSENT)]
+    assert project(ledger, "relation.removed", {"id": "rel_009"}) == []
 
 
 def test_a_patch_that_is_applied_writes_itself_and_its_object(ledger):
     patch = ledger.get("patch_001")
-    writes = dict(projected(ledger, "patch.applied", {"patch": {**patch, "status": "applied"}}))
+    writes = dict(project(ledger, "patch.applied", {"patch": {**patch, "status": "applied"}}))
     assert writes["patch_001"]["status"] == "applied"
     assert (writes["book#1"]["data"]["n"], writes["book#1"]["version"]) == (2, 2)
     gone = {"patch": {**patch, "target": "book#9"}}
-    assert keys(projected(ledger, "patch.applied", gone)) == ["patch_001"]
+    assert keys(project(ledger, "patch.applied", gone)) == ["patch_001"]
 
 
 def test_a_patch_that_is_rejected_or_changed_writes_itself_alone(ledger):
-    ((key, value),) = projected(ledger, "patch.rejected", {"patch_id": "patch_001", "reason": "no"})
+    ((key, value),) = project(ledger, "patch.rejected", {"patch_id": "patch_001", "reason": "no"})
     assert (key, value["status"], value["rejection_reason"]) == ("patch_001", "rejected", "no")
-    assert projected(ledger, "patch.rejected", {"patch_id": "patch_009"}) == []
+    assert project(ledger, "patch.rejected", {"patch_id": "patch_009"}) == []
     changed = {"patch": {**ledger.get("patch_001"), "value": {"n": 5}}}
-    ((_, value),) = projected(ledger, "patch.changed", changed)
+    ((_, value),) = project(ledger, "patch.changed", changed)
     assert value["value"] == {"n": 5}
 
 
 def test_what_leave_is_asked_for_lies_there_until_it_is_decided(ledger):
     asked = {"approval_id": "approval_001", "object_type": "memo", "data": {"n": 1}, "reason": "", "pack": ""}
-    assert projected(ledger, "approval.proposed", asked) == [("approval_001", asked)]
-    assert projected(ledger, "approval.changed", {"approval_id": "approval_001", "data": {}}) == []
-    assert projected(ledger, "approval.granted", {"approval_id": "approval_001"}) == []
+    assert project(ledger, "approval.proposed", asked) == [("approval_001", asked)]
+    assert project(ledger, "approval.changed", {"approval_id": "approval_001", "data": {}}) == []
+    assert project(ledger, "approval.granted", {"approval_id": "approval_001"}) == []
 
 
 def test_a_patch_either_merges_or_replaces():
     book = freeze({"id": "book#1", "data": {"a": 1, "b": 2}, "version": 3})
-    assert patched(book, {"op": "update", "value": {"b": 5}})["data"] == {"a": 1, "b": 5}
-    assert patched(book, {"op": "replace", "value": {"b": 5}})["data"] == {"b": 5}
-    assert patched(book, {"op": "replace", "value": {}})["version"] == 4
+    assert apply_patch(book, {"op": "update", "value": {"b": 5}})["data"] == {"a": 1, "b": 5}
+    assert apply_patch(book, {"op": "replace", "value": {"b": 5}})["data"] == {"b": 5}
+    assert apply_patch(book, {"op": "replace", "value": {}})["version"] == 4
     assert diff({"a": 1, "b": 2}, {"a": 1, "b": 3, "c": None}) == {
         "b": {"old": 2, "new": 3},
         "c": {"old": None, "new": None},

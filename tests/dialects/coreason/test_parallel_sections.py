@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from agentnb.dialects.coreason.api import GraphExecutor
-from agentnb.dialects.coreason.parts.parallel_sections import sectioned
+from agentnb.dialects.coreason.parts.parallel_sections import make_sections
 from agentnb.load import load
 from agentnb.recipe.model import ROOT, Edge, Node, Rescue
 from agentnb.session import Session
@@ -189,7 +189,7 @@ def test_a_fallback_inside_the_branch_stays_one():
 def test_a_rescue_that_leads_there_keeps_what_it_writes():
     nodes = {name: Node(name, "noop") for name in "fbj"} | {"a": Node("a", "noop", rescue=Rescue({"x": 1}, ("j",)))}
     edges = tuple(Edge(source, target) for source, target in DIAMOND)
-    found = sectioned(nodes, edges, "f")
+    found = make_sections(nodes, edges, "f")
     assert found.nodes["a"].rescue == Rescue({"x": 1}, ())
     assert found.notes == ()
 
@@ -266,7 +266,7 @@ def test_where_one_fork_is_no_section_another_still_is():
 def test_an_edge_to_nowhere_is_told_elsewhere():
     nodes = {name: Node(name, "noop") for name in "fab"}
     edges = (Edge("f", "a"), Edge("f", "b"), Edge("a", "gone"))
-    assert sectioned(nodes, edges, "f") == (nodes, edges, {}, ())
+    assert make_sections(nodes, edges, "f") == (nodes, edges, {}, ())
 
 
 # ---------------------------------------------------------------------------------------------------------- as it runs

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agentnb.dialects.coreason.schema import GraphTopology, RecipeDefinition, written_out
+from agentnb.dialects.coreason.schema import GraphTopology, RecipeDefinition, expand
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from tests.dialects.coreason.files import release_20, release_21, release_22
@@ -125,11 +125,11 @@ def test_dumping_and_reading_keeps_the_hash():
 def test_a_short_topology_is_written_out():
     nodes = [agent("a"), agent("b")]
     full = {"nodes": nodes, "edges": [{"source": "a", "target": "b"}], "entry_point": "a"}
-    assert written_out(nodes) == full
-    assert written_out({"steps": nodes}) == full
-    assert written_out(full) is full
+    assert expand(nodes) == full
+    assert expand({"steps": nodes}) == full
+    assert expand(full) is full
     objects = GraphTopology.model_validate(full).nodes
-    assert GraphTopology.model_validate(written_out(objects)).entry_point == "a"
+    assert GraphTopology.model_validate(expand(objects)).entry_point == "a"
 
 
 def test_requirements_are_asked_of_a_board():

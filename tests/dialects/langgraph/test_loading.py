@@ -7,8 +7,9 @@ import sys
 from typing import TypedDict
 
 import pytest
-from langgraph.func import entrypoint
+from langgraph.channels import EphemeralValue
 from langgraph.graph import START, StateGraph
+from langgraph.pregel import NodeBuilder, Pregel
 from langgraph.types import RetryPolicy
 
 from agentnb.errors import RecipeError
@@ -57,17 +58,19 @@ def test_nothing_of_langgraph_is_imported_without_it():
     assert run.stdout.strip() == "[]"
 
 
-@entrypoint()
-def workflow(value):
-    return value
+def by_hand():
+    """Return a graph that is neither a StateGraph nor an entrypoint."""
+    node = NodeBuilder().subscribe_only("a").do(lambda value: value).write_to("b")
+    channels = {"a": EphemeralValue(str), "b": EphemeralValue(str)}
+    return Pregel(nodes={"n": node}, channels=channels, input_channels="a", output_channels="b")
 
 
 @pytest.mark.parametrize(
     ("made", "code"),
     [
-        (lambda: workflow, "L531"),
+        (by_hand, "L531"),
         (lambda: outer(retry_policy=RetryPolicy()), "L531"),
-        (lambda: graph(error_handler=lambda state, error: {}), "L531"),
+        (lambda: outer(timeout=1), "L531"),
         (lambda: StateGraph(State), "L532"),
     ],
 )

@@ -20,6 +20,7 @@ from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
 from agentnb.dialects.langgraph.api import load_graph
+from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
 from tests.dialects.langgraph.judge import Course, compare, in_agentnb, in_langgraph
@@ -126,6 +127,32 @@ def test_commands_update_and_go():
     graph.add_node("c", says("c"))
     graph.add_edge(START, "a")
     compare(graph.compile(), {})
+
+
+def test_a_graph_that_a_function_calls_asks_in_turn_with_the_function():
+    inner = chain(("p", lambda state: {"xs": [interrupt("one"), interrupt("two")]}))
+
+    def calls(state):
+        first = interrupt("before")
+        found = inner.invoke({"xs": [], "n": 2})["xs"]
+        return {"xs": [first, *found, interrupt("after")]}
+
+    _, session = compare(chain(("a", calls)), {"n": 1}, answers=lambda question: f"re {question}")
+    assert session.board["xs"] == ["re before", "re one", "re two", "re after"]
+
+
+@pytest.mark.parametrize("how", ["command", "condition", "send"])
+def test_a_target_that_does_not_exist_is_ignored_as_in_langgraph(how):
+    graph = StateGraph(State)
+    chosen = [Send("nowhere", {"n": 1})] if how == "send" else ["nowhere"]
+    graph.add_node("a", lambda state: Command(goto=chosen if how == "command" else (), update={"xs": ["a"]}))
+    graph.add_node("b", says("b"))
+    graph.add_edge(START, "a")
+    if how != "command":
+        graph.add_conditional_edges("a", lambda state: [*chosen, "b"])
+    _, session = compare(graph.compile(), {"n": 1})
+    assert list(session.trace.frames.events.type) == ["unknown_target"]
+    assert session.status == "finished"
 
 
 def test_deferred_nodes_wait_for_everything_else():
@@ -374,6 +401,29 @@ def test_the_number_of_supersteps_is_limited():
     assert "L533" in str(session.error)
 
 
+@pytest.mark.parametrize("limit", [2, 3, 4])
+@pytest.mark.parametrize("entry", ["edge", "condition", "inside a subgraph"])
+def test_a_run_that_ends_exactly_at_its_limit_fails_with_its_last_state(limit, entry):
+    graph = StateGraph(State)
+    graph.add_sequence([(name, says(name)) for name in "abc"])
+    if entry == "condition":
+        graph.add_conditional_edges(START, lambda state: "a", ["a"])
+    else:
+        graph.add_edge(START, "a")
+    if entry == "inside a subgraph":
+        outer = StateGraph(State)
+        outer.add_node("inner", graph.compile())
+        outer.add_edge(START, "inner")
+        graph = outer
+    theirs, session = compare(graph.compile(), {}, limit=limit)
+    assert theirs.ended == ("finished" if limit == 4 else "GraphRecursionError")
+    if entry != "inside a subgraph":
+        assert len(session.board["xs"]) == min(3, limit)
+    session.back()
+    session.run()
+    assert session.status == ("finished" if limit == 4 else "failed")
+
+
 def test_a_fork_with_an_edit_of_a_run_that_is_stored_and_opened(tmp_path):
     import agentnb as nb
 
@@ -503,3 +553,56 @@ def test_tokens_of_a_model_inside_a_node_are_heard():
     assert session.board["xs"] == ["one two three"]
     assert "".join(heard) == "one two three"
     assert len(heard) > 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_command_leads_out_of_a_graph_that_a_function_invokes(is_async):
+    jump = StateGraph(State)
+    jump.add_node("jump", lambda state: Command(graph=Command.PARENT, goto="far", update={"xs": ["jumped"]}))
+    jump.add_edge(START, "jump")
+    made = jump.compile()
+
+    def at_once(state):
+        return made.invoke(state)
+
+    async def later(state):
+        return await made.ainvoke(state)
+
+    graph = StateGraph(State)
+    graph.add_node("near", later if is_async else at_once)
+    graph.add_node("far", says("far"))
+    graph.add_edge(START, "near")
+    session = Session(load(graph), {"xs": []})
+    session.run()
+    assert session.error is None, session.error
+    assert session.board["xs"] == ["jumped", "far:1"]
+    if not is_async:
+        assert graph.compile().invoke({"xs": []})["xs"] == session.board["xs"]
+
+
+@dataclass
+class Person:
+    name: str
+
+
+def test_the_context_becomes_an_object_of_its_schema():
+    graph = StateGraph(State, context_schema=Person)
+    graph.add_node("a", lambda state, runtime: {"xs": [runtime.context.name]})
+    graph.add_edge(START, "a")
+    session = Session(load_graph(graph, context={"name": "Ada"}), {"xs": []})
+    session.run()
+    assert session.board["xs"] == graph.compile().invoke({"xs": []}, context={"name": "Ada"})["xs"] == ["Ada"]
+    with pytest.raises(RecipeError, match="L543"):
+        load_graph(graph, context={"nom": "Ada"})
+
+
+class Narrow(TypedDict, total=False):
+    xs: Annotated[list, operator.add]
+
+
+def test_keys_outside_the_input_schema_are_not_part_of_the_first_state():
+    graph = StateGraph(State, input_schema=Narrow)
+    graph.add_node("a", lambda state: {"xs": [sorted(state)]})
+    graph.add_edge(START, "a")
+    _, session = compare(graph.compile(), {"xs": [], "n": 7})
+    assert session.board["xs"] == [["xs"]]

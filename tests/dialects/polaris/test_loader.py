@@ -47,7 +47,7 @@ def test_a_run_of_every_sort_of_node_is_stepped_and_taken_back():
     session = session_of(graph)
     boards = [dict(session.board)]
     while session.step() is not None:
-        boards.append({key: thaw(value) for key, value in session._parts.run.root.scope.seen().items()})
+        boards.append({key: thaw(value) for key, value in session._parts.run.root.scope.visible_items().items()})
     assert path(session) == [
         "plan", "again enter", "work", "again again", "work", "again leave", "ask enter", "tell", "ask leave",
         "route enter", "note_2", "route leave", "both enter", "fix_2", "note_3", "both leave", "both_join", "tell_2",
@@ -57,7 +57,9 @@ def test_a_run_of_every_sort_of_node_is_stepped_and_taken_back():
     assert session.board[f"{PLAN}.done"] == 2
     for step in reversed(range(len(boards))):
         session.goto(step)
-        assert {key: thaw(value) for key, value in session._parts.run.root.scope.seen().items()} == boards[step]
+        assert {key: thaw(value) for key, value in session._parts.run.root.scope.visible_items().items()} == boards[
+            step
+        ]
     session.goto(14).run()
     assert session.board[RESULT] == Result("tea 2")
 

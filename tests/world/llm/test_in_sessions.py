@@ -234,7 +234,7 @@ class Stopwatch(FrozenClock):
 @each
 def test_building_the_sdks_client_is_no_part_of_a_calls_time(protocol, serve, monkeypatch):
     clock, made = Stopwatch(), client(protocol, serve(protocol.whole()))
-    connected = made.connected
+    connected = made.connect
     monkeypatch.setattr(made._open, "_make", lambda: clock.add(100) or connected())
     run = session(talk(), {"q": "why"}, llm=made, clock=clock)
     run.run()
@@ -248,7 +248,7 @@ def test_it_does_not_count_into_any_time_out(protocol, serve, monkeypatch):
 
     def slow():
         made = client(protocol, server, request_timeout=5)
-        connected = made.connected
+        connected = made.connect
         monkeypatch.setattr(made._open, "_make", lambda: time.sleep(1) or connected())
         return made
 

@@ -217,8 +217,8 @@ def test_a_response_with_calls_is_recorded_and_answered_again():
     response = LLMResponse("Well.", tool_calls=(call,))
     said = response.said
     assert said == {"content": "Well.", "tool_calls": [{"id": "t", "name": "search", "arguments": {"q": "rain"}}]}
-    assert LLMResponse.recorded(said, {"tools": [SEARCH.to_dict()]}).tool_calls == (call,)
-    assert LLMResponse.recorded(said, {}).content == said  # nothing was offered: it is a value like any other
+    assert LLMResponse.from_record(said, {"tools": [SEARCH.to_dict()]}).tool_calls == (call,)
+    assert LLMResponse.from_record(said, {}).content == said  # nothing was offered: it is a value like any other
     assert LLMResponse("Well.").said == "Well."
 
 
@@ -231,7 +231,7 @@ def test_a_response_with_calls_is_recorded_and_answered_again():
 def test_what_is_no_call_of_a_tool_is_a_problem(call):
     for made in (lambda: LLMResponse("", tool_calls=[call]),
                  lambda: LLMMessage.of({"role": "assistant", "content": "", "tool_calls": [call]}),
-                 lambda: LLMResponse.recorded({"tool_calls": [call]}, {"tools": [SEARCH]})):  # fmt: skip
+                 lambda: LLMResponse.from_record({"tool_calls": [call]}, {"tools": [SEARCH]})):  # fmt: skip
         with pytest.raises(LLMError, match="X366"):
             made()
 

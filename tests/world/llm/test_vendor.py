@@ -319,10 +319,10 @@ def test_the_package_is_imported_at_the_first_request():
     class Light(VendorClient):
         package, extra, needs_key = "json.tool", "light", False
 
-        def connected(self):
+        def connect(self):
             return sys.modules[self.package]
 
-        async def closed(self, sdk):
+        async def close_sdk(self, sdk):
             pass
 
         async def converse(self, sdk, asked):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.world.tools.allow_list import Allowed, is_dotted, resolved
+from agentnb.world.tools.allow_list import Allowed, is_dotted, resolve_path
 
 
 def test_a_package_is_allowed_with_what_lies_below_it_and_nothing_that_only_begins_alike():
@@ -61,6 +61,6 @@ def test_what_cannot_be_a_path_allows_nothing(text):
 
 
 def test_a_path_with_a_null_character_is_none(tmp_path):
-    assert resolved(tmp_path / "a\0b") is None
+    assert resolve_path(tmp_path / "a\0b") is None
     assert is_dotted("a.b")
     assert not is_dotted("a..b")

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from agentnb.world.tools.execution import Awaiting, Blocking, begun, driven, in_own_loop
+from agentnb.world.tools.execution import Awaiting, Blocking, driven, in_own_loop, start_in_thread
 
 WORD = ContextVar("WORD", default="none")
 
@@ -151,7 +151,7 @@ def test_who_awaits_can_be_cancelled():
             try:
                 await way.call(lambda: asyncio.Event().wait(), None, is_async=True)
             except asyncio.CancelledError:
-                told.append(way.cancelled())
+                told.append(way.is_cancelled())
                 raise
 
         task = asyncio.create_task(attempt())
@@ -159,16 +159,16 @@ def test_who_awaits_can_be_cancelled():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return told, way.cancelled()
+        return told, way.is_cancelled()
 
     assert asyncio.run(main()) == ([True], False)
-    assert Blocking().cancelled() is False
+    assert Blocking().is_cancelled() is False
 
 
 def test_a_future_carries_even_what_a_future_refuses():
     error = StopIteration("over")
     call, _ = fails(error)
-    assert begun(call).result() == (None, error)
+    assert start_in_thread(call).result() == (None, error)
 
 
 def test_an_interrupt_ends_what_runs_in_another_thread(monkeypatch):

@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field, ValidationError
 from agentnb.errors import RecipeError
 from agentnb.world.tools.function_schema import (
     by_keyword,
-    described,
+    describe,
+    find_original,
     is_model,
-    made_of,
     model_hinted,
     of_args,
     spread,
@@ -106,8 +106,8 @@ def test_it_is_async_where_the_function_is():
     assert inspect.iscoroutinefunction(call)
     assert asyncio.run(call({"query": "a"})) == "a"
     assert not inspect.iscoroutinefunction(by_keyword(search)[0])
-    assert made_of(call) is asearch
-    assert made_of(asearch) is None
+    assert find_original(call) is asearch
+    assert find_original(asearch) is None
 
 
 def test_a_default_of_the_function_stays_its_own_object():
@@ -244,8 +244,8 @@ def test_which_model_a_handler_wants():
 
 
 def test_the_first_paragraph_describes():
-    assert described(search) == "Search for something."
-    assert described(asearch) == described(functools.partial(search)) == ""
+    assert describe(search) == "Search for something."
+    assert describe(asearch) == describe(functools.partial(search)) == ""
 
 
 def test_an_args_section_may_be_anywhere():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentnb.secrets import hide
-from agentnb.world.tools.tool_result import ToolMetrics, ToolResult, failed, result_of
+from agentnb.world.tools.tool_result import ToolMetrics, ToolResult, make_failure, result_of
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 METRICS = ToolMetrics.between(START, START + timedelta(seconds=1.5))
@@ -74,7 +74,7 @@ def test_a_result_as_a_dict_is_the_same_result():
     result = ToolResult(success=False, result=5, error="why", details=[{"path": "a", "message": "b"}], metrics=METRICS)
     assert result.to_dict()["metrics"] == {"duration": 1.5, "start_time": START, "end_time": METRICS.end_time}
     assert result_of(result.to_dict(), "order") == result
-    assert failed("why", METRICS).to_dict()["success"] is False
+    assert make_failure("why", METRICS).to_dict()["success"] is False
 
 
 def test_no_secret_stands_in_an_error():

@@ -19,8 +19,8 @@ from agentnb.dialects.activegraph.foreign.calls import calls_of
 from agentnb.dialects.activegraph.foreign.deliveries import Delivery, deliveries_of
 from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, creation_events
 from agentnb.dialects.activegraph.foreign.reading import SNAPSHOT
-from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, PackageLog, broken, moment
-from agentnb.dialects.activegraph.parts.projection import Writes, projected
+from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, PackageLog, make_event_error, moment
+from agentnb.dialects.activegraph.parts.projection import Writes, project
 from agentnb.engine.core.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
@@ -149,10 +149,10 @@ class _Builder:
         try:
             for type, payload in creation_events(state):
                 check(type, payload)
-                for key, value in projected(self.graph, type, freeze(payload)):
+                for key, value in project(self.graph, type, freeze(payload)):
                     self._write(first, key, value)
         except Unfit as unfit:
-            raise self._broken(first, unfit.path, unfit.why) from None
+            raise self._make_error(first, unfit.path, unfit.why) from None
 
     def _to_front(self, number: int) -> None:
         """Move a delivery that was delayed, or is out of order, to the front of the queue."""
@@ -220,17 +220,17 @@ class _Builder:
             writes = self._writes(at)
             if event.type in _VERDICTS:
                 target = str(event.payload.get("approval_id", ""))
-                self._acted(at, step, (_VERDICTS[event.type], target), ABSENT, self._payload(at))
+                self._add_intervention(at, step, (_VERDICTS[event.type], target), ABSENT, self._payload(at))
             elif not writes and not event.type.startswith(_OWN):
-                self._acted(at, step, ("emit", event.type), ABSENT, self._payload(at))
+                self._add_intervention(at, step, ("emit", event.type), ABSENT, self._payload(at))
             for key, value in writes:
                 old, rows = self.run.root.scope.get(key), len(self.history.w_new)
                 self._write(event, key, value)
                 if len(self.history.w_new) > rows:
-                    self._acted(at, step, ("edit", key), old, value)
+                    self._add_intervention(at, step, ("edit", key), old, value)
             self._follow(at, CARRIED)
 
-    def _acted(self, at: int, step: int, what: tuple[str, str], old: Any, new: Any) -> None:
+    def _add_intervention(self, at: int, step: int, what: tuple[str, str], old: Any, new: Any) -> None:
         event = self.events[at]
         actor = event.payload.get("approved_by") if event.type in _VERDICTS else event.actor
         self.history.people.append(Act(step, *what, old, new, str(actor or event.actor or ""), self.times[at]))
@@ -256,7 +256,7 @@ class _Builder:
             try:
                 found = self.frozen[at] = freeze(dict(self.events[at].payload))
             except BoardError as error:
-                raise self._broken(self.events[at], "payload", error.problems[0].what) from None
+                raise self._make_error(self.events[at], "payload", error.problems[0].what) from None
             register_secrets(found)
         return found
 
@@ -266,15 +266,15 @@ class _Builder:
         try:
             check(event.type, event.payload)
         except Unfit as unfit:
-            raise self._broken(event, unfit.path, unfit.why) from None
+            raise self._make_error(event, unfit.path, unfit.why) from None
         self.graph.type = event.type
-        return projected(self.graph, event.type, self._payload(at))
+        return project(self.graph, event.type, self._payload(at))
 
     def _write(self, event: LogEvent, key: str, value: Any) -> None:
         try:
             self.run.write(self.run.root.scope, (key,), value)
         except BoardError as error:
-            raise self._broken(event, key, error.problems[0].what) from None
+            raise self._make_error(event, key, error.problems[0].what) from None
         self.graph.note(key, value)
 
     def _read(self, event: LogEvent, step: int) -> None:
@@ -284,8 +284,8 @@ class _Builder:
             self.history.r_code.append(self.tables.code(0, (name,)))
             self.history.r_step.append(step)
 
-    def _broken(self, event: LogEvent, path: str, why: str) -> Exception:
-        return broken(self.log.shown, self.log.run.run_id, f"{event.id} ({event.type})", path, why)
+    def _make_error(self, event: LogEvent, path: str, why: str) -> Exception:
+        return make_event_error(self.log.shown, self.log.run.run_id, f"{event.id} ({event.type})", path, why)
 
     def _ns(self, at: int) -> int:
         if not self.times:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.clock import Clock
 from agentnb.dialects.activegraph.foreign.building import run_of
 from agentnb.dialects.activegraph.foreign.reading import read_log
@@ -22,7 +22,7 @@ from agentnb.errors import ExecutionError, Problem, StoreError
 from agentnb.session.checks import not_running
 from agentnb.session.limits import Limits
 from agentnb.session.parts import parts_of
-from agentnb.session.persistence import Persistence, closed
+from agentnb.session.persistence import Persistence, closed_problem
 from agentnb.session.session import session_of
 from agentnb.store import open_log
 from agentnb.store.other_tables import write_for
@@ -54,7 +54,7 @@ class LogWriter:
         Raises:
             StoreError: L468.
         """
-        payload = masked(event.payload)
+        payload = mask_value(event.payload)
         known = self._known.setdefault(event.id, (event.type, payload))
         if known[1] is not payload:
             if known != (event.type, payload):
@@ -64,7 +64,7 @@ class LogWriter:
                             "fork the run at the event before: runtime.fork(EVENT_ID)")
                 )  # fmt: skip
             return
-        actor = masked(event.actor)
+        actor = mask_value(event.actor)
         fields = event.type, actor, payload, event.frame_id, event.caused_by, event.timestamp
         self._waiting.append(LogEvent(event.id, *fields))
         try:
@@ -165,7 +165,7 @@ class LogPersistence(Persistence):
         super().close()
         not_running(self._state, "close()")
         self.writer.flush()
-        self._state.locked = closed(self._state.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
+        self._state.locked = closed_problem(self._state.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
 
     def _only_added_to(self, why: str, do: str) -> ExecutionError:
         return ExecutionError(
@@ -204,7 +204,7 @@ def continue_log(
     session = session_of(run, Limits(Budget()), name, {}, log.run.run_id)
     graph = Graph(graph_store=graph_store, session=session)
     attach(graph, behaviors, party, name, 0)
-    for at in _undelivered(log.events):
+    for at in _find_undelivered(log.events):
         event = run.event(at + 1)
         assert event is not None
         append(run, event)
@@ -216,7 +216,7 @@ def continue_log(
     return graph
 
 
-def _undelivered(events: Sequence[LogEvent]) -> list[int]:
+def _find_undelivered(events: Sequence[LogEvent]) -> list[int]:
     """Return the places of the events that have not been delivered to anybody yet."""
     last_idle = max((at for at, event in enumerate(events) if event.type == "runtime.idle"), default=-1)
     suffix = range(last_idle + 1, len(events))

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from agentnb.dialects.activegraph.foreign.records import LogEvent, LogRun, PackageLog, broken
+from agentnb.dialects.activegraph.foreign.records import LogEvent, LogRun, PackageLog, make_event_error
 from agentnb.errors import Problem, StoreError, did_you_mean, with_article
 from agentnb.store.other_tables import Look, look_at
 from agentnb.text import class_name
@@ -155,21 +155,25 @@ def _events(look: Look, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
 def _event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> LogEvent:
     id, type, actor, text, frame_id, caused_by, timestamp = row
     if not (isinstance(id, str) and isinstance(type, str)):
-        raise broken(shown, run_id, repr(id), "", "its id and its type are no texts")
+        raise make_event_error(shown, run_id, repr(id), "", "its id and its type are no texts")
     try:
         payload = json.loads(text)
     except ValueError as error:
-        raise broken(shown, run_id, repr(id), "payload", f"its payload is not JSON: {error}") from None
+        raise make_event_error(shown, run_id, repr(id), "payload", f"its payload is not JSON: {error}") from None
     except TypeError:
-        raise broken(shown, run_id, repr(id), "payload", f"its payload is {_named(text)}, no JSON text") from None
+        raise make_event_error(
+            shown, run_id, repr(id), "payload", f"its payload is {_describe_type(text)}, no JSON text"
+        ) from None
     except RecursionError:  # a parser's own limit of depth
-        raise broken(shown, run_id, repr(id), "payload", "its payload is nested too deeply") from None
+        raise make_event_error(shown, run_id, repr(id), "payload", "its payload is nested too deeply") from None
     if not isinstance(payload, dict):
-        raise broken(shown, run_id, repr(id), "payload", f"its payload is {_named(payload)}, no mapping")
+        raise make_event_error(
+            shown, run_id, repr(id), "payload", f"its payload is {_describe_type(payload)}, no mapping"
+        )
     return LogEvent(id, type, actor, payload, frame_id, caused_by, _text(timestamp), archived)
 
 
-def _named(value: Any) -> str:
+def _describe_type(value: Any) -> str:
     return "null" if value is None else with_article(class_name(value))
 
 

@@ -51,7 +51,7 @@ class PackageLog(NamedTuple):
     snapshots: Mapping[str, str]
 
 
-def broken(shown: str, run_id: str, event: str, path: str, why: str) -> StoreError:
+def make_event_error(shown: str, run_id: str, event: str, path: str, why: str) -> StoreError:
     """L463: an event of the log does not fit its type."""
     where = f"{shown}, run {run_id!r}, event {event}" + (f", {path}" if path else "")
     return StoreError(
@@ -69,4 +69,4 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-__all__ = ["EPOCH", "LogEvent", "LogRun", "PackageLog", "broken", "moment"]
+__all__ = ["EPOCH", "LogEvent", "LogRun", "PackageLog", "make_event_error", "moment"]

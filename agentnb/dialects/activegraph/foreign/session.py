@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.arguments import plain_arguments
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.foreign.building import run_of
 from agentnb.dialects.activegraph.foreign.reading import read_log
@@ -116,7 +116,7 @@ class Recorded(Recording):
         """The runs of the store, one per row: run_id, label, goal, created, parent, forked_at, events, archived."""
         from agentnb.trace.frames import table
 
-        return table([{name: masked(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS)
+        return table([{name: mask_value(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS)
 
     def _other(self, run_id: str) -> Recorded:
         known = self._opened.get(run_id)

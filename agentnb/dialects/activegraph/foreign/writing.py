@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.dialects.activegraph.foreign.reading import SCHEMA, SNAPSHOT
 from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, LogRun, PackageLog, moment
 from agentnb.dialects.activegraph.foreign.session import Recorded
@@ -224,16 +224,18 @@ def _mask(log: PackageLog) -> PackageLog:
     snapshots = {}
     for name, text in log.snapshots.items():
         state = json.loads(text)
-        left = masked(state)
+        left = mask_value(state)
         told = text if left == state else json.dumps(left, sort_keys=True, separators=(",", ":"))
         names[name] = name if told is text else f"sha256:{hashlib.sha256(told.encode()).hexdigest()}"
         snapshots[names[name]] = told
-    events = tuple(event._replace(payload=_renamed(masked(event.payload), names)) for event in log.events)
-    words: dict[str, Any] = {name: masked(value) for name, value in log.run._asdict().items() if isinstance(value, str)}
+    events = tuple(event._replace(payload=_rename_states(mask_value(event.payload), names)) for event in log.events)
+    words: dict[str, Any] = {
+        name: mask_value(value) for name, value in log.run._asdict().items() if isinstance(value, str)
+    }
     return log._replace(run=log.run._replace(**words), events=events, snapshots=snapshots)
 
 
-def _renamed(payload: Any, names: Mapping[str, str]) -> Any:
+def _rename_states(payload: Any, names: Mapping[str, str]) -> Any:
     found = names.get(str(payload.get("state_hash"))) if names else None
     return payload if found is None else {**payload, "state_hash": found}
 

@@ -11,14 +11,14 @@ from agentnb.errors import Problem
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.graph import Graph
-    from agentnb.dialects.activegraph.parts.run_config import Party
+    from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 
 
 class Decisions:
     """The approval methods of a Runtime."""
 
     graph: Graph
-    party: Party
+    party: RuntimeConfig
     session: Any
 
     def pending_approvals(self) -> list[PendingApproval]:
@@ -32,7 +32,7 @@ class Decisions:
         Raises:
             ApprovalNotFoundError: X513, no pending approval has that id.
         """
-        self._asked(approval_id)
+        self._find_pending(approval_id)
         return Approvals(self.party).grant(self.session, approval_id, approved_by)
 
     def deny(self, approval_id: str, reason: str = "", denied_by: str | None = None) -> None:
@@ -41,10 +41,10 @@ class Decisions:
         Raises:
             ApprovalNotFoundError: X513, no pending approval has that id.
         """
-        self._asked(approval_id)
+        self._find_pending(approval_id)
         Approvals(self.party).refuse(self.session, approval_id, reason, denied_by)
 
-    def _asked(self, approval_id: str) -> PendingApproval:
+    def _find_pending(self, approval_id: str) -> PendingApproval:
         """Return a pending approval.
 
         X513: an approval is not pending: it was decided before, or never requested.

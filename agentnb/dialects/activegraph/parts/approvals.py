@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.parts.graph_mutations import Outside, check_own
 from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
-from agentnb.dialects.activegraph.parts.run_config import Party
+from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 from agentnb.engine.core.history import Event, History
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Leave
@@ -42,8 +42,8 @@ def _has_proposals(run: Run) -> bool:
 class Approvals:
     """The pending objects and patches of the runs that share one run configuration."""
 
-    def __init__(self, party: Party | None = None) -> None:
-        self.party = party or Party()
+    def __init__(self, party: RuntimeConfig | None = None) -> None:
+        self.party = party or RuntimeConfig()
 
     # -- pending requests ----------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class Approvals:
         if not wanted:
             return ()
         asked = _requests(ledger, wanted)
-        return [_leave(id_, thaw(kept[id_]), _requester(run, asked.get(id_)))
+        return [_leave(id_, thaw(kept[id_]), _requester(run, asked.get(id_)), kept)
                 for id_ in sorted(wanted, key=lambda id_: asked[id_].seq if id_ in asked else -1)]  # fmt: skip
 
     # -- decisions -----------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Approvals:
         hand = self._hand(session, approval_id)
         asked = thaw(hand.ledger.get(approval_id))
         type_, data = asked["object_type"], asked["data"]
-        data = hand.checked("object", type_, data)
+        data = hand.validate("object", type_, data)
         said = {"approval_id": approval_id, "object_type": type_, "approved_by": by or DEFAULT_ACTOR}
         granted = hand.tell("approval.granted", said, actor="runtime", cause=hand.cause, frame=hand.frame)
         hand.actor, hand.cause = by or DEFAULT_ACTOR, granted.id
@@ -163,7 +163,7 @@ def _requester(run: Run, event: Event | None) -> str:
     return run.node_of(history.s_act[event.step - history.base])
 
 
-def _leave(id_: str, kept: Mapping[str, Any], node: str) -> Leave:
+def _leave(id_: str, kept: Mapping[str, Any], node: str, board: Mapping[str, Any]) -> Leave:
     if "approval_id" in kept:
         type_ = kept["object_type"]
         told = f"May this {safe_repr(type_)} be created?"
@@ -175,7 +175,13 @@ def _leave(id_: str, kept: Mapping[str, Any], node: str) -> Leave:
                  "evidence": kept.get("evidence") or []}  # fmt: skip
     told = f"May the data of {safe_repr(kept['target'])} {does}?"
     return Leave(id_, node, kept["target"], {"prompt": _prompt(told, kept.get("rationale")), **arguments},
-                 ("value",))  # fmt: skip
+                 ("value",), {"value": _patched(kept, board)})  # fmt: skip
+
+
+def _patched(patch: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the current data that a patch would replace: all of an object's, or the fields that it changes."""
+    data = thaw(board.get(patch["target"].removeprefix("object:"), {})).get("data") or {}
+    return {name: value for name, value in data.items() if patch["op"] == "replace" or name in patch["value"]}
 
 
 def _prompt(told: str, why: str | None) -> str:

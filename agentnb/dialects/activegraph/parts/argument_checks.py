@@ -33,7 +33,7 @@ def wrong(
     )
 
 
-def listed(given: Any, where: str, should: str) -> list[Any]:
+def as_list(given: Any, where: str, should: str) -> list[Any]:
     """Return an argument for several values as a list.
 
     Raises:
@@ -51,7 +51,7 @@ def behaviors_in(given: Any) -> list[Any]:
         InvalidArgumentType: X519, one of them is not a behavior.
     """
     should = "a list of behaviors: functions under @behavior, or Behavior(name, function, on=[...])"
-    found = listed(given, "Runtime(behaviors=...)", should)
+    found = as_list(given, "Runtime(behaviors=...)", should)
     for each in found:
         check_behavior(each, "Runtime(behaviors=...)")
     return found
@@ -76,7 +76,7 @@ def tools_in(given: Any) -> list[Any]:
         InvalidArgumentType: X519, one of them is not a tool.
     """
     should = "a list of tools: functions under @tool"
-    found = listed(given, "tools=...", should)
+    found = as_list(given, "tools=...", should)
     wanting = next((each for each in found if isinstance(each, type) or not hasattr(each, "to_definition")), None)
     if wanting is not None:
         raise wrong(wanting, "tools=...", should, InvalidToolRegistration)
@@ -99,7 +99,7 @@ def types_in(given: Any) -> list[str]:
     Raises:
         InvalidArgumentType: X519, it is not a list of texts.
     """
-    found = [given] if isinstance(given, str) else listed(given or (), "on=...", "a list of types of events")
+    found = [given] if isinstance(given, str) else as_list(given or (), "on=...", "a list of types of events")
     for each in found:
         is_a(each, str, "on=...", "a list of types of events")
     return found
@@ -124,12 +124,12 @@ def check_view(spec: Any, where: str) -> None:
 
 
 __all__ = [
+    "as_list",
     "behaviors_in",
     "check_behavior",
     "check_name",
     "check_view",
     "is_a",
-    "listed",
     "tools_in",
     "types_in",
     "wrong",

@@ -57,7 +57,7 @@ class _Account:
             self.read += 1
         return self
 
-    def used(self, name: str, limit: str, position: int) -> Amount:
+    def measure_usage(self, name: str, limit: str, position: int) -> Amount:
         """Return how much a behavior had used at a position."""
         found = self.sums.get((name, limit))
         return 0 if found is None else found.up_to(position)
@@ -79,10 +79,10 @@ def _uses(event: Event) -> Iterator[tuple[str, str, Amount]]:
         yield str(said["behavior"]), "max_cost_usd", Decimal(str(said.get("cost_usd") or 0))
 
 
-def used_by(run: Run, name: str, limits: Mapping[str, Any]) -> dict[str, Amount]:
+def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> dict[str, Amount]:
     """Return what a behavior has used of each of its limits up to the current step, included."""
     parts = [(_accounts.setdefault(history, _Account()).of(history), end) for history, end in run.parts()]
-    found: dict[str, Amount] = {limit: sum((account.used(name, limit, end) for account, end in parts), 0)
+    found: dict[str, Amount] = {limit: sum((account.measure_usage(name, limit, end) for account, end in parts), 0)
                                 for limit in limits}  # fmt: skip
     made = ledger_of(run).sync().work
     for event in () if made is None else made.emitted:
@@ -96,7 +96,7 @@ def spent(run: Run, behavior: Any) -> str | None:
     """Return the first limit of a behavior that is used up; None where none is."""
     if not behavior.budget:
         return None
-    used = used_by(run, behavior.name, behavior.budget)
+    used = measure_behavior_usage(run, behavior.name, behavior.budget)
     return next((limit for limit, most in behavior.budget.items() if used[limit] >= most), None)
 
 
@@ -126,7 +126,9 @@ class Rationed(Matcher):
 
     def _calls_left(self, run: Run, each: Any) -> float:
         most = each.budget.get(CALLS)
-        return float("inf") if most is None else most - int(used_by(run, each.name, {CALLS: most})[CALLS])
+        return (
+            float("inf") if most is None else most - int(measure_behavior_usage(run, each.name, {CALLS: most})[CALLS])
+        )
 
     def late(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
         """Return the delayed deliveries that are due, as far as the budgets allow."""
@@ -147,10 +149,10 @@ class Rationed(Matcher):
             yield f"budget: its {limit}={self.behaviors[name].budget[limit]} is used up"
 
 
-def used_up(run: Run, behaviors: Mapping[str, Any]) -> dict[str, str]:
+def find_exhausted(run: Run, behaviors: Mapping[str, Any]) -> dict[str, str]:
     """Return the behaviors whose budget is used up, with the limit that each has reached."""
     found = ((name, spent(run, each)) for name, each in behaviors.items())
     return {name: limit for name, limit in found if limit is not None}
 
 
-__all__ = ["Rationed", "spent", "used_by", "used_up"]
+__all__ = ["Rationed", "find_exhausted", "measure_behavior_usage", "spent"]

@@ -191,7 +191,7 @@ def check_schema(given: Any, word: str) -> None:
         raise TypeError(f"{word}={given.__name__} has no JSON Schema: {error}") from error
 
 
-def named(fn: Callable[..., Any], name: str | None) -> str:
+def behavior_name(fn: Callable[..., Any], name: str | None) -> str:
     """Return the name of a behavior: the explicit one, or else its function's."""
     return name or fn.__name__
 
@@ -232,14 +232,14 @@ def behavior(
     """
     check_name(name, "behavior")
 
-    def made(fn: Callable[..., None]) -> Behavior:
+    def decorate(fn: Callable[..., None]) -> Behavior:
         check_signature(fn, ("event", "graph", "ctx"), "@behavior")
-        found = Behavior(named(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()),
+        found = Behavior(behavior_name(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()),
                          own(budget), priority, pattern, None, activate_after)  # fmt: skip
         register(found)
         return found
 
-    return made
+    return decorate
 
 
 def relation_behavior(
@@ -265,16 +265,16 @@ def relation_behavior(
     """
     check_name(relation_type, "relation_behavior")
 
-    def made(fn: Callable[..., None]) -> RelationBehavior:
+    def decorate(fn: Callable[..., None]) -> RelationBehavior:
         check_signature(fn, ("relation", "event", "graph", "ctx"), "@relation_behavior")
         found = RelationBehavior(
-            named(fn, name), fn, relation_type, types_in(on), own(where), own(view), list(creates or ()),
+            behavior_name(fn, name), fn, relation_type, types_in(on), own(where), own(view), list(creates or ()),
             own(budget), priority, pattern, None, activate_after,
         )  # fmt: skip
         register(found)
         return found
 
-    return made
+    return decorate
 
 
 def own(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -305,16 +305,31 @@ def register(behavior_obj: Any) -> None:
     """
     check_behavior(behavior_obj, "register()")
     for number, known in enumerate(_REGISTRY):
-        if _written(known) == _written(behavior_obj):  # the notebook cell that defines it was executed again
+        if _read_definition(known) == _read_definition(
+            behavior_obj
+        ):  # the notebook cell that defines it was executed again
             _REGISTRY[number] = behavior_obj
             return
     _REGISTRY.append(behavior_obj)
 
 
-def _written(behavior_obj: Any) -> tuple[Any, ...]:
+def _read_definition(behavior_obj: Any) -> tuple[Any, ...]:
     fn = behavior_obj.fn
     return behavior_obj.name, getattr(fn, "__module__", None), getattr(fn, "__qualname__", fn)
 
 
-__all__ = ["Behavior", "RelationBehavior", "behavior", "check_kind", "check_schema", "check_signature",
-           "clear_registry", "get_registry", "named", "own", "put_off", "register", "relation_behavior"]  # fmt: skip
+__all__ = [
+    "Behavior",
+    "RelationBehavior",
+    "behavior",
+    "behavior_name",
+    "check_kind",
+    "check_schema",
+    "check_signature",
+    "clear_registry",
+    "get_registry",
+    "own",
+    "put_off",
+    "register",
+    "relation_behavior",
+]  # fmt: skip

@@ -68,7 +68,7 @@ class TickingClock(Clock):
         self.engine = engine.TickingClock(start, step_seconds)
 
 
-class _Asking(engine.Clock):
+class _UserClock(engine.Clock):
     """A run's clock that reads its visible time from the user's clock."""
 
     def __init__(self, clock: Any) -> None:
@@ -79,8 +79,8 @@ class _Asking(engine.Clock):
         self._last = time_of(str(self._clock.now()))
         return self._last
 
-    def seen(self) -> datetime:
-        return super().seen() if self._last == UNSAID else self._last
+    def peek(self) -> datetime:
+        return super().peek() if self._last == UNSAID else self._last
 
 
 def engine_clock(clock: Any) -> engine.Clock:
@@ -88,7 +88,7 @@ def engine_clock(clock: Any) -> engine.Clock:
     if isinstance(clock, engine.Clock):
         return clock
     own = getattr(clock, "engine", None)
-    return own if isinstance(own, engine.Clock) else _Asking(clock)
+    return own if isinstance(own, engine.Clock) else _UserClock(clock)
 
 
 # The events whose payload holds an id that is counted.
@@ -167,7 +167,7 @@ class IDGen(ids.IDGen):
         if head == prefix and number.isdecimal() and int(number) > self.counters.get(prefix, 0):
             self.counters[prefix] = int(number)
 
-    def kept(self, drawn: Mapping[str, int]) -> None:
+    def skip_drawn(self, drawn: Mapping[str, int]) -> None:
         """Continue also after the ids drawn before."""
         for name, number in drawn.items():
             self.counters[name] = max(number, self.counters.get(name, 0))

@@ -18,7 +18,7 @@ from agentnb.errors import Problem
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.ledger import Ledger
-    from agentnb.dialects.activegraph.parts.run_config import Frame, Party, Policy
+    from agentnb.dialects.activegraph.parts.run_config import Frame, Policy, RuntimeConfig
     from agentnb.engine.core.history import Event as Kept
     from agentnb.engine.core.work import Work
 
@@ -29,7 +29,7 @@ Reads = dict[str, None] | None  # the ids of the objects that a delivery has rea
 class BehaviorGraph:
     """The graph as a behavior changes it: changes are recorded in its name, caused by its event."""
 
-    def __init__(self, hand: Inside, party: Party, reads: Reads = None) -> None:
+    def __init__(self, hand: Inside, party: RuntimeConfig, reads: Reads = None) -> None:
         self._hand, self._party, self._name, self._reads = hand, party, str(hand.actor), reads
         self.counters = {"objects_created": 0, "relations_created": 0, "patches_applied": 0, "patches_proposed": 0,
                          "events_emitted": 0}  # fmt: skip
@@ -182,7 +182,7 @@ class View:
         return object_of(found)
 
 
-class Seen:
+class ClockView:
     """The clock of a run, as behaviors read it."""
 
     def __init__(self, work: Work) -> None:
@@ -196,12 +196,12 @@ class Seen:
 class Context:
     """The context of a behavior: `view`, `frame`, `policy`, `random`, `clock`, `matches`, `settings`."""
 
-    def __init__(self, name: str, hand: Inside, party: Party, event: Kept, spec: Mapping[str, Any] | None,
+    def __init__(self, name: str, hand: Inside, party: RuntimeConfig, event: Kept, spec: Mapping[str, Any] | None,
                  reads: Reads = None) -> None:  # fmt: skip
         self._name, self._hand, self._party = name, hand, party
         self.view = View(hand.ledger, event, spec, reads)
         self.matches: list[Match] = []
-        self.clock = Seen(hand.work)
+        self.clock = ClockView(hand.work)
 
     @property
     def frame(self) -> Frame | None:

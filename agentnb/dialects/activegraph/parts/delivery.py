@@ -19,7 +19,7 @@ from agentnb.dialects.activegraph.parts.graph_queries import Then
 from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
 from agentnb.dialects.activegraph.parts.objects import Relation, relation_of
 from agentnb.dialects.activegraph.parts.patterns import Match
-from agentnb.dialects.activegraph.parts.run_config import Party
+from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 from agentnb.engine.core.history import LATE
 from agentnb.errors import Problem
 from agentnb.recipe.user_functions import check_ran
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 READS: Final = 200  # the maximum number of object ids recorded per delivery
 
 
-def performer(behavior: Any, party: Party | None) -> Perform:
+def performer(behavior: Any, party: RuntimeConfig | None) -> Perform:
     """Return the function that performs a behavior's node."""
     if behavior.kind == "llm":
         from agentnb.dialects.activegraph.parts.llm_delivery import Thinking
 
-        return Thinking(behavior, party or Party())
-    return Delivery(behavior, party or Party())
+        return Thinking(behavior, party or RuntimeConfig())
+    return Delivery(behavior, party or RuntimeConfig())
 
 
 class Delivery:
     """Delivers events to one behavior. One step is one delivery."""
 
-    def __init__(self, behavior: Any, party: Party) -> None:
+    def __init__(self, behavior: Any, party: RuntimeConfig) -> None:
         self.behavior, self.party = behavior, party
 
     def __call__(self, work: Work) -> Any:
@@ -57,16 +57,16 @@ class Delivery:
         try:
             turn.call(self.behavior.fn, *about, turn.event, turn.graph, turn.ctx, **self._settings())
         except Exception as error:
-            turn.failed(error)
+            turn.record_failure(error)
             raise
-        turn.completed()
+        turn.record_completion()
         return {}
 
     def _settings(self) -> Mapping[str, Any]:
         given = getattr(self.behavior, "bound", None)
         return {} if given is None else given()
 
-    def begin(self, work: Work) -> Turn | None:
+    def begin(self, work: Work) -> DeliveryInProgress | None:
         """Record the start of a delivery, and return it; None if the behavior is only scheduled for later.
 
         X510: a behavior is set as the next node, and there is no event to deliver.
@@ -80,7 +80,7 @@ class Delivery:
         ledger = ledger_of(work.run)
         ledger.begin(work)
         about = work.act.row.about
-        turn = Turn(self.behavior, self.party, work, ledger, kept)
+        turn = DeliveryInProgress(self.behavior, self.party, work, ledger, kept)
         if self.behavior.activate_after and about > LATE:
             turn.put_off(about)
             return None
@@ -88,14 +88,14 @@ class Delivery:
         if self.behavior.kind == "relation":
             turn.relation = _relation(work, number)
         turn.match(late=about <= LATE)
-        turn.started()
+        turn.record_start()
         return turn
 
 
-class Turn:
+class DeliveryInProgress:
     """One delivery in progress: the behavior's arguments, and the events that record it."""
 
-    def __init__(self, behavior: Any, party: Party, work: Work, ledger: Ledger, kept: Kept) -> None:
+    def __init__(self, behavior: Any, party: RuntimeConfig, work: Work, ledger: Ledger, kept: Kept) -> None:
         self.behavior, self.party, self.work, self.ledger, self.kept = behavior, party, work, ledger, kept
         self.hand = Inside(work, ledger, behavior.name, kept.id, party.frame_id)
         self.hand.checks = party.checks
@@ -134,7 +134,7 @@ class Turn:
         last = _last_turn(self.work.run)
         return last is None or (last.event, last.node) != (self.kept.seq, self.work.act.row.node)
 
-    def started(self) -> None:
+    def record_start(self) -> None:
         """Record that the delivery has started."""
         said: dict[str, Any] = {"triggering_event_type": self.kept.type}
         if self.relation is not None:
@@ -145,7 +145,7 @@ class Turn:
         concerned = made.get("id") if isinstance(made, dict) else None
         self.execution = self.tell("behavior.started", {**said, "triggering_object_id": concerned}).id
 
-    def completed(self) -> None:
+    def record_completion(self) -> None:
         """Record that the delivery has completed."""
         self.tell("behavior.completed", {**self.graph.counters, **self.beside}, "step")
         self._record_reads()
@@ -177,7 +177,7 @@ class Turn:
             ledger.acting = before
             ledger.end(work)
 
-    def failed(self, error: Exception) -> None:
+    def record_failure(self, error: Exception) -> None:
         """Record that the delivery has failed; for one cancelled earlier nothing is recorded."""
         if self.work.dead:
             return
@@ -197,7 +197,7 @@ class Turn:
         self._record_reads()
 
 
-def _traces_reads(work: Work, party: Party) -> bool:
+def _traces_reads(work: Work, party: RuntimeConfig) -> bool:
     """Return True if this delivery records its reads; a replay does what the recorded step did."""
     recorded = getattr(work.run.recorded, "recorded", None)
     return party.trace_reads if recorded is None else any(each.type == "context.read" for each in recorded.events)
@@ -236,4 +236,4 @@ def as_matched(ledger: Ledger, work: Work) -> Any:
     return ledger if not before else Then({**run.root.scope.data, **before})
 
 
-__all__ = ["Delivery", "Turn", "as_matched", "performer"]
+__all__ = ["Delivery", "DeliveryInProgress", "as_matched", "performer"]

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError, UnknownToolError
 from agentnb.dialects.activegraph.parts.caches import LLMCache, ToolCache
 from agentnb.dialects.activegraph.parts.events import as_plain, canonical
 from agentnb.dialects.activegraph.parts.models import (
     DEFAULT_MODEL,
-    Asked,
+    ClientProvider,
     is_native_schema,
     messages_from,
     response_dict,
@@ -32,7 +32,7 @@ from agentnb.world.world import count_earlier_calls
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.recorded import ToolInvoker
-    from agentnb.dialects.activegraph.parts.run_config import Party
+    from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
     from agentnb.engine.core.work import Work
 
 TOO_MANY: Final = 429  # the HTTP status of a rate limit
@@ -40,18 +40,18 @@ UNKNOWN_HERE: Final = frozenset({401, 403})  # the HTTP statuses of a rejected k
 AGAIN: Final = frozenset({"llm.network_error", "llm.rate_limited"})
 
 
-class Paid(dict[str, Any]):
+class PricedAnswer(dict[str, Any]):
     """A tool's answer with its cost."""
 
     usage = base.Usage()
 
 
-class Asking:
+class EffectCaller:
     """How the behaviors of one runtime ask models and tools: retries and caches."""
 
     def __init__(
         self,
-        party: Party,
+        party: RuntimeConfig,
         *,
         attempts: int = 3,
         delays: tuple[float, float] = (0.5, 8.0),
@@ -100,7 +100,7 @@ class Asking:
             and is_native_schema(behavior.output_schema.model_json_schema())
         )
 
-    def answered(self, prompt_hash: str) -> dict[str, Any] | None:
+    def find_cached_response(self, prompt_hash: str) -> dict[str, Any] | None:
         """Return the cached response to this request, if caching is on."""
         return self.llm_cache.payload(prompt_hash) if self.caching[0] else None
 
@@ -111,30 +111,30 @@ class Asking:
         """
         provider, given, clock = self.party.llm, dict(words), work.run.ns
 
-        def asked(**now: Any) -> Any:
+        def send_request(**now: Any) -> Any:
             began = clock()
             try:
                 answer = provider.complete(**_apply_changes(given, sent, now), **_asker(provider, work, words["model"]))
                 return later(answer, began) if inspect.isawaitable(answer) else _with_usage(response_dict(answer))
             except Exception as error:  # noqa: BLE001  (whatever a provider raises is an answer of its own)
-                return _failed_response(error, words["model"], _seconds(clock, began))
+                return _make_failed_response(error, words["model"], _seconds(clock, began))
 
         async def later(answer: Awaitable[Any], began: int) -> Any:
             try:
                 return _with_usage(response_dict(await answer))
             except Exception as error:  # noqa: BLE001  (as above)
-                return _failed_response(error, words["model"], _seconds(clock, began))
+                return _make_failed_response(error, words["model"], _seconds(clock, began))
 
         sent = canonical({"model": words["model"], "system": words["system"],
                           "messages": [each.to_dict() for each in words["messages"]]})  # fmt: skip
-        answer = await work.call(Effect("llm", words["model"], sent, target=asked, prepare=self._preparing))
+        answer = await work.call(Effect("llm", words["model"], sent, target=send_request, prepare=self._preparing))
         words |= _apply_changes(given, sent, thaw(work.calls[-1].arguments))
         return response_of(getattr(answer, "content", answer), words["model"])
 
     def _preparing(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
         provider = self.party.llm
-        return provider.preparing() if isinstance(provider, Asked) else None
+        return provider.preparing() if isinstance(provider, ClientProvider) else None
 
     async def wait(self, work: Work, attempt: int, failure: Mapping[str, Any]) -> None:
         """Wait before a model request is retried."""
@@ -185,7 +185,7 @@ class Asking:
                                    payload_extras={"tool": name})  # fmt: skip
         return found
 
-    def known(self, tool: Tool, hash_: str) -> dict[str, Any] | None:
+    def find_cached_result(self, tool: Tool, hash_: str) -> dict[str, Any] | None:
         """Return the cached result of this tool call, if caching is on."""
         if not self.caching[1] or (self.reinvoke and tool.deterministic):
             return None
@@ -194,13 +194,13 @@ class Asking:
     async def use(self, work: Work, tool: Tool, args: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """Call a tool, and return {"output", "latency_seconds"}, or {"failed": ...}."""
 
-        def used(**given: Any) -> Any:
+        def run_tool(**given: Any) -> Any:
             began = work.run.ns()
             found = _run(tool, given, context, self.invoker)
             found["latency_seconds"] = _seconds(work.run.ns, began)
             return found if "failed" in found else _paid(found, tool)  # a failed call costs nothing
 
-        effect = Effect("tool", tool.name, dict(args), timeout=tool.timeout_seconds or None, target=used,
+        effect = Effect("tool", tool.name, dict(args), timeout=tool.timeout_seconds or None, target=run_tool,
                         repeatable=tool.deterministic)  # fmt: skip
         try:
             return dict(await work.call(effect))
@@ -219,14 +219,14 @@ def _with_usage(found: dict[str, Any]) -> base.LLMResponse:
     return base.LLMResponse(found, found["model"], usage)
 
 
-def _failed_response(error: Exception, model: str, seconds: float) -> base.LLMResponse:
+def _make_failed_response(error: Exception, model: str, seconds: float) -> base.LLMResponse:
     """Return the response that represents a failure; its cost is 0, as in its event."""
     return base.LLMResponse({"failed": _failure(error, model, seconds)}, usage=base.Usage(cost_usd=Decimal(0)))
 
 
 def _asker(provider: Any, work: Work, model: str) -> dict[str, Any]:
     """Return the caller for a client of agentnb: scripts are indexed by node and by the number of earlier requests."""
-    if not isinstance(provider, Asked):
+    if not isinstance(provider, ClientProvider):
         return {}
     node, heard, of_node = work.node.id, work.run.tell, count_earlier_calls(work, "llm", work.node.id)
     asker: dict[str, Any] = {"node": node, "number": count_earlier_calls(work, "llm"), "of_node": of_node}
@@ -238,15 +238,17 @@ def _asker(provider: Any, work: Work, model: str) -> dict[str, Any]:
 def _apply_changes(words: Mapping[str, Any], sent: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of the request, with a person's changes to the pending call."""
     new = {
-        name: value for name, value in now.items() if name in sent and masked(value, name) != masked(sent[name], name)
+        name: value
+        for name, value in now.items()
+        if name in sent and mask_value(value, name) != mask_value(sent[name], name)
     }
     if "messages" in new:
         new["messages"] = messages_from(new["messages"])
     return {**words, **new}
 
 
-def _paid(found: dict[str, Any], tool: Tool) -> Paid:
-    answer = Paid(found)
+def _paid(found: dict[str, Any], tool: Tool) -> PricedAnswer:
+    answer = PricedAnswer(found)
     answer.usage = base.Usage(cost_usd=tool.cost_per_call)
     return answer
 
@@ -308,4 +310,4 @@ def _failure(error: Exception, model: str, seconds: float) -> dict[str, Any]:
     return {**said, "reason": again if getattr(error, "again", False) else refused, "extra": extra}
 
 
-__all__ = ["AGAIN", "Asking", "Paid"]
+__all__ = ["AGAIN", "EffectCaller", "PricedAnswer"]

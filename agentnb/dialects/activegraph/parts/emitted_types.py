@@ -33,11 +33,11 @@ def events_of(behaviors: Sequence[Any]) -> dict[str, Any]:
     return {
         "own": (*LIFECYCLE, "context."),
         "tells": {each.name: {"object.created": ", ".join(each.creates)} for each in behaviors if each.creates},
-        "may": {each.name: tuple(sorted(heard & set(_named(each)))) for each in behaviors},
+        "may": {each.name: tuple(sorted(heard & set(_find_types(each)))) for each in behaviors},
     }
 
 
-def _named(behavior: Any) -> Iterator[str]:
+def _find_types(behavior: Any) -> Iterator[str]:
     """Yield the event types that a behavior's code names, and those that the methods it calls emit."""
     function = getattr(behavior, "handler", None) or behavior.fn
     code = getattr(function, "__code__", None)

@@ -74,7 +74,7 @@ def event_of(kept: Kept) -> Event:
     return event
 
 
-def frozen(value: Any, path: str = "", walk: Walk | None = None) -> Any:
+def freeze_json(value: Any, path: str = "", walk: Walk | None = None) -> Any:
     """Return a value as converted by JSON (see `canonical`), frozen.
 
     Raises:
@@ -87,11 +87,11 @@ def frozen(value: Any, path: str = "", walk: Walk | None = None) -> Any:
     enter(walk, value)
     made: FrozenDict | FrozenList
     if kind is list:
-        made = frozen_list([frozen(item, f"{path}.{at}", walk) for at, item in enumerate(value)])
+        made = frozen_list([freeze_json(item, f"{path}.{at}", walk) for at, item in enumerate(value)])
     else:
         made = frozen_dict(
             {key if type(key) is str else _key(key): item if type(item) in _AS_THEY_ARE
-             else frozen(item, f"{path}.{key}", walk) for key, item in value.items()}
+             else freeze_json(item, f"{path}.{key}", walk) for key, item in value.items()}
         )  # fmt: skip
     walk.depth -= 1
     return made
@@ -165,4 +165,4 @@ def _key(key: Any) -> str:
     return str(key)
 
 
-__all__ = ["LIFECYCLE", "Event", "as_plain", "canonical", "event_of", "events_of", "frozen", "is_lifecycle"]
+__all__ = ["LIFECYCLE", "Event", "as_plain", "canonical", "event_of", "events_of", "freeze_json", "is_lifecycle"]

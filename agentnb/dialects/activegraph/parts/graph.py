@@ -10,7 +10,7 @@ from agentnb.dialects.activegraph.errors import DuplicateEventError, GraphError
 from agentnb.dialects.activegraph.parts.argument_checks import is_a
 from agentnb.dialects.activegraph.parts.clocks import Clock, IDGen, engine_clock, time_of
 from agentnb.dialects.activegraph.parts.events import Event, event_of, events_of
-from agentnb.dialects.activegraph.parts.graph_mutations import Check, Hand, Inside, Outside
+from agentnb.dialects.activegraph.parts.graph_mutations import Actor, Check, Inside, Outside
 from agentnb.dialects.activegraph.parts.graph_queries import Chain, chains, direction_of, near
 from agentnb.dialects.activegraph.parts.graph_stores import GraphStore
 from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
@@ -91,10 +91,10 @@ class Graph:
         return self._raw.sync()
 
     def hand(self, actor: str | None = "system", cause: str | None = None, frame: str | None = None,
-             **beside: Any) -> Hand:  # fmt: skip
+             **beside: Any) -> Actor:  # fmt: skip
         """Return the actor: in the current step if its behavior is the caller, else outside."""
         ledger = self._raw
-        hand: Hand
+        hand: Actor
         if ledger.acting is not None:
             hand = Inside(ledger.acting, ledger, actor, cause, frame)
         else:

@@ -14,8 +14,8 @@ from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.errors import InvalidPatchLifecycleState, ReservedFieldError
 from agentnb.dialects.activegraph.parts.argument_checks import wrong
 from agentnb.dialects.activegraph.parts.clocks import text_of
-from agentnb.dialects.activegraph.parts.events import canonical, frozen
-from agentnb.dialects.activegraph.parts.projection import check_op, diff, projected
+from agentnb.dialects.activegraph.parts.events import canonical, freeze_json
+from agentnb.dialects.activegraph.parts.projection import check_op, diff, project
 from agentnb.errors import Problem
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _MADE = {"object.created": "object", "relation.created": "relation", "patch.prop
          "patch.applied": "patch"}  # fmt: skip
 
 
-class Hand(ABC):
+class Actor(ABC):
     """An actor: a name (`actor`), the causing event (`cause`), and a frame (`frame`)."""
 
     def __init__(self, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
@@ -68,11 +68,11 @@ class Hand(ABC):
             "frame_id": self.frame,
             "timestamp": text_of(self._now()),
             "evidence": list(evidence or ()),
-            "run_id": made_in(self.ledger.run),
+            "run_id": run_id_for_new(self.ledger.run),
             **self.beside,
         }
 
-    def checked(self, what: str, type_: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    def validate(self, what: str, type_: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return data validated and completed by the pack of its type.
 
         `what` is "object" or "relation", whose data has its ends.
@@ -89,7 +89,7 @@ class Hand(ABC):
     def add_object(self, type_: str, data: Mapping[str, Any], evidence: Sequence[str] | None = None) -> Any:
         """Create an object, and return it frozen."""
         id_ = self.ledger.ids.object(type_)  # the id is drawn first: the id of a rejected one remains unused
-        data = self.checked("object", type_, check_own(data, "add_object"))
+        data = self.validate("object", type_, check_own(data, "add_object"))
         made = {"id": id_, "type": type_, "data": data, "version": 1}
         made["provenance"] = self._stamp(self.actor, evidence)
         return self.emit("object.created", {"object": made, "id": made["id"]}).payload["object"]
@@ -99,7 +99,7 @@ class Hand(ABC):
         id_ = self.ledger.ids.relation()
         made: dict[str, Any] = {"id": id_, "source": source, "target": target, "type": type_}
         made["data"] = check_own(data or {}, "add_relation")
-        self.checked("relation", type_, made)
+        self.validate("relation", type_, made)
         made["provenance"] = self._stamp(self.actor, None)
         payload = {"relation": made, "id": made["id"], "source": source, "target": target}
         return self.emit("relation.created", payload).payload["relation"]
@@ -163,13 +163,13 @@ class Hand(ABC):
 
     def apply_patch(self, patch_id: str, approved_by: str = "system") -> Kept:
         """Apply a proposed patch if its object has not changed since; otherwise it is rejected."""
-        patch, ledger = self._proposed(patch_id, "applied"), self.ledger
+        patch, ledger = self._find_proposed(patch_id, "applied"), self.ledger
         found = ledger.object(patch["target"])
         version, tell = 0 if found is ABSENT else found["version"], partial(self.tell, actor=approved_by)
         tell = partial(tell, cause=self.cause, frame=self.frame)
         if version != patch["expected_version"]:
             reason = f"version mismatch: expected {patch['expected_version']}, got {version}"
-            return tell("patch.rejected", _rejected(patch, reason, version))
+            return tell("patch.rejected", _describe_rejection(patch, reason, version))
         data = {} if found is ABSENT else found["data"]
         payload = {"patch": {**patch, "status": "applied"}, "target": patch["target"],
                    "diff": diff(data, patch["value"]), "approved_by": approved_by}  # fmt: skip
@@ -177,11 +177,13 @@ class Hand(ABC):
 
     def reject_patch(self, patch_id: str, reason: str) -> Kept:
         """Reject a proposed patch."""
-        patch = self._proposed(patch_id, "rejected")
+        patch = self._find_proposed(patch_id, "rejected")
         found = self.ledger.object(patch["target"])
-        return self.emit("patch.rejected", _rejected(patch, reason, 0 if found is ABSENT else found["version"]))
+        return self.emit(
+            "patch.rejected", _describe_rejection(patch, reason, 0 if found is ABSENT else found["version"])
+        )
 
-    def _proposed(self, patch_id: str, what: str) -> Any:
+    def _find_proposed(self, patch_id: str, what: str) -> Any:
         """Return a patch that waits to be decided.
 
         X505: a patch is decided a second time.
@@ -198,7 +200,7 @@ class Hand(ABC):
         return patch
 
 
-class Inside(Hand):
+class Inside(Actor):
     """Acts as part of the current step."""
 
     def __init__(self, work: Work, ledger: Ledger, actor: str | None, cause: str | None, frame: str | None) -> None:
@@ -214,8 +216,8 @@ class Inside(Hand):
         """Record an event of the current step; `keep` controls when it is recorded, see `Work.emit`."""
         ledger, work = self.ledger, self.work
         id_ = ledger.event_id() if id_ is None else id_
-        kept = frozen(payload)
-        writes = projected(ledger, type_, kept)
+        kept = freeze_json(payload)
+        writes = project(ledger, type_, kept)
         event = work.emit(type_, kept, actor or "", keep=keep, id=id_, cause=cause, mark=frame, time=when)
         for key, value in writes:
             work.write((key,), value)
@@ -224,7 +226,7 @@ class Inside(Hand):
         return event
 
 
-class Outside(Hand):
+class Outside(Actor):
     """Acts between two steps."""
 
     def __init__(self, session: Session, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
@@ -240,8 +242,8 @@ class Outside(Hand):
         """Record an event as an intervention between two steps."""
         ledger = self.ledger.sync()
         id_ = ledger.event_id() if id_ is None else id_
-        kept = frozen(payload)
-        writes = projected(ledger, type_, kept)
+        kept = freeze_json(payload)
+        writes = project(ledger, type_, kept)
         words = {} if when is None else {"time": when}
         drawn = dict(ledger.ids.counters)
         ledger.emitting = id_
@@ -249,7 +251,7 @@ class Outside(Hand):
             self.session.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
         finally:
             ledger.emitting = None
-        ledger.ids.kept(drawn)  # the intervention may have started a fork, whose log did not hold it yet
+        ledger.ids.skip_drawn(drawn)  # the intervention may have started a fork, whose log did not hold it yet
         event: Kept = ledger.run.history.events[-1]
         ledger.note(event, writes)
         ledger.record_outside()
@@ -257,7 +259,7 @@ class Outside(Hand):
         return event
 
 
-def made_in(run: Run) -> str:
+def run_id_for_new(run: Run) -> str:
     """Return the run id for new objects; in a replay that of the recorded run."""
     recorded = getattr(run.recorded, "recorded", None)  # the step that is replayed: a fork's first ones are not its own
     for event in () if recorded is None else recorded.events:
@@ -287,8 +289,8 @@ def check_own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
     return data
 
 
-def _rejected(patch: Any, reason: str, version: int) -> dict[str, Any]:
+def _describe_rejection(patch: Any, reason: str, version: int) -> dict[str, Any]:
     return {"patch_id": patch["id"], "target": patch["target"], "reason": reason, "current_version": version}
 
 
-__all__ = ["Hand", "Inside", "Outside", "check_own", "made_in"]
+__all__ = ["Actor", "Inside", "Outside", "check_own", "run_id_for_new"]

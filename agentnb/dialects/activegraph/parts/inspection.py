@@ -25,27 +25,27 @@ from agentnb.session.state import state_of
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.budgets import Budget
     from agentnb.dialects.activegraph.parts.graph import Graph
-    from agentnb.dialects.activegraph.parts.run_config import Party
+    from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 
 
-class Watching:
+class RuntimeInspection:
     """The part of a Runtime that only looks."""
 
     graph: Graph
-    party: Party
+    party: RuntimeConfig
     budget: Budget
     behaviors: Any
 
-    def _used(self) -> Mapping[str, Any]:
+    def _read_usage(self) -> Mapping[str, Any]:
         used = dict(self.graph.session.status.used)
         calls = self.graph.ledger.started
         own = {"max_events": self._turns_taken(), "max_behavior_calls": calls}
         return {**{name: used.get(name, 0) for name in KNOWN_LIMITS}, **own}
 
-    def _counted(self) -> Mapping[str, Any]:
+    def _count_usage(self) -> Mapping[str, Any]:
         """Return the usage recorded in the log: time, patches and depth only if they are limited."""
         left_out = {"max_patches", "max_depth", "max_seconds"} - self.budget.limits.keys()
-        return {name: used for name, used in self._used().items() if name not in left_out}
+        return {name: used for name, used in self._read_usage().items() if name not in left_out}
 
     def _turns_taken(self) -> int:
         """Return how many events have been taken from the queue; at a limit, none after the last one delivered."""
@@ -124,7 +124,7 @@ class Watching:
             self._state(str(stands)),
             self._queue_depth(),
             ledger.count(),
-            snapshot(self._used(), self.budget.limits, stands.limit),
+            snapshot(self._read_usage(), self.budget.limits, stands.limit),
             None if frame is None else FrameSnapshot(frame.id),
             tuple(map(info_of, self.behaviors)),
             tuple(EventSummary(event.id, event.type, event.actor or None, text_of(event.time)) for event in last),
@@ -143,4 +143,4 @@ class Watching:
         return "stopped"
 
 
-__all__ = ["Watching"]
+__all__ = ["RuntimeInspection"]

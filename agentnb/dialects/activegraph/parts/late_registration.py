@@ -50,15 +50,15 @@ def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since:
 
 def since_of(run: Run) -> int:
     """Return the number of the event from which on behaviors listen in a run; -1 where none have yet."""
-    return max((int(act.new) for act in _attached(run)), default=-1)
+    return max((int(act.new) for act in _find_attached(run)), default=-1)
 
 
 def first_step(run: Run) -> int:
     """Return after which step behaviors were attached to a run for the first time."""
-    return min(act.step for act in _attached(run))
+    return min(act.step for act in _find_attached(run))
 
 
-def _attached(run: Run) -> Iterator[Act]:
+def _find_attached(run: Run) -> Iterator[Act]:
     return (act for history, _ in run.parts() for act in history.people if act.act == ATTACHED)
 
 

@@ -16,7 +16,7 @@ from agentnb.board.values import ABSENT
 from agentnb.clock import TickingClock
 from agentnb.dialects.activegraph.parts.clocks import UNSAID, IDGen
 from agentnb.dialects.activegraph.parts.graph_stores import GraphStore, InMemoryGraphStore
-from agentnb.dialects.activegraph.parts.projection import CHANCE, Writes, projected
+from agentnb.dialects.activegraph.parts.projection import CHANCE, Writes, project
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event
@@ -95,7 +95,7 @@ class Ledger:
         """Return the position of the run's random generator; if it was moved from outside, move there."""
         run = self.run
         kept, chance = run.root.scope.data.get(CHANCE), run.chance
-        if kept is not None and (chance is None or chance.kept() != list(kept)):
+        if kept is not None and (chance is None or chance.get_state() != list(kept)):
             run.chance = None
             run.random.forward(list(kept))
         elif kept is None and chance is not None and chance.words:
@@ -105,7 +105,7 @@ class Ledger:
     def end(self, work: Work) -> None:
         """Store the position of the random generator if this step has drawn; the next step continues from it."""
         chance = self.run.chance
-        now = None if chance is None or not chance.words else chance.kept()
+        now = None if chance is None or not chance.words else chance.get_state()
         if now is not None and (self._drawn is None or list(self._drawn) != now):
             work.write((CHANCE,), now)
 
@@ -153,21 +153,20 @@ class Ledger:
         events = run.events()
         if not onward or (self._at is None and run.history.parent is not None):
             self._clock_back(events[-1] if events else None)
+        self.ids.reseed_from_events(events)
         for event in events:
-            self.ids.saw("evt", event.id)
-            self.ids.saw_in(event.type, event.payload)
             self._queue(event)
             if event.type == "relation.created":
                 made[str(event.payload.get("id"))] = event.seq
         if onward:  # ids drawn without an event: in another process, or by the caller
-            self.ids.kept(drawn)
+            self.ids.skip_drawn(drawn)
         else:
             self.ids.counters["frame"] = drawn.get("frame", 0)
         for key, value in run.root.scope.data.items():
             self._note(key, value, made.get(key, -1))
         for pending_step in run.pending_steps.values():
             for event in pending_step.act.work.emitted:
-                writes = projected(self, event.type, event.payload)
+                writes = project(self, event.type, event.payload)
                 self._fresh.update(writes)
                 self.note(event, writes)
                 self.ids.saw("evt", event.id)

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
 from agentnb.dialects.activegraph.parts.argument_checks import types_in
-from agentnb.dialects.activegraph.parts.behavior_budgets import used_by
+from agentnb.dialects.activegraph.parts.behavior_budgets import measure_behavior_usage
 from agentnb.dialects.activegraph.parts.behaviors import (
     Behavior,
+    behavior_name,
     check_kind,
     check_schema,
     check_signature,
-    named,
     own,
     register,
 )
-from agentnb.dialects.activegraph.parts.delivery import Delivery, Turn
+from agentnb.dialects.activegraph.parts.delivery import Delivery, DeliveryInProgress
 from agentnb.dialects.activegraph.parts.effects import AGAIN
 from agentnb.dialects.activegraph.parts.events import canonical
 from agentnb.dialects.activegraph.parts.models import LLMMessage, ToolCall, prompt_fields, prompt_payload, read
 from agentnb.dialects.activegraph.parts.prompts import as_json, messages_of, system_of
 from agentnb.dialects.activegraph.parts.tools import ToolContext, args_hash, digest
 from agentnb.engine.core.work import Work
-from agentnb.session.usage import used_up_to
+from agentnb.session.usage import measure_usage
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -85,17 +85,17 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
     """
     check_schema(output_schema, "output_schema")
 
-    def made(fn: Callable[..., None]) -> LLMBehavior:
+    def decorate(fn: Callable[..., None]) -> LLMBehavior:
         check_signature(fn, ("event", "graph", "ctx", "answer"), "@llm_behavior")
         found = LLMBehavior(
-            named(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()), own(budget), priority,
-            pattern, None, activate_after, fn, description, model, output_schema, deterministic, max_tokens,
+            behavior_name(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()), own(budget),
+            priority, pattern, None, activate_after, fn, description, model, output_schema, deterministic, max_tokens,
             temperature, top_p, timeout_seconds, prompt_template, list(tools or ()), max_tool_turns,
         )  # fmt: skip
         register(found)
         return found
 
-    return made
+    return decorate
 
 
 class Thinking(Delivery):
@@ -110,16 +110,16 @@ class Thinking(Delivery):
             answer = await _Questions(self.behavior, turn).answer()
             turn.call(self.behavior.handler, turn.event, turn.graph, turn.ctx, answer, **self._settings())
         except Exception as error:
-            turn.failed(error)
+            turn.record_failure(error)
             raise
-        turn.completed()
+        turn.record_completion()
         return {}
 
 
 class _Questions:
     """The model requests of one delivery, each with the results of the tools requested before it."""
 
-    def __init__(self, behavior: Any, turn: Turn) -> None:
+    def __init__(self, behavior: Any, turn: DeliveryInProgress) -> None:
         self.behavior, self.turn, self.work = behavior, turn, turn.work
         self.asking = turn.party.asking
         self.cause = turn.kept.id
@@ -149,7 +149,7 @@ class _Questions:
         """
         self.turn.beside["tool_calls"] = 0
         for index in range(self.behavior.max_tool_turns):
-            found = await self._asked(index)
+            found = await self._ask_model(index)
             self.turn.hand.beside["llm_request_event_id"] = self.cause
             calls = found.get("tool_calls")
             if not calls:
@@ -157,9 +157,9 @@ class _Questions:
             asked = tuple(ToolCall(call["id"], call["name"], call["args"]) for call in calls)
             self.words["messages"].append(LLMMessage("assistant", found["raw_text"], tool_calls=asked))
             for call in asked:
-                self.words["messages"].append(await self._used(call))
+                self.words["messages"].append(await self._call_tool(call))
         most = self.behavior.max_tool_turns
-        raise _failed("RuntimeError", f"exceeded max_tool_turns={most} without a non-tool response",
+        raise _make_failure("RuntimeError", f"exceeded max_tool_turns={most} without a non-tool response",
                       "tool.max_turns_exhausted", max_tool_turns=most)  # fmt: skip
 
     def tell(self, type_: str, payload: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
@@ -172,8 +172,8 @@ class _Questions:
         )
         return told.id
 
-    async def _asked(self, index: int) -> dict[str, Any]:
-        known = self.asking.answered(self._hash())
+    async def _ask_model(self, index: int) -> dict[str, Any]:
+        known = self.asking.find_cached_response(self._hash())
         estimated = self._check_cost(known)
         first, cause = "", self.cause
         most = self._attempts()
@@ -198,7 +198,7 @@ class _Questions:
             if attempt:
                 said |= {"attempt_index": attempt, "max_attempts": most, "retry_of": first}
             if not later:
-                request = self._requested(said, cause)
+                request = self._record_request(said, cause)
             elif self.work.run.recorded is None:  # the time of a recorded event is known from the event
                 when = self.work.now()
             try:
@@ -207,17 +207,19 @@ class _Questions:
                 )
             except Exception:  # not of the model, which answers with its failures: chaos, for example
                 if later:
-                    self._requested(said, cause, when)
+                    self._record_request(said, cause, when)
                 raise
             if later:
-                request = self._requested(said, cause, when)
+                request = self._record_request(said, cause, when)
             first = first or request
             head = {"behavior": self.behavior.name, "prompt_hash": self._hash()}
             if "failed" not in found:
                 self.tell("llm.responded", {**found, **head, "turn_index": index}, request)
                 self.cause = request
                 return found
-            cause = await self._failed(found["failed"], {**head, "model": self.words["model"]}, attempt, request)
+            cause = await self._record_failure(
+                found["failed"], {**head, "model": self.words["model"]}, attempt, request
+            )
         raise AssertionError("the last attempt that fails is raised")
 
     def _attempts(self) -> int:
@@ -243,7 +245,7 @@ class _Questions:
     def _hash(self) -> str:
         return digest(prompt_fields(self.words))
 
-    def _requested(self, more: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
+    def _record_request(self, more: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
         """Record a request as it is sent; return the event's id."""
         behavior, words = self.behavior, self.words
         said: dict[str, Any] = {"behavior": behavior.name, "model": words["model"], "prompt_hash": self._hash(),
@@ -266,23 +268,25 @@ class _Questions:
             reason = str(event.payload.get("reason"))
             if event.type == "behavior.failed" and reason.startswith("budget."):
                 said = {name: value for name, value in event.payload.items() if name not in FAILED}
-                raise _failed(event.payload["exception_type"], event.payload["message"], reason, **said)
+                raise _make_failure(event.payload["exception_type"], event.payload["message"], reason, **said)
             return
         limit = None if run.limiter is None else run.limiter.limit_for(run, kinds)
         if limit is not None:
             what = "cost" if limit == "max_cost_usd" else limit.removeprefix("max_")
-            raise _failed("RuntimeError", message, f"budget.{what}_exhausted", **extra)
+            raise _make_failure("RuntimeError", message, f"budget.{what}_exhausted", **extra)
 
     def _check_own(self, limit: str, what: str) -> None:
         """Raise if the behavior's own budget allows no further call."""
         if self._next_event() is not None:
             return
         most = (self.behavior.budget or {}).get(limit)
-        if most is not None and used_by(self.work.run, self.behavior.name, {limit: most})[limit] >= most:
-            raise _failed("RuntimeError", f"{limit}={most} of {self.behavior.name!r} is used up",
+        if most is not None and measure_behavior_usage(self.work.run, self.behavior.name, {limit: most})[limit] >= most:
+            raise _make_failure("RuntimeError", f"{limit}={most} of {self.behavior.name!r} is used up",
                           f"budget.{what}_exhausted")  # fmt: skip
 
-    async def _failed(self, failure: Mapping[str, Any], head: Mapping[str, Any], attempt: int, request: str) -> str:
+    async def _record_failure(
+        self, failure: Mapping[str, Any], head: Mapping[str, Any], attempt: int, request: str
+    ) -> str:
         """Record a failed request; return the event's id if it is retried.
 
         Raises:
@@ -299,7 +303,7 @@ class _Questions:
         if not again or attempt + 1 >= most:
             if again:
                 extra |= {"attempts": attempt + 1, "max_attempts": most, "retry_exhausted": True}
-            raise _failed(failure["type"], failure["message"], reason, **extra)
+            raise _make_failure(failure["type"], failure["message"], reason, **extra)
         await self.asking.wait(self.work, attempt, extra)
         return responded
 
@@ -316,9 +320,9 @@ class _Questions:
         left = []
         if most is not None:
             paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
-            left.append(most - used_up_to(run.at, run.position).paid.cost - sum(paid))
+            left.append(most - measure_usage(run.at, run.position).paid.cost - sum(paid))
         if "max_cost_usd" in own:
-            left.append(own["max_cost_usd"] - used_by(run, self.behavior.name, own)["max_cost_usd"])
+            left.append(own["max_cost_usd"] - measure_behavior_usage(run, self.behavior.name, own)["max_cost_usd"])
         told = {} if most is None else {"budget_remaining_usd": str(max(left[0], Decimal(0)))}
         estimated = None if known is not None or not left else self.asking.estimate(self.words)
         if estimated is None:
@@ -326,19 +330,19 @@ class _Questions:
         tokens, cost = estimated
         if cost > min(left):
             remaining = str(max(min(left), Decimal(0)))
-            raise _failed("RuntimeError", "max_cost_usd would be exceeded", "budget.cost_exhausted",
+            raise _make_failure("RuntimeError", "max_cost_usd would be exceeded", "budget.cost_exhausted",
                           estimated_cost_usd=str(cost), budget_remaining_usd=remaining,
                           model=self.words["model"])  # fmt: skip
         return {} if most is None else {"estimated_input_tokens": tokens, "estimated_cost_usd": str(cost), **told}
 
-    async def _used(self, call: ToolCall) -> LLMMessage:
+    async def _call_tool(self, call: ToolCall) -> LLMMessage:
         """Call a tool that the model requested, and return the message for the model."""
         behavior, turn, cause = self.behavior, self.turn, self.cause
         tool = self.asking.tool_of(behavior, call.name)
         turn.party.check(behavior.name, "can_call_tool", tool.name)
         self._check_run(("tool",), "the budget is used up before another call of a tool", tool=tool.name)
         hash_ = args_hash(tool.name, call.args)
-        known = self.asking.known(tool, hash_)
+        known = self.asking.find_cached_result(tool, hash_)
         if known is None:
             self._check_own("max_tool_calls", "tool_calls")
         head = {"behavior": behavior.name, "tool": tool.name, "args_hash": hash_}
@@ -364,7 +368,7 @@ class _Questions:
             rest = {
                 name: value for name, value in failed.items() if name not in ("reason", "message", "type", "raised")
             }
-            raise _failed(failed["type"], failed["message"], failed["reason"], ToolError, **rest)
+            raise _make_failure(failed["type"], failed["message"], failed["reason"], ToolError, **rest)
         self.calls += 1
         turn.beside["tool_calls"] = self.calls
         cost = "0" if known is not None else str(tool.cost_per_call)
@@ -388,7 +392,9 @@ class _Questions:
             raise LLMBehaviorError("llm.schema_violation", str(error), payload_extras=said) from None
 
 
-def _failed(type_: str, message: str, reason: str, base: type[Exception] = LLMBehaviorError, **extra: Any) -> Exception:
+def _make_failure(
+    type_: str, message: str, reason: str, base: type[Exception] = LLMBehaviorError, **extra: Any
+) -> Exception:
     """Return a failure with the name and the message that it has elsewhere."""
     known = {"LLMBehaviorError": LLMBehaviorError, "ToolError": ToolError}
     cls: Any = known.get(type_) or type(type_, (base,), {})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.parts.events import is_lifecycle
 from agentnb.text import safe_str
@@ -40,7 +40,7 @@ class Observer:
             return
         fields: dict[str, Any] = {"run_id": self.run_id(), "event_id": event.id}
         if LOG.isEnabledFor(logging.DEBUG):
-            fields["payload"] = _redacted(event.payload)
+            fields["payload"] = _redact(event.payload)
         LOG.info("event emitted", extra=fields)
 
     def __call__(self, what: str, said: Mapping[str, Any]) -> None:
@@ -52,16 +52,16 @@ class Observer:
             why = said.get("reason") or f"exception.{safe_str(said['exception_type'])}"
             rest = {"run_id": self.run_id(), "behavior": name, "event_id": said["event_id"], "reason": why,
                     "error_type": said["exception_type"], "doc_url": doc_url(why)}  # fmt: skip
-            shown = _redacted(said)
+            shown = _redact(said)
             if "message" in shown:
                 rest["error_message"] = shown["message"]
             LOG.warning(safe_str(f"behavior failed: {name} (reason={why})"), extra=rest)
         elif LOG.isEnabledFor(logging.DEBUG):
             rest = {"run_id": self.run_id(), **{key: said[key] for key in FIELDS if key in said}}
-            LOG.debug("%s %s", what, name, extra={**rest, "payload": _redacted(said)})
+            LOG.debug("%s %s", what, name, extra={**rest, "payload": _redact(said)})
 
 
-def _redacted(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _redact(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of a payload, as the redactor of `configure_logging` returns it."""
     plain = dict(thaw(payload))
     return plain if _redactor is None else dict(_redactor(plain))
@@ -85,7 +85,7 @@ class _Lines(logging.Formatter):
         fields = {name: getattr(record, name) for name in FIELDS if getattr(record, name, None) is not None}
         line = {"timestamp": f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S.%f}Z",
                 "level": record.levelname, "logger": record.name, "message": record.getMessage(), **fields}  # fmt: skip
-        return json.dumps(masked(line), default=str)
+        return json.dumps(mask_value(line), default=str)
 
 
 def configure_logging(

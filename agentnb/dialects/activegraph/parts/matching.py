@@ -9,7 +9,7 @@ from agentnb.board.values import FrozenList
 from agentnb.dialects.activegraph.parts.behaviors import RelationBehavior
 from agentnb.dialects.activegraph.parts.events import canonical, is_lifecycle
 from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
-from agentnb.dialects.activegraph.parts.projection import check_board_value, projected
+from agentnb.dialects.activegraph.parts.projection import check_board_value, project
 from agentnb.dialects.activegraph.parts.where import failing, holds
 from agentnb.engine.core.history import LATE
 from agentnb.text import safe_repr
@@ -81,7 +81,7 @@ class Matcher:
             if not holds(each.where, event.payload) or not self._fits(ledger, each, event):
                 continue
             if isinstance(each, RelationBehavior):
-                found += [(each.name, ledger.relations[id_]) for id_ in concerned(ledger, each, event)]
+                found += [(each.name, ledger.relations[id_]) for id_ in find_concerned(ledger, each, event)]
             else:
                 found.append((each.name, -1))
         return found
@@ -101,18 +101,18 @@ class Matcher:
                     found.append((each.name, LATE - about, seq))
         return found
 
-    def projected(self, run: Run, event: Event) -> list[tuple[tuple[str, ...], Any]]:
+    def project(self, run: Run, event: Event) -> list[tuple[tuple[str, ...], Any]]:
         """Return what an event from outside writes."""
         canonical(event.payload)  # values that are not JSON-serializable are never part of a log
-        return [((key,), value) for key, value in projected(ledger_of(run).sync(), event.type, event.payload)]
+        return [((key,), value) for key, value in project(ledger_of(run).sync(), event.type, event.payload)]
 
-    def accepted(self, run: Run, event: Event) -> None:
+    def accept(self, run: Run, event: Event) -> None:
         """Notify the listeners of the graph, unless the event comes from the graph, which notifies them itself."""
         ledger = ledger_of(run)
         if event.id != ledger.emitting:
             ledger.notify(event)
 
-    def edited(self, key: str, value: Any) -> None:
+    def check_edit(self, key: str, value: Any) -> None:
         """Raise for an edit that leaves something on the board that is not part of a graph."""
         check_board_value(key, value)
 
@@ -148,11 +148,11 @@ class Matcher:
             yield f"where: {path} should be {safe_repr(wanted)}, and is {safe_repr(found)} in event {event.id}"
         if each.pattern_matcher is not None and next(each.pattern_matcher.matches(ledger), None) is None:
             yield f"pattern: {safe_repr(each.pattern)} fits nothing in the graph"
-        if isinstance(each, RelationBehavior) and not concerned(ledger, each, event):
+        if isinstance(each, RelationBehavior) and not find_concerned(ledger, each, event):
             yield f"relation: event {event.id} names no end of a relation of type {each.relation_type!r}"
 
 
-def concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
+def find_concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
     """Return the relations of a behavior's type with an end that the payload names as a complete value."""
     named = dict.fromkeys(texts(event.payload))
     found = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
@@ -172,4 +172,4 @@ def texts(value: Any) -> Iterator[str]:
             yield from texts(item)
 
 
-__all__ = ["Matcher", "concerned", "texts"]
+__all__ = ["Matcher", "find_concerned", "texts"]

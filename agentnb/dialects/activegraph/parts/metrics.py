@@ -58,7 +58,7 @@ class Metrics(Protocol):
         ...
 
 
-class Counting:
+class MetricsReporter:
     """Reports the metrics of one runtime."""
 
     def __init__(self, metrics: Metrics, runtime: Runtime) -> None:
@@ -76,27 +76,27 @@ class Counting:
 
     # -- by type of event ----------------------------------------------------------------------------------------
 
-    def _started(self, said: Mapping[str, Any]) -> None:
+    def _on_started(self, said: Mapping[str, Any]) -> None:
         self._began[said["behavior"], said["event_id"]] = perf_counter()
         self._add("behaviors_invoked_total", behavior=said["behavior"])
 
-    def _completed(self, said: Mapping[str, Any]) -> None:
+    def _on_completed(self, said: Mapping[str, Any]) -> None:
         began = self._began.pop((said["behavior"], said["event_id"]), None)
         if began is not None:
             self._take("behaviors_duration_seconds", perf_counter() - began, behavior=said["behavior"])
 
-    def _failed(self, said: Mapping[str, Any]) -> None:
-        self._completed(said)
+    def _on_failed(self, said: Mapping[str, Any]) -> None:
+        self._on_completed(said)
         why = str(said.get("reason") or f"exception.{safe_str(said['exception_type'])}")
         self._add("behaviors_failed_total", behavior=said["behavior"], reason=why)
 
-    def _requested(self, said: Mapping[str, Any]) -> None:
+    def _on_requested(self, said: Mapping[str, Any]) -> None:
         sort, tag = ("llm", "model") if "model" in said else ("tools", "tool")
         self._add(f"{sort}_calls_total", **{tag: str(said[tag])})
         if said["cache_hit"]:
             self._add(f"{sort}_cache_hits_total", **{tag: str(said[tag])})
 
-    def _answered(self, said: Mapping[str, Any]) -> None:
+    def _on_answered(self, said: Mapping[str, Any]) -> None:
         model = str(said["model"])
         if said.get("error"):
             self._add("llm_failed_total", model=model, reason=str(said["error"]["reason"]))
@@ -104,7 +104,7 @@ class Counting:
         for name, value in (("tokens_in", "input_tokens"), ("tokens_out", "output_tokens"), ("cost_usd", "cost_usd")):
             self._take(f"llm_{name}", float(said[value] or 0), model=model)
 
-    def _used(self, said: Mapping[str, Any]) -> None:
+    def _on_used(self, said: Mapping[str, Any]) -> None:
         tool = str(said["tool"])
         self._take("tools_duration_seconds", float(said["latency_seconds"]), tool=tool)
         if said.get("error"):
@@ -129,12 +129,12 @@ class Counting:
         """Count a strict replay that did something else."""
         self._add("replay_divergence_detected_total", reason=reason)
 
-    def looked(self, seconds: float) -> None:
+    def count_evaluation(self, seconds: float) -> None:
         """Count one evaluation of a pattern."""
         self._add("patterns_evaluated_total")
         self._take("patterns_evaluation_duration_seconds", seconds)
 
-    def timed(self, behaviors: Sequence[Any]) -> list[Any]:
+    def time_patterns(self, behaviors: Sequence[Any]) -> list[Any]:
         """Return behaviors whose patterns report their evaluations."""
         return [each if each.pattern_matcher is None else _with(each, Timed(each.pattern_matcher, self))
                 for each in behaviors]  # fmt: skip
@@ -149,7 +149,7 @@ class Counting:
 class Timed:
     """A pattern that reports each evaluation in the measured run, and its duration."""
 
-    def __init__(self, pattern: Any, counting: Counting) -> None:
+    def __init__(self, pattern: Any, counting: MetricsReporter) -> None:
         self.pattern, self.counting = pattern, counting
 
     def matches(self, ledger: Any) -> Iterator[Any]:
@@ -159,7 +159,7 @@ class Timed:
             return iter(self.pattern.matches(ledger))
         began = perf_counter()
         found = list(self.pattern.matches(ledger))
-        self.counting.looked(perf_counter() - began)
+        self.counting.count_evaluation(perf_counter() - began)
         return iter(found)
 
 
@@ -173,15 +173,15 @@ def _name(name: str) -> str:
     return f"activegraph_{name}"
 
 
-_BY_TYPE: Final[Mapping[str, Callable[[Counting, Mapping[str, Any]], None]]] = {
-    "behavior.started": Counting._started,  # noqa: SLF001  (of its own)
-    "relation_behavior.started": Counting._started,  # noqa: SLF001
-    "behavior.completed": Counting._completed,  # noqa: SLF001
-    "behavior.failed": Counting._failed,  # noqa: SLF001
-    "llm.requested": Counting._requested,  # noqa: SLF001
-    "tool.requested": Counting._requested,  # noqa: SLF001
-    "llm.responded": Counting._answered,  # noqa: SLF001
-    "tool.responded": Counting._used,  # noqa: SLF001
+_BY_TYPE: Final[Mapping[str, Callable[[MetricsReporter, Mapping[str, Any]], None]]] = {
+    "behavior.started": MetricsReporter._on_started,  # noqa: SLF001  (of its own)
+    "relation_behavior.started": MetricsReporter._on_started,  # noqa: SLF001
+    "behavior.completed": MetricsReporter._on_completed,  # noqa: SLF001
+    "behavior.failed": MetricsReporter._on_failed,  # noqa: SLF001
+    "llm.requested": MetricsReporter._on_requested,  # noqa: SLF001
+    "tool.requested": MetricsReporter._on_requested,  # noqa: SLF001
+    "llm.responded": MetricsReporter._on_answered,  # noqa: SLF001
+    "tool.responded": MetricsReporter._on_used,  # noqa: SLF001
 }
 
-__all__ = ["METRICS", "Counting", "Metrics", "Timed"]
+__all__ = ["METRICS", "Metrics", "MetricsReporter", "Timed"]

@@ -192,10 +192,10 @@ def provider_of(given: Any) -> Any:
         takes = inspect.signature(complete).parameters.values()
         if any(each.name == "system" or each.kind is each.VAR_KEYWORD for each in takes):
             return given
-    return Asked(given)
+    return ClientProvider(given)
 
 
-class Asked:
+class ClientProvider:
     """A client of agentnb as a provider: it gets the requested schema, and its text is then parsed as JSON.
 
     If the client takes `plain_calls`, it is offered the tools for native calls. Any other client gets them described in
@@ -240,7 +240,7 @@ class Asked:
         answer: Any = self.client.complete(request)
         number = 1 + sum(each.role == "tool" for each in messages)
         read_of = partial(
-            _answered, model=model, schema=output_schema, native=native, call=f"call_{number}" if tools else ""
+            _to_response, model=model, schema=output_schema, native=native, call=f"call_{number}" if tools else ""
         )
         return _later(answer, read_of, request.timeout) if inspect.isawaitable(answer) else read_of(answer)
 
@@ -254,7 +254,7 @@ async def _later(answer: Awaitable[Any], read_of: Callable[[Any], LLMResponse], 
         raise TimeoutError(f"the model has not answered within {limit:g} s") from error
 
 
-def _answered(answer: Any, model: str, schema: Any, call: str, *, native: bool) -> LLMResponse:
+def _to_response(answer: Any, model: str, schema: Any, call: str, *, native: bool) -> LLMResponse:
     """Return a client's response as a provider's; `call` is the id for a tool call, if tools are allowed.
 
     Raises:
@@ -316,6 +316,6 @@ def read(content: Any) -> Any:
         return None
 
 
-__all__ = ["DEFAULT_MODEL", "Asked", "LLMMessage", "LLMProvider", "LLMResponse", "ToolCall", "is_native_schema",
-           "messages_from", "prompt_fields", "prompt_payload", "provider_of", "read", "response_dict",
-           "response_of"]  # fmt: skip
+__all__ = ["DEFAULT_MODEL", "ClientProvider", "LLMMessage", "LLMProvider", "LLMResponse", "ToolCall",
+           "is_native_schema", "messages_from", "prompt_fields", "prompt_payload", "provider_of", "read",
+           "response_dict", "response_of"]  # fmt: skip

@@ -23,14 +23,14 @@ from agentnb.errors import Problem, did_you_mean
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.graph import Graph
     from agentnb.dialects.activegraph.parts.packs import Pack
-    from agentnb.dialects.activegraph.parts.run_config import Party
+    from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 
 
-class Packed:
+class PackMethods:
     """The pack methods of a Runtime."""
 
     graph: Graph
-    party: Party
+    party: RuntimeConfig
     tools: list[Any] | None
     behaviors: Any
     _hand: Any
@@ -174,7 +174,7 @@ class Packed:
             LookupError: R326, there is none with that name.
             ValueError: R327, several packs have one of that short name.
         """
-        return _named(name, list(self.behaviors), "behavior", BehaviorNotFoundError, AmbiguousBehaviorError)
+        return _find_by_name(name, list(self.behaviors), "behavior", BehaviorNotFoundError, AmbiguousBehaviorError)
 
     def get_tool(self, name: str) -> Any:
         """Return a tool by its full name, or by the name without its pack's prefix.
@@ -183,13 +183,13 @@ class Packed:
             LookupError: R326, there is none with that name.
             ValueError: R327, several packs have one of that short name.
         """
-        return _named(name, self._all_tools(), "tool", ToolNotFoundError, AmbiguousToolError)
+        return _find_by_name(name, self._all_tools(), "tool", ToolNotFoundError, AmbiguousToolError)
 
     def _all_tools(self) -> list[Any]:
         return [*(get_tool_registry() if self.tools is None else self.tools), *self._pack_tools]
 
 
-def _named(name: str, known: list[Any], what: str, missing: type[Exception], several: type[Exception]) -> Any:
+def _find_by_name(name: str, known: list[Any], what: str, missing: type[Exception], several: type[Exception]) -> Any:
     exact = [each for each in known if each.name == name]
     found = exact[:1] or [each for each in known if each.name.rpartition(".")[2] == name]
     names = [each.name for each in known]
@@ -204,4 +204,4 @@ def _named(name: str, known: list[Any], what: str, missing: type[Exception], sev
     return found[0]
 
 
-__all__ = ["Packed"]
+__all__ = ["PackMethods"]

@@ -308,10 +308,10 @@ def discover() -> tuple[DiscoveredPack, ...]:
 
     Their modules are imported. An entry point that is not a `Pack` of this dialect is skipped.
     """
-    return tuple(_discovered())
+    return tuple(_discover())
 
 
-def _discovered() -> Iterator[DiscoveredPack]:
+def _discover() -> Iterator[DiscoveredPack]:
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda each: each.name):
         pack = entry.load()
         if isinstance(pack, Pack):
@@ -405,14 +405,14 @@ def _violation(what: str, pack: str) -> PackSchemaViolation:
     )  # fmt: skip
 
 
-def _unregistered(maker: Callable[..., Callable[[Any], Any]], registry: list[Any]) -> Callable[..., Any]:
+def _make_unregistered(maker: Callable[..., Callable[[Any], Any]], registry: list[Any]) -> Callable[..., Any]:
     """Return a decorator factory like `maker` that does not add the result to the global registry."""
 
     @functools.wraps(maker)
     def factory(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         decorate = maker(*args, **kwargs)
 
-        def decorated(fn: Any) -> Any:
+        def apply_maker(fn: Any) -> Any:
             before = list(registry)
             try:
                 found = decorate(fn)
@@ -421,15 +421,15 @@ def _unregistered(maker: Callable[..., Callable[[Any], Any]], registry: list[Any
             fn.__pack_meta__ = {"kind": maker.__name__, "name": found.name}
             return found
 
-        return decorated
+        return apply_maker
 
     return factory
 
 
-behavior = _unregistered(registering.behavior, registering._REGISTRY)  # noqa: SLF001  (it belongs to this dialect)
-relation_behavior = _unregistered(registering.relation_behavior, registering._REGISTRY)  # noqa: SLF001
-llm_behavior = _unregistered(llm_delivery.llm_behavior, registering._REGISTRY)  # noqa: SLF001
-tool = _unregistered(tools.tool, tools._REGISTRY)  # noqa: SLF001
+behavior = _make_unregistered(registering.behavior, registering._REGISTRY)  # noqa: SLF001  (it belongs to this dialect)
+relation_behavior = _make_unregistered(registering.relation_behavior, registering._REGISTRY)  # noqa: SLF001
+llm_behavior = _make_unregistered(llm_delivery.llm_behavior, registering._REGISTRY)  # noqa: SLF001
+tool = _make_unregistered(tools.tool, tools._REGISTRY)  # noqa: SLF001
 
 __all__ = ["DiscoveredPack", "EmptySettings", "ObjectType", "Pack", "PackPolicy", "PackPrompt", "RelationType",
            "Schemas", "behavior", "bound_to", "build_settings", "discover", "llm_behavior", "load_by_name",

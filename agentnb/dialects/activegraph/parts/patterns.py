@@ -32,7 +32,7 @@ _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 Bindings = dict[str, str]
 
 
-class Found(Protocol):
+class FrozenGraph(Protocol):
     """Where a pattern looks: the objects and the relations of a graph, frozen."""
 
     def object(self, key: str) -> Any:
@@ -102,14 +102,14 @@ class Pattern:
     clauses: tuple[_Clause, ...] = ()
     named: frozenset[str] = field(default=frozenset())
 
-    def matches(self, found: Found, bound: Bindings | None = None) -> Iterator[Match]:
+    def matches(self, found: FrozenGraph, bound: Bindings | None = None) -> Iterator[Match]:
         """Yield each match, in the order in which objects and relations were created."""
         start = bound or {}
         for bindings in self._chain(found, start):
-            if all(_asked(clause, found, bindings) for clause in self.clauses):
+            if all(_holds(clause, found, bindings) for clause in self.clauses):
                 yield Match({name: id_ for name, id_ in bindings.items() if name in self.named or name in start})
 
-    def _chain(self, found: Found, bound: Bindings) -> Iterator[Bindings]:
+    def _chain(self, found: FrozenGraph, bound: Bindings) -> Iterator[Bindings]:
         thing = self.things[0]
         known = bound.get(thing.name)
         ids = [known] if known else [str(kept["id"]) for kept in found.all_objects(thing.type)]
@@ -117,7 +117,7 @@ class Pattern:
             if _fits(thing, found.object(id_)):
                 yield from self._onward(found, 0, {**bound, thing.name: id_})
 
-    def _onward(self, found: Found, place: int, bound: Bindings) -> Iterator[Bindings]:
+    def _onward(self, found: FrozenGraph, place: int, bound: Bindings) -> Iterator[Bindings]:
         if place == len(self.ways):
             yield bound
             return
@@ -140,18 +140,18 @@ def _fits(thing: _Thing, kept: Any) -> bool:
     return all(kept["data"].get(name) == value for name, value in thing.fields.items())
 
 
-def _asked(clause: _Clause, found: Found, bindings: Bindings) -> bool:
+def _holds(clause: _Clause, found: FrozenGraph, bindings: Bindings) -> bool:
     if clause.sub is not None:
         holds = next(clause.sub.matches(found, bindings), None) is not None
     elif clause.parts:
-        holds = all(_asked(each, found, bindings) for each in clause.parts)
+        holds = all(_holds(each, found, bindings) for each in clause.parts)
     else:
         wanted = _value(clause.other, found, bindings) if clause.other else clause.value
         holds = OPERATORS[clause.op](_value(clause.path, found, bindings), wanted)
     return holds != clause.negated
 
 
-def _value(path: tuple[str, ...], found: Found, bindings: Bindings) -> Any:
+def _value(path: tuple[str, ...], found: FrozenGraph, bindings: Bindings) -> Any:
     """Return the value at a path that starts with a name; None if there is none."""
     id_, rest = bindings.get(path[0], ""), path[1:]
     kept = found.object(id_)
@@ -188,11 +188,11 @@ class _Reader:
         while at < end:
             found = _TOKEN.match(self.text, at)
             if found is None or found.lastgroup is None:
-                raise self.refused(f"unexpected character {self.text[at:].lstrip()[:1]!r}")
+                raise self.make_error(f"unexpected character {self.text[at:].lstrip()[:1]!r}")
             yield found.lastgroup, found[found.lastgroup]
             at = found.end()
 
-    def refused(self, what: str) -> UnsupportedPatternError:
+    def make_error(self, what: str) -> UnsupportedPatternError:
         """R320: a pattern cannot be parsed, or uses Cypher that is not supported here."""
         return UnsupportedPatternError(
             Problem("R320", what, f"pattern {self.text!r}",
@@ -209,9 +209,9 @@ class _Reader:
         found = self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
         if (wanted and found[1] != wanted) or (kind and found[0] != kind) or not found[1]:
             if found[1].upper() in _REFUSED:
-                raise self.refused(f"{found[1].upper()} is not supported in a pattern")
+                raise self.make_error(f"{found[1].upper()} is not supported in a pattern")
             expected = repr(wanted) if wanted else f"a {kind or 'value'}"
-            raise self.refused(f"expected {expected}, not {repr(found[1]) if found[1] else 'the end'}")
+            raise self.make_error(f"expected {expected}, not {repr(found[1]) if found[1] else 'the end'}")
         self.at += 1
         return found[1]
 
@@ -226,7 +226,7 @@ class _Reader:
         pattern = self.pattern()
         if self.at < len(self.tokens):
             if self.peek().upper() not in _REFUSED:
-                raise self.refused(f"trailing {self.peek()!r} after the pattern")
+                raise self.make_error(f"trailing {self.peek()!r} after the pattern")
             self.take(kind="end")
         return pattern
 
@@ -275,16 +275,16 @@ class _Reader:
         self.take("[")
         name = self.take(kind="word") if self.kind() == "word" else ""
         if self.peek() == "*":
-            raise self.refused("a variable-length path is not supported in a pattern")
+            raise self.make_error("a variable-length path is not supported in a pattern")
         if self.peek() == "]":
-            raise self.refused("a relation's type is missing: type required")
+            raise self.make_error("a relation's type is missing: type required")
         self.take(":")
         type_ = self.take(kind="word")
         if self.peek() == "*":
-            raise self.refused("a variable-length path is not supported in a pattern")
+            raise self.make_error("a variable-length path is not supported in a pattern")
         self.take("]")
         if not backward and self.peek() == "-":
-            raise self.refused("an undirected relation is not supported in a pattern")
+            raise self.make_error("an undirected relation is not supported in a pattern")
         self.take("-" if backward else "->")
         return _Way(name or self.nameless(), type_, not backward)
 
@@ -310,7 +310,7 @@ class _Reader:
             return _Clause(negated=negated, parts=parts)
         path, op = self.path(), self.take(kind="sign")
         if op not in _COMPARISONS:
-            raise self.refused(f"{op!r} is not a comparison")
+            raise self.make_error(f"{op!r} is not a comparison")
         if self.kind() == "word" and self.peek().lower() not in _CONSTANTS and self.peek().upper() not in _REFUSED:
             return _Clause(path, _COMPARISONS[op], other=self.path(), negated=negated)
         return _Clause(path, _COMPARISONS[op], self.value(), negated=negated)
@@ -331,7 +331,7 @@ class _Reader:
             return re.sub(r"\\(.)", r"\1", token[1:-1])
         if token.lower() in _CONSTANTS:
             return _CONSTANTS[token.lower()]
-        raise self.refused(f"{token!r} is not a value")
+        raise self.make_error(f"{token!r} is not a value")
 
 
 __all__ = ["Bindings", "Match", "Pattern", "pattern_of"]

@@ -28,7 +28,7 @@ from agentnb.text import safe_repr
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.foreign.records import PackageLog
     from agentnb.dialects.activegraph.parts.budgets import Budget
-    from agentnb.dialects.activegraph.parts.run_config import Frame, Party, Policy
+    from agentnb.dialects.activegraph.parts.run_config import Frame, Policy, RuntimeConfig
     from agentnb.session.replay_report import ReplayReport
     from agentnb.session.session import Session
 
@@ -37,7 +37,7 @@ class Stored:
     """The persistence methods of a Runtime."""
 
     graph: Graph
-    party: Party
+    party: RuntimeConfig
     budget: Budget
     name: str
     tools: list[Any] | None
@@ -116,7 +116,7 @@ class Stored:
 
         def graph_of(runtime: Any) -> Graph:
             listening = runtime.behaviors
-            heard = runtime._counted_in(listening)  # noqa: SLF001  (of its own class)
+            heard = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
             log = package_log(path, run_id)
             if log is not None:
                 _check_lenient(replay_strict, log)
@@ -188,7 +188,7 @@ class Stored:
             runtime._share_packs(self)  # noqa: SLF001  (of its own class)
             graph = Graph(graph_store=graph_store, session=session)
             listening = tuple(runtime.behaviors)
-            heard = runtime._counted_in(listening)  # noqa: SLF001  (of its own class)
+            heard = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
             attach(graph, heard, runtime.party, runtime.name, since_of(state_of(session).run))
             runtime._attached = listening  # noqa: SLF001  (of its own class)
             return graph

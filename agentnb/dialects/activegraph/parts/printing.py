@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import masked
+from agentnb.board.masking import mask_value
 from agentnb.dialects.activegraph.parts.events import Event, event_of
 from agentnb.secrets import mask_text
 from agentnb.text import safe_repr
@@ -80,7 +80,7 @@ class Printed:
     def export(self, path: Any) -> None:
         """Write the events to a file, one JSON object per line, with secrets masked."""
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  (a path of any sort)
-            file.writelines(json.dumps(masked(event.to_dict())) + "\n" for event in self.events())
+            file.writelines(json.dumps(mask_value(event.to_dict())) + "\n" for event in self.events())
 
     def graph_lines(self) -> list[str]:
         """Return one line for each current object and relation, with secrets masked."""

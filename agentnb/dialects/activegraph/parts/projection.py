@@ -27,7 +27,7 @@ _SHAPES: Final[Mapping[str, Mapping[str, type]]] = {  # the field that identifie
 }
 
 
-def projected(ledger: Ledger, type_: str, payload: Any) -> Writes:
+def project(ledger: Ledger, type_: str, payload: Any) -> Writes:
     """Return what an event writes on the board: id and frozen value, ABSENT for a removal.
 
     Raises:
@@ -96,7 +96,9 @@ def _patch_applied(ledger: Ledger, payload: Any) -> Writes:
     patch = _part(payload, "patch", "id", "target", "op", "value")
     check_op(patch["op"])
     found = ledger.object(patch["target"])
-    return [(patch["id"], patch)] if found is ABSENT else [(patch["id"], patch), (found["id"], patched(found, patch))]
+    return (
+        [(patch["id"], patch)] if found is ABSENT else [(patch["id"], patch), (found["id"], apply_patch(found, patch))]
+    )
 
 
 def _patch_rejected(ledger: Ledger, payload: Any) -> Writes:
@@ -121,7 +123,7 @@ def _approval_decided(ledger: Ledger, payload: Any) -> Writes:
     return [] if ledger.get(decided) is ABSENT else [(decided, ABSENT)]
 
 
-def patched(found: Any, patch: Any) -> Any:
+def apply_patch(found: Any, patch: Any) -> Any:
     """Return an object after a patch, frozen."""
     data = patch["value"] if patch["op"] == "replace" else {**found["data"], **patch["value"]}
     return freeze({**found, "data": data, "version": found["version"] + 1})
@@ -187,4 +189,4 @@ _BY_TYPE: Final[Mapping[str, Callable[[Any, Any], Writes]]] = {
     "approval.denied": _approval_decided,
 }
 
-__all__ = ["CHANCE", "OPS", "Writes", "check_board_value", "check_op", "diff", "patched", "projected"]
+__all__ = ["CHANCE", "OPS", "Writes", "apply_patch", "check_board_value", "check_op", "diff", "project"]

@@ -9,12 +9,12 @@ from agentnb.dialects.activegraph.parts.events import is_lifecycle
 from agentnb.dialects.activegraph.parts.models import LLMMessage
 
 if TYPE_CHECKING:
-    from agentnb.dialects.activegraph.parts.delivery import Turn
+    from agentnb.dialects.activegraph.parts.delivery import DeliveryInProgress
 
 HIDDEN = ("provenance", "timestamp", "run_id")
 
 
-def system_of(behavior: Any, turn: Turn) -> str:
+def system_of(behavior: Any, turn: DeliveryInProgress) -> str:
     """Return the system prompt."""
     frame, schema = turn.party.frame, behavior.output_schema
     parts = [f"You act as {behavior.name!r}, one of several behaviors that share a graph of objects."]
@@ -32,10 +32,10 @@ def system_of(behavior: Any, turn: Turn) -> str:
     return "\n\n".join(parts)
 
 
-def messages_of(behavior: Any, turn: Turn) -> list[LLMMessage]:
+def messages_of(behavior: Any, turn: DeliveryInProgress) -> list[LLMMessage]:
     """Return the first message: the view, the event, and the task."""
     if behavior.prompt_template:
-        return [LLMMessage("user", _filled(behavior.prompt_template, turn))]
+        return [LLMMessage("user", _fill(behavior.prompt_template, turn))]
     view = turn.ctx.view
     objects = [f"- {each.id} ({each.type}, version {each.version}): {as_json(each.data)}" for each in view.objects()]
     relations = [f"- {each.source} -{each.type}-> {each.target} {as_json(each.data)}" for each in view.relations()]
@@ -52,7 +52,7 @@ def messages_of(behavior: Any, turn: Turn) -> list[LLMMessage]:
     return [LLMMessage("user", "\n\n".join(blocks))]
 
 
-def _filled(template: str, turn: Turn) -> str:
+def _fill(template: str, turn: DeliveryInProgress) -> str:
     frame, shown = turn.party.frame, [each.data for each in turn.ctx.view.objects()]
     known = {"event": as_json(_plain(turn.event.payload)), "event_type": turn.event.type, "view": as_json(shown),
              "goal": frame.goal if frame else ""}  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentnb.dialects.activegraph.errors import PolicyViolation
-from agentnb.dialects.activegraph.parts.argument_checks import listed
+from agentnb.dialects.activegraph.parts.argument_checks import as_list
 from agentnb.errors import Problem
 
 
@@ -41,7 +41,7 @@ class Policy:
     def __post_init__(self) -> None:
         """Check that its lists are lists: a text would allow every substring of it."""
         for right in (*_DOES, "requires_approval"):
-            listed(getattr(self, right), f"Policy({right}=...)", "a list of names")
+            as_list(getattr(self, right), f"Policy({right}=...)", "a list of names")
 
     def concerns(self, name: str) -> bool:
         """Return True if it applies to a behavior."""
@@ -49,7 +49,7 @@ class Policy:
 
 
 @dataclass
-class Party:
+class RuntimeConfig:
     """The configuration that the behaviors of one runtime share."""
 
     frame: Frame | None = None
@@ -110,4 +110,4 @@ _DOES = {
     "can_call_tool": "call the tool",
 }
 
-__all__ = ["Frame", "Party", "Policy"]
+__all__ = ["Frame", "Policy", "RuntimeConfig"]

@@ -95,7 +95,7 @@ def tool(
         TypeError: the function does not take the two, or a schema cannot be one.
     """
 
-    def made(fn: Callable[..., Any]) -> Tool:
+    def decorate(fn: Callable[..., Any]) -> Tool:
         check_signature(fn, ("args", "ctx"), "@tool", settings=False)
         schema = _annotated_schema(fn) if input_schema is None else input_schema
         about = description or (fn.__doc__ or "").strip().partition("\n")[0]
@@ -104,7 +104,7 @@ def tool(
         _REGISTRY.append(found)
         return found
 
-    return made
+    return decorate
 
 
 def _annotated_schema(fn: Callable[..., Any]) -> Any:

@@ -19,14 +19,14 @@ from agentnb.text import safe_repr
 Where = Mapping[str, Any]
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def asked(found: Any, wanted: Any) -> bool:
+def _make_ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def holds(found: Any, wanted: Any) -> bool:
         try:
             return found is not None and compare(found, wanted)
         except TypeError:
             return False
 
-    return asked
+    return holds
 
 
 def _among(found: Any, wanted: Any) -> bool:
@@ -34,10 +34,10 @@ def _among(found: Any, wanted: Any) -> bool:
 
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    ">": _ordered(gt),
-    "<": _ordered(lt),
-    ">=": _ordered(ge),
-    "<=": _ordered(le),
+    ">": _make_ordering(gt),
+    "<": _make_ordering(lt),
+    ">=": _make_ordering(ge),
+    "<=": _make_ordering(le),
     "==": lambda found, wanted: bool(found == wanted),
     "!=": lambda found, wanted: bool(found != wanted),
     "in": _among,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentnb.errors import Problem, did_you_mean
-from agentnb.recipe.descriptions import listed
+from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import ROOT
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def levels(definition: AgentDefinition) -> list[Level]:
     graphs: dict[str, GraphConfig] = {"": definition.graph}
     border = [definition.graph]
     while border:
-        for name in called(border.pop(), definition):
+        for name in find_called(border.pop(), definition):
             if name in definition.subgraphs and name not in graphs:
                 graphs[name] = definition.subgraphs[name]
                 border.append(graphs[name])
@@ -91,7 +91,7 @@ def levels(definition: AgentDefinition) -> list[Level]:
     return found
 
 
-def called(config: GraphConfig, definition: AgentDefinition) -> list[str]:
+def find_called(config: GraphConfig, definition: AgentDefinition) -> list[str]:
     """Return the subgraphs that a graph's nodes run, by a node of their own or as a tool."""
     tools = {tool.id: tool for tool in definition.tools if tool.kind == "subgraph"}
     found = [node.graph for node in config.nodes if node.type == "subgraph"]
@@ -126,7 +126,7 @@ def graph_problems(definition: AgentDefinition, source: Source) -> Iterator[Prob
         yield from _twice(config, path, source)
         yield from _unknown(config, path, source, definition)
         yield from _circle(config, path, source)
-    yield from _nested(definition, source)
+    yield from _check_nesting(definition, source)
 
 
 def _twice(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]:
@@ -156,7 +156,7 @@ def _unknown(config: GraphConfig, path: Path, source: Source, definition: AgentD
         if asked not in known:
             what = f"{node.type} {node.id!r} names the {sort} {asked!r}, which does not exist"
             yield Problem("R182", what, str(source.place((*path, "nodes", number, word))),
-                          f"there are: {listed(known)}",
+                          f"there are: {list_names(known)}",
                           did_you_mean(asked, known, f"add it, or name another {sort}"))  # fmt: skip
 
 
@@ -175,9 +175,9 @@ def _circle(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem
                       "go back through a router's case")  # fmt: skip
 
 
-def _nested(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
+def _check_nesting(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     """R181: subgraphs contain one another in a cycle."""
-    onward = {name: called(config, definition) for name, config in definition.subgraphs.items()}
+    onward = {name: find_called(config, definition) for name, config in definition.subgraphs.items()}
     found = _cycle(onward)
     if found:
         yield Problem("R181", f"the subgraphs form a cycle: {' -> '.join(found)}",

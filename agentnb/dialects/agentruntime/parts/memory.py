@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.errors import AgentRuntimeError, Problem, with_article
 from agentnb.recipe.descriptions import how_to_allow
-from agentnb.world.tools.allow_list import Allowed, resolved
+from agentnb.world.tools.allow_list import Allowed, resolve_path
 
 if TYPE_CHECKING:
     from agentnb.dialects.agentruntime.schema import MemoryConfig
@@ -141,7 +141,7 @@ def _place(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
     Raises:
         AgentRuntimeError: X362, it lies outside the allowed folders, or does not have the suffix of its kind.
     """
-    file = resolved((allowed.own or Path.cwd()) / path)
+    file = resolve_path((allowed.own or Path.cwd()) / path)
     if file is None:
         why, do = "it cannot be the path of a file", "write a relative path"
     elif not allowed.holds_file(file):
@@ -165,12 +165,12 @@ class _InMemory:
         self.kept.setdefault(session, []).extend(messages)
 
 
-def _stored(message: Message) -> dict[str, Any]:
+def _to_stored(message: Message) -> dict[str, Any]:
     """Return a message in its stored form: its type, and the rest as data (as in langchain's histories)."""
     return {"type": message["type"], "data": {key: value for key, value in message.items() if key != "type"}}
 
 
-def _listed(kept: Any) -> list[Any]:
+def _check_list(kept: Any) -> list[Any]:
     if not isinstance(kept, list):
         raise TypeError(f"it holds {with_article(type(kept).__name__)}, where a list of messages was expected")
     return kept
@@ -203,14 +203,14 @@ class _Files:
         if not file.exists():
             return []
         try:
-            return [_read(stored) for stored in _listed(json.loads(file.read_text(encoding="utf-8")))]
+            return [_read(stored) for stored in _check_list(json.loads(file.read_text(encoding="utf-8")))]
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise _unreadable(str(file), error) from error
 
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:
         with self.lock:
             kept, file = self.read(session, known), self._file(session, known)
-            text = json.dumps([_stored(message) for message in [*kept, *messages]], ensure_ascii=False, default=str)
+            text = json.dumps([_to_stored(message) for message in [*kept, *messages]], ensure_ascii=False, default=str)
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 _replace(file, text)
@@ -245,7 +245,7 @@ class _Sqlite:
         return self.written if self.only is not None else str(_place(self.written, self.allowed, _DATABASES))
 
     def _rows(self, statement: str, *rows: tuple[Any, ...]) -> list[Any]:
-        with self.lock, _connected(self.path, self.only) as connection:
+        with self.lock, _connect(self.path, self.only) as connection:
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {self.table} (id INTEGER PRIMARY KEY, session_id TEXT, message TEXT)"
             )
@@ -262,14 +262,14 @@ class _Sqlite:
 
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:
         statement = f"INSERT INTO {self.table} (session_id, message) VALUES (?, ?)"  # noqa: S608  (the same)
-        rows = [(session, json.dumps(_stored(message), ensure_ascii=False, default=str)) for message in messages]
+        rows = [(session, json.dumps(_to_stored(message), ensure_ascii=False, default=str)) for message in messages]
         try:
             self._rows(statement, *rows)
         except sqlite3.Error as error:
             raise _cannot_store(self.path, error) from error
 
 
-def _connected(path: str, only: sqlite3.Connection | None) -> Any:
+def _connect(path: str, only: sqlite3.Connection | None) -> Any:
     return _Open(only) if only is not None else closing(sqlite3.connect(path))
 
 

@@ -137,7 +137,7 @@ def _texts(template: PromptTemplate) -> Iterator[tuple[str, str, str, Path]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
+class _PartialReference:
     """A reference to a partial in a text."""
 
     name: str
@@ -146,10 +146,10 @@ class _Mark:
     right: str
 
 
-def _mark(match: re.Match[str]) -> _Mark | None:
+def _mark(match: re.Match[str]) -> _PartialReference | None:
     """Return the reference that was matched; None for a comment and for raw text."""
     name = match["name"] or match["called"]
-    return None if name is None else _Mark(name, match["laid"] or "", match["left"], match["right"])
+    return None if name is None else _PartialReference(name, match["laid"] or "", match["left"], match["right"])
 
 
 class _ExpandedText(NamedTuple):
@@ -314,7 +314,7 @@ def _placeholder(match: re.Match[str]) -> str:
     return f"{{{{ {mark.laid or repr('')}{rest} }}}}"
 
 
-def _wrap_context(mark: _Mark) -> tuple[str, str]:
+def _wrap_context(mark: _PartialReference) -> tuple[str, str]:
     """Return the text before and after a partial: a loop with one iteration that binds the names of its context."""
     before, after = "{{- '' }}" if mark.left else "", "{{ '' -}}" if mark.right else ""
     names = _names(mark.laid) if mark.laid else None

@@ -36,7 +36,7 @@ class Origin:
         """Return Burr's number of the step."""
         return self.number + work.run.position - self.extra
 
-    def hidden(self, work: Work) -> dict[str, Any]:
+    def hidden_values(self, work: Work) -> dict[str, Any]:
         """Return the keys that Burr itself keeps in the state."""
         last = _last_node(work) if work.run.position > self.extra else self.prior
         found: dict[str, Any] = {burr.SEQUENCE_ID: self.sequence_id(work)}
@@ -61,31 +61,22 @@ class ActionCall:
 
     def __call__(self, work: Work) -> Any:
         """Run the action: return its outcome, or an awaitable of one."""
-        missing = self._missing(work)
+        inputs = self._inputs(work) if self.required or self.optional else {}
+        missing = sorted(self.required - inputs.keys())
         if missing or self.is_async:
-            return self._awaited(work, missing)
-        return self._outcome(work, self._inputs(work, {}))
+            return self._ask_and_run(work, inputs, missing)
+        return self._outcome(work, inputs)
 
-    def _missing(self, work: Work) -> list[str]:
-        return sorted(self.required - work.given.keys() - _INJECTED.keys()) if self.required else []
-
-    def _inputs(self, work: Work, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments besides the state: those that were given to the run, answers, and what Burr injects."""
-        if not self.required and not self.optional:
-            return {}
+    def _inputs(self, work: Work) -> dict[str, Any]:
+        """Return the arguments besides the state: those that were given to the run, and what Burr injects."""
         wanted, given = self.required | self.optional, work.given
         found = {name: thaw(given[name]) for name in wanted if name in given}
-        for name, make in _INJECTED.items():
-            if name in wanted:
-                found[name] = make(self, work)
-        return {**found, **answers}
+        return found | {name: make(self, work) for name, make in _INJECTED.items() if name in wanted}
 
-    async def _awaited(self, work: Work, missing: list[str]) -> Outcome:
-        answers = {}
+    async def _ask_and_run(self, work: Work, inputs: dict[str, Any], missing: list[str]) -> Outcome:
         for name in missing:
             question = {"prompt": f"{self.action.name} needs {name!r}", "input": name}
-            answers[name] = thaw(await work.call(Effect("human", work.node.id, question)))
-        inputs = self._inputs(work, answers)
+            inputs[name] = thaw(await work.call(Effect("human", work.node.id, question)))
         if not self.is_async:
             return self._outcome(work, inputs)
         await work.loop()
@@ -99,32 +90,34 @@ class ActionCall:
     def _run(self, work: Work, inputs: dict[str, Any]) -> Outcome:
         action, state = self.action, self._state(work)
         if action.streaming:
-            watched: Any = action if action.single_step else Reducer(action, state)
+            reducer: Any = Reducer(action, state)
             run = burr.stream_single if action.single_step else burr.stream_multi
             result = new = None
-            for result, new in run(watched, state, inputs, **self._identity(work)):
+            for result, new in run(action if action.single_step else reducer, state, inputs, **self._identity(work)):
                 if new is None:
                     work.emit("stream_item", result)
-            new = getattr(watched, "new", new)
+            new = new if action.single_step else reducer.new
         elif action.single_step:
             action.validate_inputs(inputs)
             result, new = burr.adjust_output(action.run_and_update(state, **inputs), action.name, action.schema)
             self._check(result, new)
         else:
             result = burr.run_function(action, state, inputs, action.name)
-            return self._reduced(state, result)
+            return self._reduce(state, result)
         return _outcome_of(state, result, new)
 
     async def _outcome_async(self, work: Work, inputs: dict[str, Any]) -> Outcome:
         action, state = self.action, self._state(work)
         if action.streaming:
-            watched: Any = action if action.single_step else Reducer(action, state)
+            reducer: Any = Reducer(action, state)
             run = burr.astream_single if action.single_step else burr.astream_multi
             result = new = None
-            async for result, new in run(watched, state, inputs, **self._identity(work)):
+            async for result, new in run(
+                action if action.single_step else reducer, state, inputs, **self._identity(work)
+            ):
                 if new is None:
                     work.emit("stream_item", result)
-            new = getattr(watched, "new", new)
+            new = new if action.single_step else reducer.new
         elif action.single_step:
             action.validate_inputs(inputs)
             output = await action.run_and_update(state, **inputs)
@@ -132,11 +125,11 @@ class ActionCall:
             self._check(result, new)
         else:
             result = await burr.arun_function(action, state, inputs, action.name)
-            return self._reduced(state, result)
+            return self._reduce(state, result)
         return _outcome_of(state, result, new)
 
     def _state(self, work: Work) -> BoardState:
-        return BoardState(Values(work, self.origin.hidden(work), {}, [True]), self.origin.typing_system)
+        return BoardState(Values(work, self.origin.hidden_values(work), {}, [True]), self.origin.typing_system)
 
     def _identity(self, work: Work) -> dict[str, Any]:
         application = self.origin.application
@@ -151,7 +144,7 @@ class ActionCall:
         burr.check_result(result, self.action.name, self.action.schema)
         burr.check_writes(self.action, new, self.action.name)
 
-    def _reduced(self, state: BoardState, result: Any) -> Outcome:
+    def _reduce(self, state: BoardState, result: Any) -> Outcome:
         reducer: Any = Reducer(self.action, state)
         burr.run_reducer(reducer, state, result, self.action.name)
         return _outcome_of(state, result, reducer.new)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Values(MutableMapping[str, Any]):
     """The values of a State: those on the board, what Burr adds to them (`hidden`), and the changes so far.
 
-    `quiet` values are read without being noted: Burr itself looks at them when an action has ended.
+    Reads are noted until `end`: what Burr itself looks at when an action has ended is no read of the action. `noted`
+    holds that for a State and all that are made of it.
     """
 
     __slots__ = ("_hidden", "_noted", "_work", "changes")
@@ -66,7 +67,7 @@ class Values(MutableMapping[str, Any]):
         return isinstance(key, str) and self._work.scope.get(key) is not ABSENT
 
     def __iter__(self) -> Iterator[str]:
-        keys = {**dict.fromkeys(self._work.scope.seen()), **self._hidden, **self.changes}
+        keys = {**dict.fromkeys(self._work.scope.visible_items()), **self._hidden, **self.changes}
         return (key for key in keys if self.changes.get(key) is not ABSENT)
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.coreason.parts.schema_errors import Written
 
 
-class Ways(NamedTuple):
+class ExecutableEdges(NamedTuple):
     """The edges that a run can take; the missing targets of a draft, with their places; and the warnings."""
 
     edges: tuple[Edge, ...]
@@ -23,17 +23,17 @@ class Ways(NamedTuple):
     notes: tuple[Problem, ...]
 
 
-def settled(
+def settle(
     edges: list[Edge], nodes: Mapping[str, Node], written: Written, *, draft: bool, parallel: bool = False
-) -> Ways:
+) -> ExecutableEdges:
     """Return the edges as run: of a node's ordinary edges the first, or all of them if they run in parallel."""
     kept, ignored = _without_ignored(edges, nodes, written)
     strays = list(dangling(idle_fallbacks(written), nodes, ""))
     if not draft:
-        return Ways(tuple(kept), {}, (*ignored, *strays))
+        return ExecutableEdges(tuple(kept), {}, (*ignored, *strays))
     told = dangling((edge for edge in kept if edge.kind != "error"), nodes, "", draft=True)
     kept, missing, shut = _without_missing(kept, nodes, parallel=parallel)
-    return Ways(tuple(kept), missing, (*ignored, *strays, *told, *shut))
+    return ExecutableEdges(tuple(kept), missing, (*ignored, *strays, *told, *shut))
 
 
 def ids(written: Written) -> dict[str, Place]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.dialects.coreason.parts.field_schemas import output_schema
 from agentnb.errors import Place
-from agentnb.recipe.model import Node, Rescue, frozen
+from agentnb.recipe.model import Node, Rescue, freeze_mapping
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.parts.profiles import ModelChoice
@@ -43,10 +43,10 @@ def node_of(
         id=node.id,
         kind=node.type,
         label=(node.presentation and node.presentation.label) or "",
-        inputs=None if inputs is None else frozen(inputs),
+        inputs=None if inputs is None else freeze_mapping(inputs),
         reads=_reads(node),
         writes=tuple(dict.fromkeys([*_writes(node, params), *(rescue.writes if rescue else ())])),
-        params=frozen({key: value for key, value in params.items() if value is not None}),
+        params=freeze_mapping({key: value for key, value in params.items() if value is not None}),
         rescue=rescue,
         place=place,
     )
@@ -61,7 +61,11 @@ def _params(node: RecipeNode, policy: PolicyConfig | None, model: Any) -> dict[s
         case "human":
             return _human(node)
         case "router":
-            return {"input_key": (node.input_key,), "routes": frozen(node.routes), "default": node.default_route}
+            return {
+                "input_key": (node.input_key,),
+                "routes": freeze_mapping(node.routes),
+                "default": node.default_route,
+            }
         case "evaluator":
             return _evaluator(node, preamble, model)
         case "generative":
@@ -77,7 +81,7 @@ def _agent(node: AgentNode, preamble: str | None, model: Any) -> dict[str, Any]:
     return {
         "ref": node.agent_ref if named else node.id,
         "output": "output",
-        "prompt": _joined([preamble, node.system_prompt_override or _describe_agent(node)]),
+        "prompt": _join([preamble, node.system_prompt_override or _describe_agent(node)]),
         "wanted": None if named else _plain(node.agent_ref),
         "model": model,
         "simulated": _simulated_answers(node),
@@ -124,7 +128,7 @@ def _evaluator(node: EvaluatorNode, preamble: str | None, model: Any) -> dict[st
 def _generative(node: GenerativeNode, preamble: str | None, model: Any) -> dict[str, Any]:
     return {
         "goal": node.goal,
-        "schema": frozen(output_schema(node.output_schema)),
+        "schema": freeze_mapping(output_schema(node.output_schema)),
         "tools": tuple(node.allowed_tools),
         "solver": _plain(node.solver),
         "prompt": preamble,
@@ -164,7 +168,7 @@ def _rescue(node: RecipeNode) -> Rescue | None:
     if node.type in ("router", "evaluator"):  # their edges are never evaluated
         target = node.default_route if node.type == "router" else node.pass_route
         route = (target,) if target else ()
-    return Rescue(frozen(default or {}), route)
+    return Rescue(freeze_mapping(default or {}), route)
 
 
 def _reads(node: RecipeNode) -> tuple[str, ...]:
@@ -207,7 +211,7 @@ def _positive(seconds: float | None) -> float | None:
     return seconds if seconds is not None and 0 < seconds <= LONGEST_WAIT else None
 
 
-def _joined(parts: Iterable[str | None]) -> str | None:
+def _join(parts: Iterable[str | None]) -> str | None:
     return "\n\n".join(part for part in parts if part) or None
 
 

@@ -34,14 +34,14 @@ class Sections(NamedTuple):
     notes: tuple[Problem, ...] = ()
 
 
-def sectioned(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str) -> Sections:
+def make_sections(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str) -> Sections:
     """Return a recipe's nodes and edges with a composite node for each fork whose branches can run in parallel.
 
     R137: the branches of a fork are not separate, so its first edge is taken, as in sequential mode.
 
     Nothing is changed if an edge leads to a missing node: that is reported elsewhere, as an error.
     """
-    ways = _Ways(nodes, edges, entry)
+    ways = _Successors(nodes, edges, entry)
     forks = [name for name in ways.walk([entry, *nodes]) if len(ways.targets(name)) > 1]
     if not forks or any(end not in nodes for edge in edges for end in (edge.source, edge.target)):
         return Sections(nodes, edges)
@@ -58,7 +58,7 @@ def sectioned(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str) ->
     return _Built(nodes, edges, fits).sections(notes)
 
 
-class _Ways:
+class _Successors:
     """The successors of each node: along edges, routes and fallbacks, in the recipe's order."""
 
     def __init__(self, nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str) -> None:
@@ -111,7 +111,7 @@ def _rescues(nodes: Mapping[str, Node]) -> Iterator[Edge]:
                 yield Edge(node.id, target, "error", place=node.place)
 
 
-def _meeting_points(ways: _Ways) -> dict[str, str]:
+def _meeting_points(ways: _Successors) -> dict[str, str]:
     """Return for each node the nearest one that every path from it reaches, ignoring fallbacks; END if there is none.
 
     This is its immediate post-dominator. In a cycle without an exit, the edges back count as its ends.
@@ -130,7 +130,7 @@ def _meeting_points(ways: _Ways) -> dict[str, str]:
     return {name: point for name, point in nx.immediate_dominators(onward.reverse(), END).items() if point is not None}
 
 
-def _find_back_edges(ways: _Ways, endless: set[str]) -> list[str]:
+def _find_back_edges(ways: _Successors, endless: set[str]) -> list[str]:
     """Return the nodes with an edge back to an earlier node, in the parts without an exit."""
     open_, done, found = dict[str, Iterator[Edge]](), set[str](), []
     for start in [ways.entry, *ways.nodes]:
@@ -163,7 +163,7 @@ class _Branch:
 class _Fork:
     """A fork, the point where its branches meet, and the nodes on each branch."""
 
-    def __init__(self, name: str, meets: str, ways: _Ways) -> None:
+    def __init__(self, name: str, meets: str, ways: _Successors) -> None:
         self.name, self.meets, self.ways = name, meets, ways
         self.branches = [
             _Branch(edge, ways.walk([target], meets)) for target, edge in ways.targets(name).items() if target != meets
@@ -176,9 +176,9 @@ class _Fork:
             yield from self._back(branch)
             for name in branch.nodes:
                 if homes.setdefault(name, branch) is not branch:
-                    yield self._shared(name, homes[name], branch)
+                    yield self._check_shared(name, homes[name], branch)
         for branch in self.branches:
-            yield from self._entered(branch, entry)
+            yield from self._check_entry(branch, entry)
             yield from self._cut_short(branch)
 
     def _back(self, branch: _Branch) -> Iterator[Fault]:
@@ -186,7 +186,7 @@ class _Fork:
             edge = next(edge for edge in self.ways.into[self.name] if edge.source in branch.nodes)
             yield f"{_describe_edge(edge)} leads back to {self.name!r} before its ways have met", edge
 
-    def _shared(self, name: str, first: _Branch, second: _Branch) -> Fault:
+    def _check_shared(self, name: str, first: _Branch, second: _Branch) -> Fault:
         edges = [edge for edge in self.ways.into[name] if edge.source in second.nodes or edge is second.edge]
         # The edge into the second branch is named or, failing that, the edge into the first.
         apart = [edge for edge in edges if edge.source not in first.nodes]
@@ -197,7 +197,7 @@ class _Fork:
         both = f"the branches of {first.edge.target!r} and {second.edge.target!r} both come to {name!r}"
         return f"{both} ({_describe_edge(edge)}), and {other}", edge
 
-    def _entered(self, branch: _Branch, entry: str) -> Iterator[Fault]:
+    def _check_entry(self, branch: _Branch, entry: str) -> Iterator[Fault]:
         inside = set(branch.nodes)
         way = f"the way from {branch.edge.target!r}"
         if entry in inside:

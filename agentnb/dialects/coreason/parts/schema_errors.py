@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentnb.dialects import pydantic_errors
-from agentnb.dialects.coreason.schema import BESIDE_STEPS, NODE_TYPES, RecipeDefinition, written_out
+from agentnb.dialects.coreason.schema import BESIDE_STEPS, NODE_TYPES, RecipeDefinition, expand
 from agentnb.dialects.pydantic_errors import schema_problems, word_problems
 from agentnb.sources import Path, Source
 
@@ -18,7 +18,7 @@ class Written(pydantic_errors.Written):
 
     def __init__(self, source: Source, content: Mapping[str, Any]) -> None:
         topology = content.get("topology")
-        full = {**content, "topology": written_out(topology)} if "topology" in content else dict(content)
+        full = {**content, "topology": expand(topology)} if "topology" in content else dict(content)
         super().__init__(source, full, RecipeDefinition)
         self.steps: Path | None = None
         if self.content.get("topology") is not topology:

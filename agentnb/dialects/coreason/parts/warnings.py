@@ -11,7 +11,7 @@ from agentnb.dialects.coreason.parts.run_settings import properties_of
 from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode
 from agentnb.errors import Problem
 from agentnb.expressions.json_schema import Schema, asks_types_only
-from agentnb.recipe.descriptions import listed
+from agentnb.recipe.descriptions import list_names
 from agentnb.text import safe_repr
 from agentnb.world.sample_data import fault_text
 
@@ -39,26 +39,26 @@ def notes(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     yield from _fallbacks(definition, written)
     yield from _unready(definition, written)
     yield from _scenarios(definition, written)
-    yield from _unstored_state(definition, written)
+    yield from _warn_unstored_state(definition, written)
 
 
 def _not_enforced(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R127: a part of the recipe is read and shown, but not enforced."""
     for word in _SHOWN_ONLY:
         if getattr(definition, word) is not None:
-            yield _shown_only((word,), written)
+            yield _warn_shown_only((word,), written)
     for word in ("mcp_servers", "python_version"):
         if definition.environment is not None and _is_set(definition.environment, word):
-            yield _shown_only(("environment", word), written)
+            yield _warn_shown_only(("environment", word), written)
     for word in _IN_POLICY:
         if definition.policy is not None and _is_set(definition.policy, word):
-            yield _shown_only(("policy", word), written)
+            yield _warn_shown_only(("policy", word), written)
     for path, asks in _ON_NODES.items():
         asking = [(n, node) for n, node in enumerate(definition.topology.nodes) if asks(node)]
         if asking:
             number = asking[0][0]
             there: Path = ("topology", "nodes", number)
-            yield _shown_only((*there, *path), written, f" at {listed(node.id for _, node in asking)}")
+            yield _warn_shown_only((*there, *path), written, f" at {list_names(node.id for _, node in asking)}")
 
 
 def _is_set(part: Any, word: str) -> bool:
@@ -105,7 +105,7 @@ _BUT: Final = {
 _OWN_AGENT: Final = "bind an agent that calls them itself: Session(tools={AGENT_REF: function})"
 
 
-def _shown_only(path: Path, written: Written, at: str = "") -> Problem:
+def _warn_shown_only(path: Path, written: Written, at: str = "") -> Problem:
     word = str(path[-1])
     servers = word == "mcp_servers"
     do = _OWN_AGENT if servers else "see to it yourself where it matters"
@@ -176,7 +176,7 @@ def _no_outputs(definition: RecipeDefinition, written: Written) -> Iterator[Prob
     for number, node in enumerate(definition.topology.nodes):
         if isinstance(node, GenerativeNode) and not asks_types_only(meant := output_schema(node.output_schema)):
             schema = Schema(meant)
-            fault = schema.wrong or next(schema.lost(), None)
+            fault = schema.wrong or next(schema.find_lost_references(), None)
             if fault is not None:
                 place = written.place(("topology", "nodes", number, "output_schema"))
                 yield Problem("R140", f"no answer can fit the 'output_schema' of {node.id!r}", str(place),
@@ -244,7 +244,7 @@ def _scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Probl
                           "compare by exact_match, fuzzy or llm_judge", "warning")  # fmt: skip
 
 
-def _unstored_state(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _warn_unstored_state(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R130: a recipe's state must outlive the run."""
     state = definition.state
     if state is not None and state.persistence != "ephemeral":

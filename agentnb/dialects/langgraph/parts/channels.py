@@ -7,6 +7,7 @@ from typing import Any
 
 from agentnb.dialects.langgraph.errors import unsupported
 from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.schema import END
 from agentnb.errors import Place, Problem
 
 Reducer = Callable[[Any, Any], Any]
@@ -18,11 +19,14 @@ class Channels:
 
     `reducers` combine what nodes write with the value; `transient` keys last for one superstep; `managed` keys are
     computed when they are read; `messages` are the keys whose reducer gives messages without an id a random one.
+    `by_key` means that a dict which a node returns has a value for each key that it writes.
     """
 
-    def __init__(self, graph: Any, place: Place, problems: list[Problem]) -> None:
-        self.channels: Mapping[str, Any] = dict(graph.builder.channels)
-        self.managed: Mapping[str, Any] = dict(graph.builder.managed)
+    def __init__(
+        self, channels: Mapping[str, Any], managed: Mapping[str, Any], place: Place, problems: list[Problem]
+    ) -> None:
+        self.channels, self.managed = dict(channels), dict(managed)
+        self.by_key = not channels.keys() & {"__root__", END}
         self.reducers: dict[str, Reducer] = {}
         self.transient: list[str] = []
         self.messages: set[str] = set()
@@ -40,7 +44,7 @@ class Channels:
             case lg.Topic():
                 if not channel.accumulate:
                     yield unsupported("a Topic that does not accumulate", place, "use Topic(..., accumulate=True)")
-                self.reducers[key] = _extended
+                self.reducers[key] = _extend
             case lg.EphemeralValue() | lg.AnyValue():
                 self.transient.append(key)
                 if isinstance(channel, lg.AnyValue) or not channel.guard:
@@ -86,7 +90,7 @@ def _last(_old: Any, new: Any) -> Any:
     return new
 
 
-def _extended(old: Any, new: Any) -> Any:
+def _extend(old: Any, new: Any) -> Any:
     return [*old, *(new if isinstance(new, list) else [new])]
 
 

@@ -6,13 +6,16 @@ tool goes are wrapped once; outside the step of a node the wrappers do nothing.
 
 from __future__ import annotations
 
+import asyncio
 import types
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agentnb.board.values import thaw
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import LLMResponse, Usage
@@ -25,48 +28,121 @@ _ATOMS: Final = (str, int, float, bool, type(None))
 
 
 class Suspended(BaseException):
-    """Raised through a node's function when a call is held; it runs again with the answers to its earlier calls."""
+    """Raised through a node's function when a call is held; it runs again with the results of its earlier calls."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
-        self.coroutine, self.waits_for = coroutine, waits_for
+    def __init__(self, key: int | str, coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
+        self.key, self.coroutine, self.waits_for = key, coroutine, waits_for
+
+
+class Ended(NamedTuple):
+    """How a call has ended."""
+
+    value: Any = None
+    error: Exception | None = None
+
+    def result(self) -> Any:
+        """Return the value, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return self.value
 
 
 @dataclass
 class Calls:
-    """The calls of one run of a node's function; `answers` are those of the runs before it, in order."""
+    """The calls of a node's function in one attempt of its step. The function may run several times in it.
+
+    It runs again after a call was held, with the results of all earlier calls (`ended`: by number, those of tasks by
+    attempt), and after a question, with those of the tasks that have succeeded (`finished`, by path). `answers` are
+    those to the questions of the function (at "") and of its tasks (by path). `apart` are the tasks that an async
+    function has started.
+    """
 
     work: Work
-    answers: list[Any] = field(default_factory=list)
+    ended: dict[int | str, Ended] = field(default_factory=dict)
+    finished: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, list[Any]] = field(default_factory=lambda: {"": []})
+    apart: set[asyncio.Task[Any]] = field(default_factory=set)
     made: int = 0
     lock: RLock = field(default_factory=RLock)
 
-    def call(self, effect: Effect) -> Any:
-        """Perform an effect at once, from a function that cannot await."""
+    def call(self, effect: Effect, attempt: str | None = None) -> Any:
+        """Perform an effect at once, from a function that cannot await. `attempt` is that of a task."""
         with self.lock:  # a node may call several tools in threads
-            self.made += 1
-            if self.made <= len(self.answers):
-                return self.answers[self.made - 1]
-            run, coroutine = self.work.run, self.work.call(effect)
-            threaded, run.threaded = run.threaded, False  # the function blocks its thread anyway
-            try:
-                waits_for = coroutine.send(None)
-            except StopIteration as ended:
-                self.answers.append(ended.value)
-                return ended.value
-            finally:
-                run.threaded = threaded
-            raise Suspended(coroutine, waits_for)
+            key = self._key(attempt)
+            if key not in self.ended:
+                self.ended[key] = self._performed(effect, key)
+                _repeat_stream(self.work)
+            return self.ended[key].result()
 
-    async def acall(self, effect: Effect) -> Any:
+    async def acall(self, effect: Effect, attempt: str | None = None) -> Any:
         """Perform an effect from a coroutine."""
-        return await self.work.call(effect)
+        key = self._key(attempt)
+        if key not in self.ended:
+            self.ended[key] = await _end_of(self.work.call(effect))
+            _repeat_stream(self.work)
+        return self.ended[key].result()
+
+    async def resume(self, suspended: Suspended) -> None:
+        """Wait for the end of a held call; the function can run again after it."""
+        self.ended[suspended.key] = await _end_of(_rest(suspended))
+        _repeat_stream(self.work)
+        self.made = 0
+
+    async def ask(self, asked: Any) -> None:
+        """Ask a person what the function or one of its tasks has interrupted for; the function can run again after it.
+
+        Its calls are made again then, as in LangGraph, except for the tasks that have succeeded.
+        """
+        question = asked.args[0][0]
+        answer = thaw(await self.work.call(Effect("human", self.work.node.id, {"prompt": question.value})))
+        self.answers[question.id if question.id in self.answers else ""].append(answer)
+        self.ended.clear()
+        self.made = 0
+
+    async def wait(self) -> None:
+        """Wait until the tasks that the function has started have ended, too."""
+        while self.apart:
+            await asyncio.wait(self.apart)
+
+    def cancel(self) -> None:
+        """Cancel the tasks that the function has started."""
+        for task in self.apart:
+            with suppress(RuntimeError):  # their loop is closed
+                task.cancel()
+
+    def _key(self, attempt: str | None) -> int | str:
+        if attempt is not None:
+            return attempt
+        self.made += 1
+        return self.made
+
+    def _performed(self, effect: Effect, key: int | str) -> Ended:
+        run, coroutine = self.work.run, self.work.call(effect)
+        threaded, run.threaded = run.threaded, False  # the function blocks its thread anyway
+        try:
+            waits_for = coroutine.send(None)
+        except StopIteration as ended:
+            return Ended(ended.value)
+        except Exception as error:  # noqa: BLE001  (raised where the function made the call)
+            return Ended(error=error)
+        finally:
+            run.threaded = threaded
+        raise Suspended(key, coroutine, waits_for)
+
+
+async def _end_of(coroutine: Coroutine[Any, Any, Any]) -> Ended:
+    try:
+        return Ended(await coroutine)
+    except Exception as error:  # noqa: BLE001  (raised where the function made the call)
+        return Ended(error=error)
 
 
 CALLS: ContextVar[Calls | None] = ContextVar("CALLS", default=None)
+PERFORMED: ContextVar[str | None] = ContextVar("PERFORMED", default=None)  # the name of the call being performed
 
 
 @types.coroutine
-def resumed(suspended: Suspended) -> Generator[Any, Any, Any]:
+def _rest(suspended: Suspended) -> Generator[Any, Any, Any]:
     """Await the rest of a suspended call."""
     waits_for = suspended.waits_for
     while True:
@@ -93,7 +169,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, _ATOMS) or (isinstance(value, list | tuple) and all(map(_is_plain, value)))
 
 
-def _said(model: Any, result: Any) -> LLMResponse:
+def _to_response(model: Any, result: Any) -> LLMResponse:
     """Return what a model answered, as it is recorded."""
     message = result.generations[0].message
     used = getattr(message, "usage_metadata", None) or {}
@@ -145,30 +221,30 @@ def _heard(calls: Calls, model: Any, manager: Any) -> Any:
 def _wrap_model(cls: Any) -> None:
     generate, agenerate, should_stream = cls._generate_with_cache, cls._agenerate_with_cache, cls._should_stream
 
-    def generated(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+    def run_generate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
         calls = CALLS.get()
         if calls is None:
             return generate(self, messages, stop, run_manager, **kwargs)
 
         def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
-            with _outside():
+            with outside(_name_of(self)):
                 read = lg.messages_from_dict(messages)
                 heard = _heard(calls, self, run_manager)
-                return _said(self, generate(self, read, stop, heard, **{**kwargs, **changed}))
+                return _to_response(self, generate(self, read, stop, heard, **{**kwargs, **changed}))
 
         arguments = _request(messages, stop, kwargs)
         return _result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
 
-    async def agenerated(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+    async def run_agenerate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
         calls = CALLS.get()
         if calls is None:
             return await agenerate(self, messages, stop, run_manager, **kwargs)
 
         async def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
-            with _outside():
+            with outside(_name_of(self)):
                 read = lg.messages_from_dict(messages)
                 heard = _heard(calls, self, run_manager)
-                return _said(self, await agenerate(self, read, stop, heard, **{**kwargs, **changed}))
+                return _to_response(self, await agenerate(self, read, stop, heard, **{**kwargs, **changed}))
 
         arguments = _request(messages, stop, kwargs)
         return _result(await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))
@@ -176,17 +252,34 @@ def _wrap_model(cls: Any) -> None:
     def streams(self: Any, *args: Any, **kwargs: Any) -> bool:
         return CALLS.get() is None and should_stream(self, *args, **kwargs)  # in a step, an answer comes as a whole
 
-    cls._generate_with_cache, cls._agenerate_with_cache, cls._should_stream = generated, agenerated, streams
+    cls._generate_with_cache, cls._agenerate_with_cache, cls._should_stream = run_generate, run_agenerate, streams
 
 
-class _outside:  # noqa: N801  (a context manager)
-    """What runs inside an effect makes no effects of its own: a tool that asks a model is one call."""
+@contextmanager
+def outside(name: str) -> Iterator[None]:
+    """Perform the call with this name: it makes no effects of its own, so a tool that asks a model is one call."""
+    calls, performed = CALLS.set(None), PERFORMED.set(name)
+    try:
+        yield
+    finally:
+        PERFORMED.reset(performed)
+        CALLS.reset(calls)
 
-    def __enter__(self) -> None:
-        self.token = CALLS.set(None)
 
-    def __exit__(self, *_: object) -> None:
-        CALLS.reset(self.token)
+def stream(work: Work, chunk: Any) -> None:
+    """Emit what a function or one of its calls has streamed; its actor is the call, if one is being performed."""
+    work.emit("custom", chunk, PERFORMED.get())
+
+
+def _repeat_stream(work: Work) -> None:
+    """Emit what recorded calls have streamed: they are not performed again."""
+    while (
+        work.run.recorded is not None
+        and (event := work.run.recorded.next_event(work)) is not None
+        and event.type == "custom"
+        and event.actor != work.node.id
+    ):
+        work.emit("custom", thaw(event.payload), event.actor)
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -202,14 +295,25 @@ def _with(given: Any, changed: Mapping[str, Any]) -> Any:
     return {**given, **changed} if isinstance(given, Mapping) else changed["input"]
 
 
-def _recorded(answer: Any) -> Any:
+def recorded(answer: Any) -> Any:
+    """Return what is recorded of the answer of a tool or a task."""
     return {"message": lg.message_to_dict(answer)} if isinstance(answer, lg.BaseMessage) else {"value": answer}
 
 
-def _answer(found: Any) -> Any:
+def question_of(asked: Any, path: str = "") -> dict[str, Any]:
+    """Return what is recorded of a tool or a task that has interrupted; `path` is that of the task."""
+    return {"asks": asked.args[0][0].value, "by": path}
+
+
+def answer_in(found: Any) -> Any:
+    """Return the answer of a tool or a task: one that was given now, recorded, or changed by a person.
+
+    Raises:
+        GraphInterrupt: it asks a person.
+    """
     if isinstance(found, Mapping):
         if "asks" in found:
-            raise lg.GraphInterrupt((lg.Interrupt(value=found["asks"]),))
+            raise lg.GraphInterrupt((lg.Interrupt(value=found["asks"], id=found.get("by", "")),))
         if "message" in found:
             return lg.messages_from_dict([found["message"]])[0]
         if "value" in found:
@@ -226,13 +330,13 @@ def _wrap_tool(cls: Any) -> None:
             return run(self, tool_input, *args, **kwargs)
 
         def call(**changed: Any) -> Any:
-            with _outside():
+            with outside(self.name):
                 try:
-                    return _recorded(run(self, _with(tool_input, changed), *args, **kwargs))
+                    return recorded(run(self, _with(tool_input, changed), *args, **kwargs))
                 except lg.GraphInterrupt as asked:
-                    return {"asks": asked.args[0][0].value}
+                    return question_of(asked)
 
-        return _answer(calls.call(Effect("tool", self.name, _arguments(tool_input), target=call)))
+        return answer_in(calls.call(Effect("tool", self.name, _arguments(tool_input), target=call)))
 
     async def aran(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         calls = CALLS.get()
@@ -240,13 +344,13 @@ def _wrap_tool(cls: Any) -> None:
             return await arun(self, tool_input, *args, **kwargs)
 
         async def call(**changed: Any) -> Any:
-            with _outside():
+            with outside(self.name):
                 try:
-                    return _recorded(await arun(self, _with(tool_input, changed), *args, **kwargs))
+                    return recorded(await arun(self, _with(tool_input, changed), *args, **kwargs))
                 except lg.GraphInterrupt as asked:
-                    return {"asks": asked.args[0][0].value}
+                    return question_of(asked)
 
-        return _answer(await calls.acall(Effect("tool", self.name, _arguments(tool_input), target=call)))
+        return answer_in(await calls.acall(Effect("tool", self.name, _arguments(tool_input), target=call)))
 
     cls.run, cls.arun = ran, aran
 

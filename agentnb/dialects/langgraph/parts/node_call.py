@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from agentnb.board.paths import SET
@@ -13,20 +13,26 @@ from agentnb.board.values import ABSENT, ATOMS, freeze, thaw
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.channels import overwritten
 from agentnb.dialects.langgraph.parts.functions import caller
-from agentnb.dialects.langgraph.parts.inner_calls import Calls, Suspended, resumed
+from agentnb.dialects.langgraph.parts.inner_calls import Calls, Suspended
+from agentnb.dialects.langgraph.parts.retries import delay_before_retry, record_retry, sleep
 from agentnb.dialects.langgraph.parts.runtime import Settings, config_of, context_of, in_context
+from agentnb.dialects.langgraph.parts.task_calls import NO_RULES, TaskRules, with_tasks
+from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, limit_of, limits_of
 from agentnb.dialects.langgraph.schema import END
 from agentnb.engine.core.reducers import Part, Reduced, replaces
-from agentnb.engine.core.supersteps import stage_of, written
-from agentnb.engine.core.work import Outcome, Sent
-from agentnb.text import safe_str
-from agentnb.world.effect import Effect
+from agentnb.engine.core.supersteps import SuperstepError, apply_write, handled_failure, stage_of
+from agentnb.engine.core.work import Outcome, SendTarget
+from agentnb.errors import ExecutionError, Problem
 
 if TYPE_CHECKING:
+    from contextvars import Context
+
     from agentnb.dialects.langgraph.parts.channels import Channels
     from agentnb.engine.core.work import Work
 
 Updates = list[tuple[str, Any]]
+_TASKS: Final = lg.keys.TASKS
+_TO: Final = "branch:to:"
 
 
 @dataclass(frozen=True)
@@ -54,9 +60,11 @@ class NodePlan:
     """A node as its graph compiled it.
 
     `keys` are what it reads, "__root__" alone if the state is a single value; `prefix` begins the ids of the nodes
-    around it. `updates` and `control` are LangGraph's own functions of what a node returns. `retries` are the policies
-    by which it is tried again: the first that accepts an exception. `begins_early`: START is a node too, in a superstep
-    that LangGraph does not count.
+    around it, `names` are those of its graph. `updates` and `control` are LangGraph's own functions of what a node
+    returns. `retries` are the policies by which it is tried again: the first that accepts an exception. `timeout`
+    limits each attempt. `handled`: an error handler follows if it fails. `static` are LangGraph's writes for the
+    node's edges, which a cache needs. `begins_early`: START is a node too, in a superstep that LangGraph does not
+    count. `tasks` are the rules for the tasks that it calls.
     """
 
     name: str
@@ -67,9 +75,14 @@ class NodePlan:
     updates: Callable[[Any], Any]
     control: Callable[[Any], Any]
     settings: Settings
+    names: Collection[str]
     branches: list[Branch] = field(default_factory=list)
     retries: Sequence[Any] = ()
+    timeout: Any = None
+    handled: bool = False
+    static: Sequence[tuple[str, Any]] = ()
     begins_early: bool = False
+    tasks: TaskRules = NO_RULES
 
 
 class NodeCall:
@@ -78,134 +91,197 @@ class NodeCall:
     def __init__(self, plan: NodePlan, runnable: Any) -> None:
         self.plan = plan
         self.call, self.is_async = caller(runnable)
+        self.recurse = getattr(runnable, "recurse", True)
         self.slow = self.is_async or any(branch.is_async for branch in plan.branches)
 
     def __call__(self, work: Work) -> Any:
         """Run the node: return its outcome, or an awaitable of one."""
-        return self._retried(work) if self.plan.retries else self._attempt(work)
+        return self._run_with_retries(work) if self.plan.retries else self._attempt(work)
 
-    async def _retried(self, work: Work) -> Any:
+    async def _run_with_retries(self, work: Work) -> Any:
         """Run the node until an attempt ends well, or its policies give up. Each failed attempt is an event."""
         failed = 0
         while True:
+            result: Any = None
             try:
                 result = self._attempt(work, failed + 1)
-                return await result if isawaitable(result) else result
+                if isawaitable(result):
+                    result = await result
+                if not isinstance(result, Outcome) or result.error is None:
+                    return result
+                raise result.error
             except lg.GraphBubbleUp:
                 raise
             except Exception as error:
-                policy = next((each for each in self.plan.retries if lg.should_retry(each, error)), None)
                 failed += 1
-                if policy is None or failed >= policy.max_attempts:
+                seconds = delay_before_retry(self.plan.retries, failed, error, work)
+                if seconds is None:
+                    if isinstance(result, Outcome):
+                        return result
                     raise
-                work.emit("retry", {"attempt": failed, "error": f"{type(error).__name__}: {safe_str(error, 2_000)}"})
+                record_retry(work, failed, error)
                 work.copies.clear()  # the next attempt sees the state as it was
-                await self._wait(work, policy, failed)
-
-    async def _wait(self, work: Work, policy: Any, failed: int) -> None:
-        """Wait as long as LangGraph would; a replay does not wait."""
-        wait = min(policy.max_interval, policy.initial_interval * policy.backoff_factor ** (failed - 1))
-        if policy.jitter:
-            wait += work.random.random()
-        if work.run.recorded is None:
-            await work.loop()
-            await work.run.clock.sleep(wait)
+                await sleep(work, seconds)
 
     def _attempt(self, work: Work, number: int = 1) -> Any:
-        if self.slow:
-            return self._awaited(work, number)
         calls = Calls(work)
+        if self.slow:
+            return self._until_ended(calls, number)
         try:
-            return self._once(work, [], calls, number)
+            return self._once(calls, number)
         except (lg.GraphInterrupt, Suspended) as stopped:
-            return self._again(work, stopped, calls.answers, number)
+            return self._until_ended(calls, number, stopped)
 
-    def _once(self, work: Work, answers: list[Any], calls: Calls, attempt: int) -> Any:
-        plan, given = self.plan, read_input(self.plan, work)
-        config = config_of(work, plan.settings, answers, Reader(plan, work), attempt)
+    async def _until_ended(self, calls: Calls, attempt: int, stopped: BaseException | None = None) -> Any:
+        """Run a node's function, and again after it has asked or one of its calls was held, until neither happens."""
+        while True:
+            if isinstance(stopped, Suspended):
+                await calls.resume(stopped)
+            elif stopped is not None:
+                await calls.ask(stopped)
+            calls.work.copies.clear()  # it sees the state as it was
+            try:
+                result = self._once(calls, attempt)
+                return await result if isawaitable(result) else result
+            except (lg.GraphInterrupt, Suspended) as again:
+                stopped = again
+
+    def _once(self, calls: Calls, attempt: int) -> Any:
+        plan, work = self.plan, calls.work
+        given = read_input(plan, work)
+        config = self._config(calls, attempt)
+        with_tasks(config, calls, plan.tasks, self.is_async)
+        limit = self._limit(work)
+        if limit is not None:
+            if not self.slow:
+                raise lg.sync_timeout_unsupported(plan.name)
+            config = limit.scope.wrap_config(config)
         context = context_of(config, calls)
-        result = context.run(self.call, given, config)
-        if isinstance(result, lg.Runnable):
+        try:
+            result = context.run(self.call, given, config)
+        except lg.ParentCommand as upward:
+            result = _command_of(upward, config, plan.name)
+        if self.recurse and isinstance(result, lg.Runnable) and not self.slow:
             result = context.run(result.invoke, given, config)
-        if isawaitable(result):
-            return self._finished(work, given, context, config, result)
-        return outcome(plan, work, result, plan.branches and self.routes(work, result, context, config))
+        if self.slow or isawaitable(result):
+            ending = self._await_outcome(calls, given, context, config, result)
+            return ending if limit is None else _in_time(limit, work, ending)
+        return self.routed(work, result, context, config) if plan.branches else outcome(plan, work, result, ())
 
-    def routes(self, work: Work, result: Any, context: Any, config: dict[str, Any]) -> list[Any]:
-        """Return the targets that the conditional edges choose."""
-        updates, passed = self.seen_by_branches(work, result)
-        found: list[Any] = []
-        for branch in self.plan.branches:
-            chosen = context.run(branch.call, branch_input(self.plan, branch, work, passed, updates), config)
-            branch.collect(found, result, chosen, config)
-        return found
+    def _config(self, calls: Calls, attempt: int) -> dict[str, Any]:
+        work = calls.work
+        return config_of(work, self.plan.settings, calls, Reader(self.plan, work), attempt)
 
-    def seen_by_branches(self, work: Work, result: Any) -> tuple[Updates, Any]:
+    def _limit(self, work: Work) -> TimeLimit | None:
+        return limit_of(self.plan.name, self.plan.timeout, work)
+
+    def routed(self, work: Work, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
+        """Return the outcome of a node with the targets that its conditional edges choose."""
+        plan, found = self.plan, list[Any]()
+        updates, passed = self.values_for_branches(work, result)
+        try:
+            for branch in plan.branches:
+                chosen = context.run(branch.call, branch_input(plan, branch, work, passed, updates), config)
+                branch.collect(found, result, chosen, config)
+        except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
+            return self._half_routed(work, result, found, error)
+        return outcome(plan, work, result, found)
+
+    def _half_routed(self, work: Work, result: Any, found: list[Any], error: Exception) -> Outcome:
+        """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
+
+        As in LangGraph, what the node wrote stays, and the edges before the one that failed are followed.
+        """
+        if not self.plan.handled or isinstance(error, lg.GraphBubbleUp):
+            raise error
+        half = outcome(self.plan, work, result, found)
+        half.error = error
+        return half
+
+    def values_for_branches(self, work: Work, result: Any) -> tuple[Updates, Any]:
         """Return what conditional edges see besides the state: the node's own updates, and what it returned."""
         return updates_of(self.plan, result), result
 
-    async def _again(self, work: Work, stopped: Any, known: list[Any], attempt: int) -> Any:
-        """Run a node again that has asked, or one of whose calls is held, until neither happens.
-
-        Its earlier calls are not made again: those before a held call, in this run of the step.
-        """
-        answers: list[Any] = []
-        while True:
-            if isinstance(stopped, Suspended):
-                known = [*known, await resumed(stopped)]
-            else:
-                answers.append(await ask(work, stopped))
-                known = []
-            calls = Calls(work, list(known))
-            try:
-                result = self._once(work, list(answers), calls, attempt)
-                return await result if isawaitable(result) else result
-            except (lg.GraphInterrupt, Suspended) as again:
-                stopped, known = again, calls.answers
-
-    async def _awaited(self, work: Work, attempt: int) -> Any:
-        answers: list[Any] = []
-        while True:
-            plan, given = self.plan, read_input(self.plan, work)
-            config = config_of(work, plan.settings, list(answers), Reader(plan, work), attempt)
-            context = context_of(config, Calls(work))
-            try:
-                result = context.run(self.call, given, config)
-                return await self._finished(work, given, context, config, result)
-            except lg.GraphInterrupt as asked:
-                answers.append(await ask(work, asked))
-
-    async def _finished(self, work: Work, given: Any, context: Any, config: dict[str, Any], result: Any) -> Any:
-        if isawaitable(result):
-            await work.loop()
-            result = await in_context(context, _coroutine(result))
-        if isinstance(result, lg.Runnable):
-            await work.loop()
-            result = await in_context(context, result.ainvoke(given, config))
-        return await self.concluded(work, result, context, config)
-
-    async def concluded(self, work: Work, result: Any, context: Any, config: dict[str, Any]) -> Outcome:
-        """Return the outcome of a node whose conditional edges may be async."""
-        plan = self.plan
-        updates, passed = self.seen_by_branches(work, result)
-        found: list[Any] = []
-        for branch in plan.branches:
-            chosen = context.run(branch.call, branch_input(plan, branch, work, passed, updates), config)
-            if isawaitable(chosen):
+    async def _await_outcome(
+        self, calls: Calls, given: Any, context: Context, config: dict[str, Any], result: Any
+    ) -> Any:
+        work = calls.work
+        try:
+            if isawaitable(result):
                 await work.loop()
-                chosen = await in_context(context, _coroutine(chosen))
-            branch.collect(found, result, chosen, config)
+                result = await in_context(context, _coroutine(result))
+            if self.recurse and isinstance(result, lg.Runnable):
+                await work.loop()
+                result = await in_context(context, result.ainvoke(given, config))
+        except lg.ParentCommand as upward:
+            result = _command_of(upward, config, self.plan.name)
+        except (Exception, Suspended):
+            await calls.wait()
+            raise
+        except BaseException:  # the step is abandoned
+            calls.cancel()
+            raise
+        await calls.wait()
+        return await self.conclude(work, result, context, config)
+
+    async def conclude(self, work: Work, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
+        """Return the outcome of a node whose conditional edges may be async."""
+        plan, found = self.plan, list[Any]()
+        updates, passed = self.values_for_branches(work, result)
+        try:
+            for branch in plan.branches:
+                chosen = context.run(branch.call, branch_input(plan, branch, work, passed, updates), config)
+                if isawaitable(chosen):
+                    await work.loop()
+                    chosen = await in_context(context, _coroutine(chosen))
+                branch.collect(found, result, chosen, config)
+        except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
+            return self._half_routed(work, result, found, error)
         return outcome(plan, work, result, found)
+
+
+class HandlerCall(NodeCall):
+    """The function of an error handler: it is given the input of the node that has failed, and its error.
+
+    As in LangGraph, it has no time-out.
+
+    `source` is the id of that node, `failed` its name.
+    """
+
+    def __init__(self, plan: NodePlan, runnable: Any, source: str, failed: str) -> None:
+        super().__init__(plan, runnable)
+        self.source, self.failed = source, failed
+
+    def _config(self, calls: Calls, attempt: int) -> dict[str, Any]:
+        failure = handled_failure(calls.work.run, calls.work.act, self.source)
+        error = None if failure is None else failure.error or ExecutionError(failure.message)
+        config = super()._config(calls, attempt)
+        config["configurable"][lg.keys.CONFIG_KEY_NODE_ERROR] = lg.NodeError(node=self.failed, error=error)
+        return config
+
+    def _limit(self, work: Work) -> TimeLimit | None:
+        return None
+
+
+async def _in_time(limit: TimeLimit, work: Work, ending: Coroutine[Any, Any, Any]) -> Any:
+    await work.loop()
+    return await limit.keep(ending)
+
+
+def _command_of(upward: lg.ParentCommand, config: dict[str, Any], name: str) -> Any:
+    """Return the Command by which a node of a graph that a function has invoked leads out of it, as its result.
+
+    Raises:
+        ParentCommand: it is meant for a graph further out.
+    """
+    command = upward.args[0]
+    if command.graph not in (config["configurable"][lg.keys.CONFIG_KEY_CHECKPOINT_NS], name):
+        raise upward
+    return replace(command, graph=None)
 
 
 async def _coroutine(awaitable: Any) -> Any:
     return await awaitable
-
-
-async def ask(work: Work, asked: Any) -> Any:
-    """Return a person's answer to what a node has interrupted for."""
-    value = asked.args[0][0].value
-    return thaw(await work.call(Effect("human", work.node.id, {"prompt": value})))
 
 
 class Reader:
@@ -279,7 +355,7 @@ def branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, update
     for key, value in updates:
         if key in keys:
             old = own[key] if key in own else work.scope.get(key)
-            own[key] = written(old, key, as_write(plan, work, key, value) if key in reducers else value, run_plan)
+            own[key] = apply_write(old, key, as_write(plan, work, key, value) if key in reducers else value, run_plan)
     values: dict[str, Any] = {}
     for key in keys:
         if key in plan.channels.managed:
@@ -304,7 +380,7 @@ def branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, update
 def updates_of(plan: NodePlan, result: Any) -> Updates:
     """Return the updates in what a node returned: (key, value)."""
     channels = plan.channels.channels
-    if type(result) is dict and "__root__" not in channels:
+    if type(result) is dict and plan.channels.by_key:
         return [(key, value) for key, value in result.items() if key in channels]
     found = plan.updates(result)
     return [(key, value) for key, value in found or () if key in channels]
@@ -330,40 +406,67 @@ def with_ids(work: Work, value: Any) -> Any:
     return messages
 
 
-def _joined(old: Reduced, new: Reduced, key: str) -> Reduced:
+def _join(old: Reduced, new: Reduced, key: str) -> Reduced:
     """Return two writes of one node to a key as one: an Overwrite is all that remains."""
     if replaces(old.parts) and replaces(new.parts):
-        raise lg.InvalidUpdateError(f"At key {key!r}: can receive only one Overwrite value per step")
+        raise _not_mergeable(f"At key {key!r}: can receive only one Overwrite value per step")
     return old if replaces(old.parts) else new if replaces(new.parts) else Reduced([*old.parts, *new.parts])
 
 
 def outcome(plan: NodePlan, work: Work, result: Any, found: Sequence[Any]) -> Outcome:
     """Return the step's writes and the targets that it chose."""
-    writes: dict[str, Any] = {}
-    reducers = plan.channels.reducers
-    for key, value in updates_of(plan, result):
-        if key in reducers:
-            new = as_write(plan, work, key, value)
-            writes[key] = _joined(writes[key], new, key) if key in writes else new
-        elif key in writes:
-            raise lg.InvalidUpdateError(f"At key {key!r}: can receive only one value per step")
-        else:
-            writes[key] = value
+    updates = updates_of(plan, result)
     try:
-        control = () if type(result) is dict or result is None else plan.control(result)
+        control = () if type(result) is dict or result is None else plan.control(result) or ()
     except lg.ParentCommand as upward:
         if not plan.prefix:
             raise lg.InvalidUpdateError("There is no parent graph") from upward
         return Outcome(route=[work.end_frame("command", upward.args[0])])
-    route: list[str | Sent] = []
+    chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found)]
+    return outcome_of(plan, work, updates, chosen)
+
+
+def outcome_of(plan: NodePlan, work: Work, updates: Updates, control: Sequence[tuple[str, Any]]) -> Outcome:
+    """Return the outcome of a node's updates and of LangGraph's writes for the targets that it chose.
+
+    Its `result` are all of LangGraph's writes of the node, in their order.
+    """
+    writes: dict[str, Any] = {}
+    reducers = plan.channels.reducers
+    for key, value in updates:
+        if key in reducers:
+            new = as_write(plan, work, key, value)
+            writes[key] = _join(writes[key], new, key) if key in writes else new
+        elif key in writes:
+            raise _not_mergeable(f"At key {key!r}: can receive only one value per step")
+        else:
+            writes[key] = value
+    route: list[str | SendTarget] = []
     for name, value in control:
-        route.append(_sent(plan, work, value) if name == lg.keys.TASKS else plan.prefix + name[len("branch:to:") :])
-    route += [_sent(plan, work, to) if isinstance(to, lg.Send) else plan.prefix + to for to in found]
-    return Outcome(writes, route=route or None)
+        target = value.node if name == _TASKS else name[len(_TO) :]
+        if target not in plan.names:  # LangGraph logs a warning and goes on
+            work.emit("unknown_target", {"target": target})
+        else:
+            route.append(_send(plan, work, value) if name == _TASKS else plan.prefix + target)
+    return Outcome(writes, route=route or None, result=[*updates, *plan.static, *control])
 
 
-def _sent(plan: NodePlan, work: Work, packet: Any) -> Sent:
-    return work.send(plan.prefix + packet.node, packet.arg)
+def _not_mergeable(what: str) -> Exception:
+    """Return the error of updates that LangGraph cannot merge when the superstep ends, with its cause.
+
+    L559: a node of LangGraph updates a key twice that no reducer combines.
+    """
+    error = SuperstepError(Problem("L559", what, "the updates of a node", "no reducer combines them",
+                                   "declare a reducer for the key, or update it once"))  # fmt: skip
+    error.__cause__ = lg.InvalidUpdateError(what)
+    return error
 
 
-__all__ = ["Branch", "NodeCall", "NodePlan", "outcome", "read_input", "updates_of"]
+def _send(plan: NodePlan, work: Work, packet: Any) -> SendTarget:
+    node, limits = plan.prefix + packet.node, limits_of(packet.timeout)
+    if limits is None:
+        return work.send(node, packet.arg)
+    return SendTarget(node, work.emit("send", {"node": node, "input": packet.arg, "timeout": limits}).seq)
+
+
+__all__ = ["Branch", "HandlerCall", "NodeCall", "NodePlan", "outcome", "outcome_of", "read_input", "updates_of"]

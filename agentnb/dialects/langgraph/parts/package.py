@@ -20,6 +20,7 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler as Strea
 from langgraph._internal import _constants as keys
 from langgraph._internal._runnable import RunnableCallable
 from langgraph._internal._scratchpad import PregelScratchpad
+from langgraph._internal._timeout import sync_timeout_unsupported
 from langgraph._internal._typing import MISSING
 from langgraph.channels import (
     AnyValue,
@@ -30,11 +31,23 @@ from langgraph.channels import (
     Topic,
     UntrackedValue,
 )
-from langgraph.errors import GraphBubbleUp, GraphInterrupt, InvalidUpdateError, ParentCommand
+from langgraph.errors import (
+    GraphBubbleUp,
+    GraphInterrupt,
+    InvalidUpdateError,
+    NodeError,
+    NodeTimeoutError,
+    ParentCommand,
+)
 from langgraph.graph.message import add_messages
+from langgraph.pregel._algo import identifier
+from langgraph.pregel._call import get_runnable_for_task
 from langgraph.pregel._retry import _should_retry_on as should_retry
+from langgraph.pregel._retry import _TimedAttemptScope as TimedAttemptScope
+from langgraph.pregel.main import _coerce_context as coerce_context
 from langgraph.runtime import ExecutionInfo, Runtime
-from langgraph.types import Command, Interrupt, Overwrite, Send
+from langgraph.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
+from xxhash import xxh3_128_hexdigest
 
 __all__ = [
     "MISSING",
@@ -56,6 +69,8 @@ __all__ = [
     "Interrupt",
     "InvalidUpdateError",
     "LastValue",
+    "NodeError",
+    "NodeTimeoutError",
     "Overwrite",
     "ParentCommand",
     "PregelScratchpad",
@@ -64,14 +79,21 @@ __all__ = [
     "Runtime",
     "Send",
     "StreamingCallbackHandler",
+    "TimedAttemptScope",
+    "TimeoutPolicy",
     "Topic",
     "UntrackedValue",
     "add_messages",
+    "coerce_context",
     "convert_to_messages",
+    "get_runnable_for_task",
+    "identifier",
     "keys",
     "message_to_dict",
     "messages_from_dict",
     "messages_to_dict",
     "should_retry",
+    "sync_timeout_unsupported",
     "var_child_runnable_config",
+    "xxh3_128_hexdigest",
 ]

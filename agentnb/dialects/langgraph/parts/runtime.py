@@ -5,11 +5,13 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.board.values import ABSENT, thaw
 from agentnb.dialects.langgraph.parts import package as lg
-from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls
+from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, stream
 
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
@@ -30,49 +32,58 @@ class Settings:
 
 
 def config_of(
-    work: Work, settings: Settings, answers: list[Any], read: Callable[..., Any], attempt: int = 1
+    work: Work, settings: Settings, calls: Calls, read: Callable[..., Any], attempt: int = 1
 ) -> dict[str, Any]:
-    """Return the config of one call of a node, the `attempt`th one of its step.
-
-    `answers` are those to the interrupts that it has asked before.
-    """
+    """Return the config of one call of a node, the `attempt`th one of its step, which makes these calls."""
     name = work.node.id
+    previous = work.scope.get(lg.keys.PREVIOUS)
     task = f"{name}:{work.run.position + 1}"
     runtime = lg.Runtime(
         context=settings.context,
         store=settings.store,
-        stream_writer=lambda chunk: work.emit("custom", chunk) and None,
+        stream_writer=partial(stream, work),
+        previous=None if previous is ABSENT else thaw(previous),
         execution_info=lg.ExecutionInfo(checkpoint_id="", checkpoint_ns=task, task_id=task, node_attempt=attempt),
     )
-    numbers = count()
-    configurable = {
-        **settings.configurable,
-        _K.CONFIG_KEY_RUNTIME: runtime,
-        _K.CONFIG_KEY_READ: read,
-        _K.CONFIG_KEY_SEND: _ignore,
-        _K.CONFIG_KEY_TASK_ID: task,
-        _K.CONFIG_KEY_CHECKPOINT_NS: task,
-        _K.CONFIG_KEY_SCRATCHPAD: lg.PregelScratchpad(
-            step=0, stop=RECURSION_LIMIT, call_counter=count().__next__, interrupt_counter=numbers.__next__,
-            get_null_resume=_nothing, resume=answers, subgraph_counter=count().__next__,
-        ),
-    }  # fmt: skip
-    return {
+    config = {
         "tags": [],
         "callbacks": None,
         "recursion_limit": RECURSION_LIMIT,
         **settings.config,
-        "metadata": {**settings.config.get("metadata", {}), "langgraph_node": name, "langgraph_checkpoint_ns": task},
-        "configurable": configurable,
+        "configurable": {
+            **settings.configurable,
+            _K.CONFIG_KEY_RUNTIME: runtime,
+            _K.CONFIG_KEY_READ: read,
+            _K.CONFIG_KEY_SEND: _ignore,
+        },
     }
+    return config_inside(config, name, task, calls.answers[""])
+
+
+def config_inside(config: dict[str, Any], name: str, task: str, answers: list[Any]) -> dict[str, Any]:
+    """Return the config of a node or a task, which is named in it; `answers` are those to its questions."""
+    numbers = count()
+
+    def next_answer(_consume: bool = False) -> Any:
+        """Return the next answer to an interrupt of a graph that the function has called; None if there is none."""
+        number = next(numbers)
+        return answers[number] if number < len(answers) else None
+
+    configurable = {
+        **config["configurable"],
+        _K.CONFIG_KEY_TASK_ID: task,
+        _K.CONFIG_KEY_CHECKPOINT_NS: task,
+        _K.CONFIG_KEY_SCRATCHPAD: lg.PregelScratchpad(
+            step=0, stop=RECURSION_LIMIT, call_counter=count().__next__, interrupt_counter=numbers.__next__,
+            get_null_resume=next_answer, resume=answers, subgraph_counter=count().__next__,
+        ),
+    }  # fmt: skip
+    metadata = {**config.get("metadata", {}), "langgraph_node": name, "langgraph_checkpoint_ns": task}
+    return {**config, "metadata": metadata, "configurable": configurable}
 
 
 def _ignore(writes: Any) -> None:
     pass
-
-
-def _nothing(_consume: bool = False) -> None:
-    return None
 
 
 def context_of(config: dict[str, Any], calls: Calls | None = None) -> Context:

@@ -24,9 +24,10 @@ class StartCall(NodeCall):
         """Return the first state for an input."""
         channels = self.plan.channels
         value = given["__root__"] if "__root__" in channels.channels and "__root__" in given else dict(given)
-        return channels.first_values([(key, thaw(item)) for key, item in updates_of(self.plan, value)])
+        updates = [(key, thaw(item)) for key, item in updates_of(self.plan, value) if key in self.keys]
+        return channels.first_values(updates)
 
-    def seen_by_branches(self, work: Work, result: Any) -> tuple[Updates, Any]:
+    def values_for_branches(self, work: Work, result: Any) -> tuple[Updates, Any]:
         """Return the input: what of it is no part of the state reaches the conditions, too."""
         return [], work.given
 

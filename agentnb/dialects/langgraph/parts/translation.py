@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from agentnb.dialects.langgraph.errors import not_compiled, unsupported
+from agentnb.dialects.langgraph.errors import context_unfit, not_compiled, unsupported
+from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.parts.cached_call import CachedCall
 from agentnb.dialects.langgraph.parts.channels import Channels
+from agentnb.dialects.langgraph.parts.entrypoint_call import EntrypointCall
 from agentnb.dialects.langgraph.parts.functions import caller, user_function
 from agentnb.dialects.langgraph.parts.inner_calls import install
-from agentnb.dialects.langgraph.parts.node_call import Branch, NodeCall, NodePlan
+from agentnb.dialects.langgraph.parts.node_call import Branch, HandlerCall, NodeCall, NodePlan
+from agentnb.dialects.langgraph.parts.retries import listed
 from agentnb.dialects.langgraph.parts.runtime import RECURSION_LIMIT, Settings
 from agentnb.dialects.langgraph.parts.start_call import StartCall
 from agentnb.dialects.langgraph.parts.subgraph_call import SubgraphCall
-from agentnb.dialects.langgraph.schema import END, START, is_builder, is_compiled, is_state_graph
+from agentnb.dialects.langgraph.parts.task_calls import TaskRules
+from agentnb.dialects.langgraph.parts.time_limit import limits_of
+from agentnb.dialects.langgraph.schema import (
+    END,
+    PREVIOUS,
+    START,
+    is_builder,
+    is_compiled,
+    is_entrypoint,
+    is_state_graph,
+)
 from agentnb.errors import Place, Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+
+Start = StartCall | EntrypointCall
 
 
 def translate(
@@ -26,19 +43,24 @@ def translate(
     """Return the recipe of a graph, or None, and its problems."""
     install()
     problems: list[Problem] = []
-    compiled = _compiled(graph, problems)
+    compiled = _compile(graph, problems)
     if compiled is None:
         return None, problems
-    name = compiled.name if compiled.name not in {None, "LangGraph"} else "graph"
+    names = (compiled.name, *compiled.nodes) if is_entrypoint(compiled) else (compiled.name, "graph")
+    name = next(name for name in names if name not in {None, "LangGraph"})
     config = {**(compiled.config or {}), **(config or {})}
     limit = int(config.get("recursion_limit", RECURSION_LIMIT))
+    try:
+        context = lg.coerce_context(compiled.context_schema, context)
+    except Exception as error:  # noqa: BLE001  (whatever the schema raises)
+        return None, [context_unfit(error, Place(f"<graph {name!r}>"))]
     settings = Settings(config, context, store if store is not None else compiled.store)
     translation = _Translation(settings, limit, problems)
     translation.read(compiled, ROOT, "", Place(f"<graph {name!r}>"))
     if any(problem.severity == "error" for problem in problems):
         return None, problems
     channels = translation.channels[ROOT]
-    start = translation.starts[ROOT]
+    start, only = translation.starts[ROOT], str(compiled.output_channels)
     recipe = Recipe(
         name=name,
         dialect="langgraph",
@@ -46,10 +68,11 @@ def translate(
         edges=tuple(translation.edges),
         entry=translation.regions[ROOT].entry,
         inputs=MappingProxyType({key: {} for key in start.keys if key != "__root__"}),
-        outputs=tuple(compiled.output_channels) if isinstance(compiled.output_channels, list) else ("__root__",),
+        outputs=tuple(compiled.output_channels) if isinstance(compiled.output_channels, list) else (only,),
         regions=MappingProxyType(translation.regions),
         begin=start.begin,
         routing="supersteps",
+        timeouts="error",
         transient=tuple(channels.transient),
         init=MappingProxyType({}),
         limits=MappingProxyType({}),
@@ -58,7 +81,7 @@ def translate(
     return recipe, problems
 
 
-def _compiled(graph: Any, problems: list[Problem]) -> Any:
+def _compile(graph: Any, problems: list[Problem]) -> Any:
     place = Place(f"<{type(graph).__name__}>")
     if is_builder(graph):
         blueprint = copy(graph)  # compiling marks a graph, and fills defaults into its nodes
@@ -68,8 +91,8 @@ def _compiled(graph: Any, problems: list[Problem]) -> Any:
         except (ValueError, TypeError) as error:
             problems.append(not_compiled(error, place))
             return None
-    if not is_state_graph(graph):
-        problems.append(unsupported("the functional API (@entrypoint)", place, "write the workflow as a StateGraph"))
+    if not is_state_graph(graph) and not is_entrypoint(graph):
+        problems.append(unsupported("a Pregel graph put together by hand", place, "write it as a StateGraph"))
         return None
     return graph
 
@@ -83,31 +106,60 @@ class _Translation:
         self.edges: list[Edge] = []
         self.regions: dict[str, Region] = {}
         self.channels: dict[str, Channels] = {}
-        self.starts: dict[str, StartCall] = {}
+        self.starts: dict[str, Start] = {}
         self.begins_early: dict[str, bool] = {}
         self.stops: list[tuple[str, str]] = []
 
     def read(self, graph: Any, region: str, prefix: str, place: Place) -> None:
         """Read one graph as a region; the ids of its nodes begin with `prefix`."""
         self._check_graph(graph, region, place)
-        channels = self.channels[region] = Channels(graph, place, self.problems)
+        if is_entrypoint(graph):
+            self._entrypoint(graph, region, prefix, place)
+        else:
+            self._state_graph(graph, region, prefix, place)
+
+    def _entrypoint(self, graph: Any, region: str, prefix: str, place: Place) -> None:
+        own = {key: graph.channels[key] for key in (START, END, PREVIOUS)}
+        channels = self.channels[region] = Channels(own, {}, place, self.problems)
+        call = EntrypointCall(graph, prefix, channels, self.settings)
+        self.nodes[call.id] = Node(
+            id=call.id, kind="runnable", label="" if not prefix else call.plan.name, scope=region, reads=(START,),
+            params=MappingProxyType({
+                "perform": call, "function": call.function, "reducers": MappingProxyType({}),
+                "max_supersteps": self.limit,
+            }),
+            place=place,
+        )  # fmt: skip
+        self._region(graph, region, prefix, call, (call.id,), [call.plan.name])
+
+    def _state_graph(self, graph: Any, region: str, prefix: str, place: Place) -> None:
         builder = graph.builder
+        channels = self.channels[region] = Channels(builder.channels, builder.managed, place, self.problems)
         self.begins_early[region] = begins_early(builder)
         for name, spec in builder.nodes.items():
-            self._node(graph, name, spec, channels, region, prefix, place._replace(path=f"nodes[{name!r}]"))
+            if not spec.is_error_handler:  # they are translated with the nodes whose errors they handle
+                self._node(graph, name, spec, channels, region, prefix, place._replace(path=f"nodes[{name!r}]"))
         self._edges(builder, prefix, place)
-        for side, names in (("before", graph.interrupt_before_nodes), ("after", graph.interrupt_after_nodes)):
-            self.stops += [(prefix + name, side) for name in (builder.nodes if names == "*" else names)]
         start = self._start(graph, channels, region, prefix, place)
-        self.starts[region] = start
         targets = sorted(prefix + end for begin, end in builder.edges if begin == START and end != END)
         entry = (start.id,) if start.id in self.nodes else tuple(targets)
+        self._region(graph, region, prefix, start, entry, builder.nodes)
+
+    def _region(
+        self, graph: Any, region: str, prefix: str, start: Start, entry: tuple[str, ...], names: Iterable[str]
+    ) -> None:
+        for side, stops in (("before", graph.interrupt_before_nodes), ("after", graph.interrupt_after_nodes)):
+            self.stops += [(prefix + name, side) for name in (names if stops == "*" else stops)]
+        self.starts[region] = start
         owner = "" if region == ROOT else region
         self.regions[region] = Region(region, entry, "" if region == ROOT else region, owner, region != ROOT)
 
     def _check_graph(self, graph: Any, region: str, place: Place) -> None:
-        if graph.cache is not None and any(spec.cache_policy for spec in graph.builder.nodes.values()):
-            self.problems.append(unsupported("a cache of nodes", place, "compile the graph without `cache`"))
+        if is_entrypoint(graph):
+            if graph.cache is not None:
+                self.problems.append(unsupported("a cache of tasks", place, "make the entrypoint without `cache`"))
+            if any(process.timeout is not None for process in graph.nodes.values()):
+                self.problems.append(unsupported("a time-out of an entrypoint", place, "limit the time inside it"))
         if graph.step_timeout is not None:
             self.problems.append(unsupported("step_timeout", place, "remove it"))
         if region != ROOT and graph.checkpointer is True:
@@ -129,9 +181,14 @@ class _Translation:
             updates=entries[0].mapper,
             control=entries[1].mapper,
             settings=self.settings,
+            names=graph.builder.nodes,
             branches=self._branches(graph, name),
-            retries=_listed(spec.retry_policy),
+            retries=listed(spec.retry_policy),
+            timeout=limits_of(spec.timeout),
+            handled=spec.error_handler_node is not None,
+            static=_static_writes(graph.builder, name),
             begins_early=self.begins_early[region],
+            tasks=TaskRules(has_cache=graph.cache is not None),
         )
         own = prefix + name
         most = self.limit + self.begins_early[region]
@@ -139,12 +196,17 @@ class _Translation:
         keys = (process.channels,) if isinstance(process.channels, str) else tuple(process.channels)
         if inner is None:
             perform: Any = NodeCall(plan, spec.runnable)
-        elif is_state_graph(inner):
+        elif is_state_graph(inner) or is_entrypoint(inner):
             self.read(inner, own, f"{own}/", place)
-            perform = SubgraphCall(plan, self.starts[own], inner.output_channels)
+            perform = SubgraphCall(plan, self.starts[own].begin, inner.output_channels)
         else:
-            self.problems.append(unsupported("an entrypoint as a node", place, "call it inside a function"))
+            self.problems.append(unsupported("a Pregel graph put together by hand", place, "call it inside a function"))
             return
+        if graph.cache is not None and spec.cache_policy:
+            namespace = (lg.keys.CACHE_NS_WRITES, lg.identifier(process) or "__dynamic__", name)
+            perform = CachedCall(perform, graph.cache, namespace, spec.cache_policy)
+        if spec.error_handler_node is not None:
+            self._error_handler(graph, spec.error_handler_node, plan, own, region, place)
         self.nodes[own] = Node(
             id=own,
             kind="runnable",
@@ -162,15 +224,39 @@ class _Translation:
             bodies=() if inner is None else (own,),
             place=place,
         )  # fmt: skip
-        self.edges += self._drawn(graph.builder, name, spec, prefix, place)
+        self.edges += self._draw_choices(graph.builder, name, spec, prefix, place)
+
+    def _error_handler(
+        self, graph: Any, handler: str, failing: NodePlan, source: str, region: str, place: Place
+    ) -> None:
+        """Add the node that handles the errors of another; one that handles those of all has a node for each."""
+        spec, process = graph.builder.nodes[handler], graph.nodes[handler]
+        entries = process.writers[0].writes
+        plan = replace(
+            failing, name=handler, updates=entries[0].mapper, control=entries[1].mapper, branches=[],
+            retries=listed(spec.retry_policy), timeout=None, handled=False, static=(),
+        )  # fmt: skip
+        own = failing.prefix + (handler if handler.endswith(failing.name) else f"{handler}:{failing.name}")
+        self.nodes[own] = Node(
+            id=own,
+            kind="runnable",
+            label=f"if {failing.name} fails",
+            scope=region,
+            params=MappingProxyType({
+                "perform": HandlerCall(plan, spec.runnable, source, failing.name),
+                "function": user_function(spec.runnable),
+                "reducers": MappingProxyType(failing.channels.reducers),
+                "max_supersteps": self.limit + failing.begins_early,
+            }),
+            place=place,
+        )  # fmt: skip
+        self.edges.append(Edge(source, own, "error", place=place))
 
     def _check_node(self, name: str, spec: Any, place: Place) -> None:
-        if spec.error_handler_node is not None or spec.is_error_handler:
-            self.problems.append(unsupported("an error handler", place, "handle the error inside the node"))
         if spec.retry_policy and is_compiled(spec.runnable):
             self.problems.append(unsupported("a retry policy of a subgraph", place, "give it to the nodes inside"))
-        if spec.timeout is not None:
-            self.problems.append(unsupported("a time-out of a node", place, "limit the time inside the node"))
+        if spec.timeout is not None and is_compiled(spec.runnable):
+            self.problems.append(unsupported("a time-out of a subgraph", place, "give it to the nodes inside"))
 
     def _branches(self, graph: Any, name: str) -> list[Branch]:
         builder, found = graph.builder, []
@@ -197,7 +283,7 @@ class _Translation:
                 at = place._replace(path=f"edges[{list(sources)!r}, {target!r}]")
                 self.edges.append(Edge(prefix + source, prefix + target, place=at, join=name))
 
-    def _drawn(self, builder: Any, name: str, spec: Any, prefix: str, place: Place) -> list[Edge]:
+    def _draw_choices(self, builder: Any, name: str, spec: Any, prefix: str, place: Place) -> list[Edge]:
         """Return the edges that the node may choose, for the drawing."""
         found = []
         for branch in builder.branches.get(name, {}).values():
@@ -215,7 +301,8 @@ class _Translation:
         keys = [key for key in builder.schemas[builder.input_schema] if key in channels.channels]
         plan = NodePlan(
             name=START, prefix=prefix, channels=channels, keys=keys, mapper=None, updates=entries[0].mapper,
-            control=entries[1].mapper, settings=self.settings, branches=self._branches(graph, START),
+            control=entries[1].mapper, settings=self.settings, names=builder.nodes,
+            branches=self._branches(graph, START),
             begins_early=self.begins_early[region],
         )  # fmt: skip
         start = StartCall(plan, prefix + START)
@@ -233,7 +320,7 @@ class _Translation:
             )  # fmt: skip
             for target in targets:
                 self.edges.append(Edge(start.id, prefix + target, place=place))
-            self.edges += self._drawn(builder, START, _NO_ENDS, prefix, place)
+            self.edges += self._draw_choices(builder, START, _NO_ENDS, prefix, place)
         return start
 
 
@@ -243,9 +330,13 @@ def begins_early(builder: Any) -> bool:
     return bool(builder.branches.get(START)) or any(builder.nodes[target].defer for target in targets)
 
 
-def _listed(policies: Any) -> tuple[Any, ...]:
-    """Return the retry policies of a node, of which there may be none, one or several."""
-    return () if policies is None else (policies,) if hasattr(policies, "max_attempts") else tuple(policies)
+def _static_writes(builder: Any, name: str) -> list[tuple[str, Any]]:
+    """Return LangGraph's writes for the edges of a node that have no condition, in its order."""
+    found: list[tuple[str, Any]] = []
+    found += [(f"branch:to:{end}", None) for begin, end in builder.edges if begin == name and end != END]
+    found += [(f"join:{'+'.join(begins)}:{end}", name) for begins, end in builder.waiting_edges
+              if name in begins and end != END]  # fmt: skip
+    return found
 
 
 class _NoEnds:

@@ -75,7 +75,7 @@ class Flow:
                     here = here.with_(self.inside(edge.target)) if edge.resume else here
                 here = here.with_(_outputs_of(node))
 
-    def asked(self) -> Iterator[tuple[str, Any, str]]:
+    def required_outputs(self) -> Iterator[tuple[str, Any, str]]:
         """Yield the required outputs: (the node, the type, the description of the requirement)."""
         for id, node in self.levels.nodes.items():
             if isinstance(node, SystemNode):

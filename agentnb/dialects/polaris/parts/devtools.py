@@ -35,7 +35,7 @@ class DevToolsPlugin:
         hooks = HooksAPI() if hooks is None else hooks
         hooks.register_provider(Schedule.OnSystemStart, "devtools", _system_info)
         if self.traces:
-            hooks.register(AllGraphSchedules, "devtools_tracing", _logged)
+            hooks.register(AllGraphSchedules, "devtools_tracing", _log)
         return hooks
 
 
@@ -43,5 +43,5 @@ def _system_info(event: GraphEvent) -> SystemInfo:
     return SystemInfo(str(event.node_id), str(event.node_name))
 
 
-def _logged(event: GraphEvent) -> None:
+def _log(event: GraphEvent) -> None:
     _LOG.debug("%s %s %s", event.schedule, event.run_id, event.node_id or "")

@@ -27,10 +27,10 @@ from agentnb.dialects.polaris.schema import (
     SwitchNode,
     SystemNode,
     TimeoutEdge,
-    renamed,
+    rename,
 )
 from agentnb.errors import Problem, RecipeError, did_you_mean, with_article
-from agentnb.recipe.agent_expansion import agent_in, grafted
+from agentnb.recipe.agent_expansion import agent_in, graft_agents
 from agentnb.recipe.user_functions import GENERATES, is_async, is_generator, unrun
 from agentnb.text import safe_repr
 
@@ -159,7 +159,7 @@ class Graph:
         The case of that key runs, or the default.
         """
         where, why = f"switch {name!r}", "its cases are a mapping from key to builder, or a list of such pairs"
-        pairs = _listed(cases.items() if isinstance(cases, Mapping) else cases, where, why)
+        pairs = _as_list(cases.items() if isinstance(cases, Mapping) else cases, where, why)
         _check(all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs), f"{cases!r}", where, why)
         _check_question(discriminator, f"switch {name!r}", "discriminator")
         node = SwitchNode(self._id(name), name, output_type, discriminator)
@@ -172,10 +172,10 @@ class Graph:
 
     def add_parallel(self, name: str, branches: Iterable[Builder]) -> Self:
         """Add branches that run in parallel and the join where they meet; the next node follows the join."""
-        listed = _listed(branches, f"parallel {name!r}", "its branches are a list of builders")
+        listed = _as_list(branches, f"parallel {name!r}", "its branches are a list of builders")
         node = ParallelNode(self._id(name), name)
         self._place(node)
-        node.branches = [entry for builder in listed if (entry := self._built(builder).entry) is not None]
+        node.branches = [entry for builder in listed if (entry := self._build(builder).entry) is not None]
         for entry in node.branches:
             self._link(ParallelEdge, node.id, entry)
         join = JoinNode(self._id(f"{node.id}_join"), sources=list(node.branches))
@@ -208,7 +208,7 @@ class Graph:
 
     def _loop(self, node: LoopNode, body: Builder) -> Self:
         self._place(node)
-        inner = self._built(body)
+        inner = self._build(body)
         node.body_entry = inner.entry
         if inner.last_node is not None:
             self._link(LoopBackEdge, inner.last_node, node.id)
@@ -221,11 +221,11 @@ class Graph:
 
         After the handler its level ends or, with `resume`, the run continues after the failed system.
         """
-        return self._handled(ErrorEdge, node_id, handler, resume)
+        return self._add_handler_node(ErrorEdge, node_id, handler, resume)
 
     def add_timeout_handler(self, node_id: str, handler: Builder, resume: bool = False) -> Self:
         """Add a handler that runs when a system exceeds its timeout; otherwise like `add_error_handler`."""
-        return self._handled(TimeoutEdge, node_id, handler, resume)
+        return self._add_handler_node(TimeoutEdge, node_id, handler, resume)
 
     def set_timeout(self, node_id: str, timeout: float | timedelta) -> Self:
         """Set the timeout of each attempt of a system, in seconds or as a timedelta.
@@ -269,7 +269,7 @@ class Graph:
         """Return this graph's drawing, even if `validate` finds errors."""
         from agentnb.dialects.polaris.loader import recipe_of_graph
 
-        drawing: Drawing = grafted(recipe_of_graph(self), {}).draw(board=board, direction=direction)
+        drawing: Drawing = graft_agents(recipe_of_graph(self), {}).draw(board=board, direction=direction)
         return drawing
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -302,7 +302,7 @@ class Graph:
         self.edges.append(edge)
         return edge
 
-    def _built(self, builder: Builder | None) -> Graph:
+    def _build(self, builder: Builder | None) -> Graph:
         """Return what a builder adds, as a separate graph whose nodes and edges are merged into this one.
 
         R149: a graph or a builder contains itself.
@@ -353,20 +353,20 @@ class Graph:
                         "build the inner graph first, as a Graph of its own, or use add_loop")
             )  # fmt: skip
         ids = {node.id: self._id(node.id if isinstance(node, JoinNode) else node.name) for node in other.nodes}
-        self.nodes, self.edges = renamed(other.nodes, other.edges, ids)
+        self.nodes, self.edges = rename(other.nodes, other.edges, ids)
         self.given_types = list(other.given_types)
         self.entry, self.last_node = ids.get(other.entry or ""), ids.get(other.last_node or "")
 
     def _branch(self, source: str, builder: Builder | None, case: str) -> str | None:
         """Return the first node of a branch of a decision or a switch; None where its builder adds nothing."""
-        entry = self._built(builder).entry
+        entry = self._build(builder).entry
         if entry is not None:
             self._link(ConditionalEdge, source, entry).case = case
         return entry
 
-    def _handled(self, cls: type[HandlerEdge], node_id: str, handler: Builder, resume: bool) -> Self:
+    def _add_handler_node(self, cls: type[HandlerEdge], node_id: str, handler: Builder, resume: bool) -> Self:
         self._system(node_id, f"add_{cls.sort}_handler")
-        inner = self._built(handler)
+        inner = self._build(handler)
         if inner.entry is not None:
             edge = self._link(cls, node_id, inner.entry)
             edge.resume, edge.last = resume, inner.last_node
@@ -438,7 +438,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _listed(given: Any, where: str, why: str) -> list[Any]:
+def _as_list(given: Any, where: str, why: str) -> list[Any]:
     """Return a builder's list argument as a list."""
     _check(isinstance(given, Iterable) and not isinstance(given, str), f"{safe_repr(given)} is not a list", where, why)
     return list(given)

@@ -20,15 +20,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ParameterRole:
     """What a parameter's annotation declares besides its type: `out` or `res`."""
 
     sort: str
 
 
-Out = Annotated[T, Mark("out")]
+Out = Annotated[T, ParameterRole("out")]
 """`Out[T]`: the last stored output of type T; `Out[T] | None` takes None where there is none yet."""
-Res = Annotated[T, Mark("res")]
+Res = Annotated[T, ParameterRole("res")]
 """`Res[T]`: the resource of type T."""
 
 _ATTRIBUTE: Final = "agentnb_system"
@@ -151,7 +151,7 @@ def _parse(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str, pr
     by_name = parameter.kind is not parameter.POSITIONAL_ONLY
     if hint is SystemContext and by_name:
         return Take(parameter.name, "context")
-    marks = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Mark)]
+    marks = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, ParameterRole)]
     if marks and by_name:
         return Take(parameter.name, marks[0].sort, get_args(hint)[0], not (optional or none), none and not optional)
     if not optional:
@@ -180,5 +180,15 @@ def _unfit(name: str, why: str, do: str) -> Problem:
     return Problem("R199", f"{name!r} is not a system", f"system {name!r}", why, do)
 
 
-__all__ = ["Mark", "Out", "Res", "System", "SystemContext", "as_system", "is_system", "name_of", "read_system",
-           "system"]  # fmt: skip
+__all__ = [
+    "Out",
+    "ParameterRole",
+    "Res",
+    "System",
+    "SystemContext",
+    "as_system",
+    "is_system",
+    "name_of",
+    "read_system",
+    "system",
+]  # fmt: skip

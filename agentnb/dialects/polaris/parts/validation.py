@@ -82,20 +82,20 @@ def validate(graph: Graph) -> ValidationResult:
     R197: two parallel branches produce the same type.
     R198: a node of a graph is never reached, or a chain of nodes comes back to itself.
     """
-    seen = _Seen(graph)
+    seen = _CheckedGraph(graph)
     found = [finding for rule in RULES for finding in rule(seen)]
     errors = tuple(each for each in found if each.severity == "error")
     return ValidationResult(errors, tuple(each for each in found if each.severity != "error"))
 
 
-class _Seen:
+class _CheckedGraph:
     """A graph under the eyes of the rules."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.levels = graph, Levels(graph)
         self.nodes, self.flow = self.levels.nodes, Flow(graph, self.levels)
 
-    def told(
+    def note(
         self,
         kind: str,
         node: str | None,
@@ -111,89 +111,89 @@ class _Seen:
         found = MappingProxyType(details)
         return Finding(CODES[kind], what, where, why, do, severity, kind, node, found)
 
-    def listed(self) -> str:
+    def join(self) -> str:
         """Return node ids as a readable list."""
         names = list(self.nodes)
         return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "") or "none"
 
 
-Rule = Callable[[_Seen], Iterator[Finding]]
+Rule = Callable[[_CheckedGraph], Iterator[Finding]]
 
 
-def check_entry(seen: _Seen) -> Iterator[Finding]:
+def check_entry(seen: _CheckedGraph) -> Iterator[Finding]:
     """The entry of a graph is one of its nodes."""
     entry = seen.graph.entry
     if entry is None:
-        yield seen.told("NoEntryPoint", None, f"graph {seen.graph.name!r} has no entry",
+        yield seen.note("NoEntryPoint", None, f"graph {seen.graph.name!r} has no entry",
                         "the first node that is added is where a run begins", "add a system")  # fmt: skip
     elif entry not in seen.nodes:
-        yield seen.told("InvalidEntryPoint", entry, f"the entry {entry!r} does not exist",
-                        f"the nodes are: {seen.listed()}", "use one of them")  # fmt: skip
+        yield seen.note("InvalidEntryPoint", entry, f"the entry {entry!r} does not exist",
+                        f"the nodes are: {seen.join()}", "use one of them")  # fmt: skip
 
 
-def check_edges(seen: _Seen) -> Iterator[Finding]:
+def check_edges(seen: _CheckedGraph) -> Iterator[Finding]:
     """Every edge starts and ends at a node."""
     for edge in seen.graph.edges:
         for kind, end in (("InvalidEdgeSource", edge.source), ("InvalidEdgeTarget", edge.target)):
             if end not in seen.nodes:
                 verb = "begins" if kind == "InvalidEdgeSource" else "ends"
-                yield seen.told(kind, end, f"edge {edge.id!r} {verb} at {end!r}, which does not exist",
-                                f"the nodes are: {seen.listed()}", "use one of them, or remove the edge",
+                yield seen.note(kind, end, f"edge {edge.id!r} {verb} at {end!r}, which does not exist",
+                                f"the nodes are: {seen.join()}", "use one of them, or remove the edge",
                                 edge=edge.id)  # fmt: skip
 
 
-def check_decisions(seen: _Seen) -> Iterator[Finding]:
+def check_decisions(seen: _CheckedGraph) -> Iterator[Finding]:
     """A decision has a predicate and its branches; one may be left out, none may be empty."""
     for node in seen.nodes.values():
         if not isinstance(node, DecisionNode):
             continue
         if node.predicate is None:
-            yield seen.told("MissingPredicate", node.id, f"decision {node.name!r} has no predicate",
+            yield seen.note("MissingPredicate", node.id, f"decision {node.name!r} has no predicate",
                             "it chooses a branch by what its predicate says", "give it one",
                             name=node.name)  # fmt: skip
         for label, branch in (("true", node.true_branch), ("false", node.false_branch)):
             if branch is None and label not in node.left_out:
-                yield seen.told("MissingBranch", node.id, f"decision {node.name!r} has nothing in its branch {label!r}",
+                yield seen.note("MissingBranch", node.id, f"decision {node.name!r} has nothing in its branch {label!r}",
                                 "its builder has added no node", "add a system there, or leave when_false out",
                                 name=node.name, branch=label)  # fmt: skip
             elif branch is not None and branch not in seen.nodes:
                 yield _no_branch(seen, node.id, node.name, label, branch)
 
 
-def _no_branch(seen: _Seen, id: str, name: str, label: str, target: str) -> Finding:
-    return seen.told("InvalidBranchTarget", id, f"branch {label!r} of {name!r} begins at {target!r}, which is none",
-                     f"the nodes are: {seen.listed()}", "use one of them", branch=label, target=target)  # fmt: skip
+def _no_branch(seen: _CheckedGraph, id: str, name: str, label: str, target: str) -> Finding:
+    return seen.note("InvalidBranchTarget", id, f"branch {label!r} of {name!r} begins at {target!r}, which is none",
+                     f"the nodes are: {seen.join()}", "use one of them", branch=label, target=target)  # fmt: skip
 
 
-def check_switches(seen: _Seen) -> Iterator[Finding]:
+def check_switches(seen: _CheckedGraph) -> Iterator[Finding]:
     """A switch has a discriminator and at least one target, with distinct keys."""
     for node in seen.nodes.values():
         if not isinstance(node, SwitchNode):
             continue
         if node.discriminator is None:
-            yield seen.told("MissingDiscriminator", node.id, f"switch {node.name!r} has no discriminator",
+            yield seen.note("MissingDiscriminator", node.id, f"switch {node.name!r} has no discriminator",
                             "it chooses a case by the key that this gives", "give it one", name=node.name)  # fmt: skip
         if not node.cases and node.default is None:
-            yield seen.told("EmptySwitch", node.id, f"switch {node.name!r} has neither a case nor a default",
+            yield seen.note("EmptySwitch", node.id, f"switch {node.name!r} has neither a case nor a default",
                             "whatever its key is, it has nowhere to go", "add a case that has a node",
                             name=node.name)  # fmt: skip
-        for (key, target), repeated in zip(node.cases, _repeated(node.cases), strict=True):
+        for (key, target), repeated in zip(node.cases, _find_repeats(node.cases), strict=True):
             if target not in seen.nodes:
-                yield seen.told("InvalidCaseTarget", node.id,
+                yield seen.note("InvalidCaseTarget", node.id,
                         f"case {safe_repr(key)} of {node.name!r} begins at {target!r}, "
-                                "which is not there", f"the nodes are: {seen.listed()}", "use one of them",
+                                "which is not there", f"the nodes are: {seen.join()}", "use one of them",
                                 case=key, target=target)  # fmt: skip
             if repeated:
-                yield seen.told("DuplicateCase", node.id, f"switch {node.name!r} has case {safe_repr(key)} twice",
+                yield seen.note("DuplicateCase", node.id, f"switch {node.name!r} has case {safe_repr(key)} twice",
                                 "the first case that equals the key is taken, so this one never is",
                                 "rename it, or remove it", severity="warning", name=node.name, case=key)  # fmt: skip
         if node.default is not None and node.default not in seen.nodes:
-            yield seen.told("InvalidDefaultTarget", node.id, f"the default of {node.name!r} begins at "
-                            f"{node.default!r}, which is not there", f"the nodes are: {seen.listed()}",
+            yield seen.note("InvalidDefaultTarget", node.id, f"the default of {node.name!r} begins at "
+                            f"{node.default!r}, which is not there", f"the nodes are: {seen.join()}",
                             "use one of them", target=node.default)  # fmt: skip
 
 
-def _repeated(cases: Iterable[tuple[Any, str]]) -> Iterator[bool]:
+def _find_repeats(cases: Iterable[tuple[Any, str]]) -> Iterator[bool]:
     """Yield for each case of a switch whether an earlier one has an equal key, in linear time.
 
     Keys that cannot be hashed, nor made of lists, sets and mappings that can, are compared with the first 100 of them.
@@ -240,82 +240,82 @@ def _hashable(key: Any) -> Any:
     return key
 
 
-def check_parallels(seen: _Seen) -> Iterator[Finding]:
+def check_parallels(seen: _CheckedGraph) -> Iterator[Finding]:
     """The branches of a parallel node exist, and its join is a join."""
     for node in seen.nodes.values():
         if isinstance(node, ParallelNode):
             if not node.branches:
-                yield seen.told("EmptyParallel", node.id, f"parallel {node.name!r} has no branches",
+                yield seen.note("EmptyParallel", node.id, f"parallel {node.name!r} has no branches",
                                 "builders that add no node make none", "add a system to a branch",
                                 name=node.name)  # fmt: skip
             for target in node.branches:
                 if target not in seen.nodes:
                     yield _no_branch(seen, node.id, node.name, "parallel", target)
             if node.join is None:
-                yield seen.told("MissingJoin", node.id, f"parallel {node.name!r} has no join",
+                yield seen.note("MissingJoin", node.id, f"parallel {node.name!r} has no join",
                                 "its branches meet at one", "give it a join", name=node.name)  # fmt: skip
             elif not isinstance(seen.nodes.get(node.join), JoinNode):
-                yield seen.told("InvalidJoinTarget", node.id, f"the join of {node.name!r} is {node.join!r}, which is "
-                                "none", f"the nodes are: {seen.listed()}", "name a join", target=node.join)  # fmt: skip
+                yield seen.note("InvalidJoinTarget", node.id, f"the join of {node.name!r} is {node.join!r}, which is "
+                                "none", f"the nodes are: {seen.join()}", "name a join", target=node.join)  # fmt: skip
         elif isinstance(node, JoinNode):
             if not node.sources:
-                yield seen.told("EmptyJoinSources", node.id, f"join {node.id!r} has no sources",
+                yield seen.note("EmptyJoinSources", node.id, f"join {node.id!r} has no sources",
                                 "branches meet at a join", "give it the first nodes of its branches")  # fmt: skip
             for source in node.sources:
                 if source not in seen.nodes:
-                    yield seen.told("InvalidJoinSource", node.id, f"join {node.id!r} waits for {source!r}, which is "
-                                    "not there", f"the nodes are: {seen.listed()}", "use one of them",
+                    yield seen.note("InvalidJoinSource", node.id, f"join {node.id!r} waits for {source!r}, which is "
+                                    "not there", f"the nodes are: {seen.join()}", "use one of them",
                                     source=source)  # fmt: skip
 
 
-def check_loops(seen: _Seen) -> Iterator[Finding]:
+def check_loops(seen: _CheckedGraph) -> Iterator[Finding]:
     """A loop has a body and an end, and its predicate can be evaluated."""
     for node in seen.nodes.values():
         if not isinstance(node, LoopNode):
             continue
         if node.termination is None and node.max_iterations is None:
-            yield seen.told("NoTerminationCondition", node.id, f"loop {node.name!r} has nothing that ends it",
+            yield seen.note("NoTerminationCondition", node.id, f"loop {node.name!r} has nothing that ends it",
                             "it has neither a predicate nor a number of rounds", "give it one",
                             name=node.name)  # fmt: skip
         if node.body_entry is None:
-            yield seen.told("EmptyLoopBody", node.id, f"loop {node.name!r} has nothing inside",
+            yield seen.note("EmptyLoopBody", node.id, f"loop {node.name!r} has nothing inside",
                             "its builder has added no node", "add a system to its body", name=node.name)  # fmt: skip
         elif node.body_entry not in seen.nodes:
-            yield seen.told("InvalidLoopBody", node.id, f"the body of {node.name!r} begins at {node.body_entry!r}, "
-                            "which is not there", f"the nodes are: {seen.listed()}", "use one of them",
+            yield seen.note("InvalidLoopBody", node.id, f"the body of {node.name!r} begins at {node.body_entry!r}, "
+                            "which is not there", f"the nodes are: {seen.join()}", "use one of them",
                             target=node.body_entry)  # fmt: skip
         elif node.termination is not None:
             yield from _predicate(seen, node)
 
 
-def _predicate(seen: _Seen, node: LoopNode) -> Iterator[Finding]:
+def _predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
     """A loop's predicate reads outputs of its body that are also available before the first round."""
     kind, name = node.output_type, type_name(node.output_type)
     if not seen.flow.inside(node.body_entry).holds(kind):
-        yield seen.told("LoopPredicateOutputNotProduced", node.id, f"nothing in loop {node.name!r} produces {name!r}",
+        yield seen.note("LoopPredicateOutputNotProduced", node.id, f"nothing in loop {node.name!r} produces {name!r}",
                         "its predicate is asked about it, and would say the same each time",
                         f"let a system of its body return a {name}", expected_output=kind, name=node.name)  # fmt: skip
     before = seen.flow.before.get(node.id)
     if before is not None and not before.holds(kind):
-        yield seen.told("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} asks about {name!r} before there "
+        yield seen.note("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} asks about {name!r} before there "
                         "is one", "its predicate is asked before round 1 too, and nothing before it returns one",
                         f"add a system before it that returns a {name}, or say graph.given({name})",
                         expected_output=kind, name=node.name)  # fmt: skip
 
 
-def check_outputs(seen: _Seen) -> Iterator[Finding]:
+def check_outputs(seen: _CheckedGraph) -> Iterator[Finding]:
     """An output that a system, a decision or a switch requires can be available when it runs."""
-    for id, kind, who in seen.flow.asked():
+    for id, kind, who in seen.flow.required_outputs():
         before = seen.flow.before.get(id)
         if before is not None and not before.holds(kind):
             name = type_name(kind)
-            yield seen.told("OutputNotProduced", id, f"{who} asks for {name!r}, which nothing before it produces",
+            yield seen.note("OutputNotProduced", id, f"{who} asks for {name!r}, which nothing before it produces",
                             "an output is there when a system that returns its type has run",
                             f"add a system before it that returns a {name}, or say graph.given({name})",
                             severity="warning", output_type=kind)  # fmt: skip
 
 
-def check_conflicts(seen: _Seen) -> Iterator[Finding]:
+def check_conflicts(seen: _CheckedGraph) -> Iterator[Finding]:
     """Parallel branches produce different types."""
     for node in seen.nodes.values():
         if isinstance(node, ParallelNode):
@@ -323,14 +323,14 @@ def check_conflicts(seen: _Seen) -> Iterator[Finding]:
             for kind in dict.fromkeys(kind for branch in kinds for kind in branch):
                 count = sum(kind in branch for branch in kinds)
                 if count > 1:
-                    yield seen.told("ConflictingParallelOutputs", node.id,
+                    yield seen.note("ConflictingParallelOutputs", node.id,
                                     f"{count} branches of {node.name!r} produce {type_name(kind)!r}",
                                     "outputs are merged in branch order: that of the last branch stays",
                                     "let each branch return a type of its own", severity="warning",
                                     name=node.name, output_type=kind)  # fmt: skip
 
 
-def check_reached(seen: _Seen) -> Iterator[Finding]:
+def check_reached(seen: _CheckedGraph) -> Iterator[Finding]:
     """Every node is reachable, timeout handlers included, and there are no cycles."""
     shut = {edge.target for edge in seen.graph.edges if edge.sort in ("error", "timeout")} - {
         handler.edge.target for handler in seen.levels.handlers
@@ -339,16 +339,16 @@ def check_reached(seen: _Seen) -> Iterator[Finding]:
         if id not in seen.levels.of and seen.graph.entry in seen.nodes:
             kind = "HandlerNeverTaken" if id in shut else "Unreachable"
             why = "another handler of the same node was added before it" if id in shut else "no way leads to it"
-            yield seen.told(kind, id, f"node {id!r} is never reached", why, "remove it, or lead a way to it",
+            yield seen.note(kind, id, f"node {id!r} is never reached", why, "remove it, or lead a way to it",
                             severity="warning")  # fmt: skip
     for handler in seen.levels.handlers:
         edge, node = handler.edge, seen.nodes[handler.edge.source]
         if edge.sort == "timeout" and isinstance(node, SystemNode) and node.timeout is None:
-            yield seen.told("HandlerNeverTaken", edge.target, f"time-out handler {edge.target!r} is never reached",
+            yield seen.note("HandlerNeverTaken", edge.target, f"time-out handler {edge.target!r} is never reached",
                             f"system {node.id!r} has no time-out", f"graph.set_timeout({node.id!r}, seconds)",
                             severity="warning")  # fmt: skip
     for id in seen.levels.turns:
-        yield seen.told("Cycle", id, f"the nodes behind {id!r} lead back to it", "a run would never come to an end",
+        yield seen.note("Cycle", id, f"the nodes behind {id!r} lead back to it", "a run would never come to an end",
                         "use add_loop to repeat nodes", severity="warning")  # fmt: skip
 
 

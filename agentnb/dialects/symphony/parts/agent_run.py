@@ -15,18 +15,18 @@ from agentnb.dialects.symphony.parts.system_prompt import SystemPromptService, n
 from agentnb.dialects.symphony.schema import AgentConfig
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.llm.base import LLMMessage, ToolCall
-from agentnb.world.llm.decision import EMPTY, as_text, asked_calls, calls_before
+from agentnb.world.llm.decision import EMPTY, as_text, calls_before, find_tool_calls
 
 NO_TOOLS: Final = "The agent has no tools: the model's answer is the result."
 FENCED: Final = " The JSON of its answer stood in a code fence."
 
 
-def composed(config: Mapping[str, Any], tools: Any) -> str:
+def compose_prompt(config: Mapping[str, Any], tools: Any) -> str:
     """Return the system prompt of an agent."""
     return SystemPromptService.generate_system_prompt(config, bool(config.get("tools")), tools=tools)
 
 
-def composed_natively(config: Mapping[str, Any], tools: Any) -> str:  # noqa: ARG001  (they are offered natively)
+def compose_native_prompt(config: Mapping[str, Any], tools: Any) -> str:  # noqa: ARG001  (they are offered natively)
     """Return the system prompt of an agent whose tools are offered in the provider's own form."""
     return native_prompt(config)
 
@@ -71,7 +71,7 @@ class GoingOn:
         left = self.most - board["usage"]["requests"]
         if left <= 0:
             return {"goes_on": False}
-        said, calls = list(board.get("conversation") or ()), asked_calls(board["answer"])
+        said, calls = list(board.get("conversation") or ()), find_tool_calls(board["answer"])
         if calls:
             said += _report_calls(calls, board)
         else:
@@ -127,11 +127,11 @@ class Concluding:
             why = f"the model's answer is JSON, but not what was asked for: {decision['why']}"
             return False, decision["response"], f"No tool was called: {decision['why']}.{noted}", why
         failed = [each for each in executed if not each["success"]]
-        error = "; ".join(_named(each) for each in failed) or None
+        error = "; ".join(_name_error(each) for each in failed) or None
         if decision.get("kind") == "none":
             reasoning = f"{_describe_calls(executed)}The model decided that no tool was needed.{noted}"
             return not failed, decision["response"], reasoning, error
-        last = len(asked_calls(answer)) or 1
+        last = len(find_tool_calls(answer)) or 1
         return (
             not failed,
             "\n".join(map(_summary, executed[-last:])),
@@ -152,7 +152,7 @@ class Concluding:
         )
 
 
-def _named(tool: Mapping[str, Any]) -> str:
+def _name_error(tool: Mapping[str, Any]) -> str:
     """Return a tool's error with its name in it."""
     name, error = f"{safe_repr(tool['name'])}", str(tool["error"])
     return error if name in error else f"Tool {name} failed: {error}"

@@ -68,17 +68,17 @@ class Provider:
         """
         if _of_session(request):
             return self.client.complete(request)
-        return response_of(direct_call.complete(self.client, self._counted(request)))
+        return response_of(direct_call.complete(self.client, self._count_earlier(request)))
 
     async def acomplete(self, request: Any) -> LLMResponse:
         """Return the response to one request; see `complete`."""
-        return response_of(await direct_call.acomplete(self.client, self._counted(request)))
+        return response_of(await direct_call.acomplete(self.client, self._count_earlier(request)))
 
     def complete_stream(self, request: Any) -> direct_call.Pieces:
         """Return the pieces of the answer as they arrive, for `for` or `async for`: see Pieces."""
-        return direct_call.Pieces(self.client, self._counted(request))
+        return direct_call.Pieces(self.client, self._count_earlier(request))
 
-    def _counted(self, request: Any) -> LLMRequest:
+    def _count_earlier(self, request: Any) -> LLMRequest:
         """Return a request that counts the earlier ones, as in a run, so that a script continues at its position."""
         asked = request_of(request)
         with self._lock:
@@ -153,7 +153,7 @@ class LLMHandler:
         Raises: AgentRuntimeError: X464, there is no name, or no client; X463, it is not a configuration;
             X330 to X334, the provider is not known, its package, key or a variable is missing, or a setting is wrong
         """
-        provider = _registered(config, client)
+        provider = _register(config, client)
         with self._lock:
             self._providers[provider.name.casefold()] = provider
         return provider
@@ -302,14 +302,14 @@ class _ClientAdapter:
             pieces = stream(asked)
             return _collect_async(pieces, asked) if hasattr(pieces, "__aiter__") else _collect(pieces, asked)
         answer = self._client.complete(asked)
-        return _later(answer, asked) if inspect.isawaitable(answer) else _answered(answer, asked)
+        return _later(answer, asked) if inspect.isawaitable(answer) else _to_response(answer, asked)
 
 
 async def _later(answer: Awaitable[Any], asked: LLMRequest) -> LLMResponse:
-    return _answered(await answer, asked)
+    return _to_response(await answer, asked)
 
 
-def _answered(answer: Any, asked: LLMRequest) -> LLMResponse:
+def _to_response(answer: Any, asked: LLMRequest) -> LLMResponse:
     """Return the response: JSON mode values become text, as with any provider."""
     return response_of(answer, text=asked.expects_json_response)
 
@@ -373,31 +373,31 @@ def _client(given: Any) -> LLMClient:
     return client if isinstance(client, VendorClient | HandlerClient) else _ClientAdapter(client)
 
 
-def _registered(config: Any, client: Any) -> Provider:
+def _register(config: Any, client: Any) -> Provider:
     if client is None and isinstance(config, str):
         client, config = config, config.partition(":")[0]
         client = {"provider": client} if config == client else client
     if client is None and not isinstance(config, Mapping) and hasattr(config, "complete"):
-        return Provider(_named(getattr(config, "name", None)), _client(config))
+        return Provider(_check_name(getattr(config, "name", None)), _client(config))
     if client is None:
-        return _configured(config_of(config, "LLMHandler.register_provider"))
-    name = _named(config)
+        return _configure(config_of(config, "LLMHandler.register_provider"))
+    name = _check_name(config)
     if isinstance(client, Mapping):
-        return _configured({**config_of(client, "LLMHandler.register_provider"), "name": name})
+        return _configure({**config_of(client, "LLMHandler.register_provider"), "name": name})
     return Provider(name, _client(client))
 
 
-def _configured(words: dict[str, Any]) -> Provider:
+def _configure(words: dict[str, Any]) -> Provider:
     """Return the provider that settings describe."""
     name, said, kind = words.pop("name", None), words.pop("provider", None), words.pop("type", None)
-    name = _named(name or said)
+    name = _check_name(name or said)
     kind = str(kind or said or name).strip().casefold()
     if kind in MODELS:
         words.setdefault("model", MODELS[kind])
     return Provider(name, client_of(kind if name.casefold() == kind else name, {**words, "type": kind}))
 
 
-def _named(name: Any) -> str:
+def _check_name(name: Any) -> str:
     if isinstance(name, str) and name.strip():
         return name.strip()
     raise AgentRuntimeError(

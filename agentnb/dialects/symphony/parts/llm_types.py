@@ -311,7 +311,7 @@ def config_of(config: Any, where: str = "llm") -> dict[str, Any]:
                     'write it so: {"model": "gpt-4o-mini", "temperature": 0.2}')
         )  # fmt: skip
     words = {_snake(name): value for name, value in found.items() if value is not None}
-    plain = {_OWN.get(name, name): _shown(value) for name, value in words.items()}
+    plain = {_OWN.get(name, name): _reveal(value) for name, value in words.items()}
     register_secrets(plain)
     return plain
 
@@ -332,7 +332,7 @@ def _mapping(config: Any) -> Mapping[Any, Any] | None:
     return getattr(config, "__dict__", None) if not callable(config) else None
 
 
-def _shown(value: Any) -> Any:
+def _reveal(value: Any) -> Any:
     """Return a value, or the value inside a pydantic secret."""
     secret = getattr(value, "get_secret_value", None)
     return secret() if callable(secret) else value

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agentnb.dialects.activegraph.foreign.records import broken, moment
+from agentnb.dialects.activegraph.foreign.records import make_event_error, moment
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,6 @@ def test_a_time_is_read_where_it_is_one(text, when):
 
 
 def test_a_broken_event_names_store_run_event_and_path():
-    (problem,) = broken("sqlite:///a.db", "r1", "evt_004", "payload.object", "it is missing").problems
+    (problem,) = make_event_error("sqlite:///a.db", "r1", "evt_004", "payload.object", "it is missing").problems
     assert problem.where == "sqlite:///a.db, run 'r1', event evt_004, payload.object"
     assert (problem.code, problem.why) == ("L463", "it is missing")

@@ -34,7 +34,7 @@ class Missing(Exception):
         raise NotImplementedError(type(self).__name__)
 
 
-def _renamed() -> dict[str, Any]:
+def renamed() -> dict[str, Any]:
     """Return what this dialect has under another name, or as another call, and the package's tests use."""
     from dataclasses import replace
     from logging import getLogger
@@ -107,11 +107,11 @@ class Alias(types.ModuleType):
             return importlib.import_module(DIALECT).__all__
         if name.startswith("__"):
             raise AttributeError(name)
-        renamed = _renamed()
-        if name in renamed:
-            return renamed[name]
-        own = DIALECT + self.__name__.removeprefix("activegraph")
-        for home in (own, DIALECT):
+        names = renamed()
+        if name in names:
+            return names[name]
+        own = self.__name__.removeprefix("activegraph")
+        for home in (f"{DIALECT}{own}", f"{DIALECT}.parts{own}", DIALECT):
             try:
                 return getattr(importlib.import_module(home), name)
             except (AttributeError, ImportError):
@@ -137,8 +137,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def pytest_configure() -> None:
     if os.environ.get("ALIAS") != "no":
         sys.meta_path.insert(0, Finder())
-        graph = importlib.import_module(f"{DIALECT}.graph").Graph
-        graph._events = property(lambda self: self.events)  # their tests read the log by this name, too
+        from agentnb.dialects.activegraph import Graph
+
+        Graph._events = property(lambda self: self.events)  # their tests read the log by this name, too
 
 
 @pytest.fixture(autouse=True)

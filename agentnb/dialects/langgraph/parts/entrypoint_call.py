@@ -1,0 +1,49 @@
+"""Entrypoints of the functional API: a graph of one node, whose state is its input, its result and what it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentnb.board.values import thaw
+from agentnb.dialects.langgraph.parts.channels import Channels
+from agentnb.dialects.langgraph.parts.functions import user_function
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan
+from agentnb.dialects.langgraph.parts.retries import listed
+from agentnb.dialects.langgraph.parts.runtime import Settings
+from agentnb.dialects.langgraph.parts.task_calls import TaskRules
+from agentnb.dialects.langgraph.schema import PREVIOUS, START
+
+
+class EntrypointCall(NodeCall):
+    """The node of an entrypoint, and its first state."""
+
+    keys = ()  # any input is accepted
+
+    def __init__(self, graph: Any, prefix: str, channels: Channels, settings: Settings) -> None:
+        [(name, process)] = graph.nodes.items()
+        self.id, self.entries = prefix + name, process.writers[0].writes
+        rules = TaskRules(listed(graph.retry_policy))
+        plan = NodePlan(
+            name=name, prefix=prefix, channels=channels, keys=START, mapper=None, updates=self._updates,
+            control=_no_control, settings=settings, names=(), retries=rules.retries, tasks=rules,
+        )  # fmt: skip
+        super().__init__(plan, process.bound)
+        self.function = user_function(process.bound)
+
+    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the first state for inputs: the input, and what an earlier run has saved.
+
+        Inputs without the key START are the input itself.
+        """
+        found = {key: thaw(given[key]) for key in (START, PREVIOUS) if key in given}
+        if START not in found:
+            found[START] = {key: thaw(value) for key, value in given.items() if key != PREVIOUS}
+        return self.plan.channels.first_values(list(found.items()))
+
+    def _updates(self, result: Any) -> list[tuple[str, Any]]:
+        return [(entry.channel, entry.mapper(result)) for entry in self.entries]
+
+
+def _no_control(_result: Any) -> tuple[()]:
+    return ()

@@ -1,0 +1,53 @@
+"""Retry policies of LangGraph: whether a node or a task is tried again, and after how long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.engine.core.event_loops import in_own_loop
+from agentnb.text import safe_str
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.work import Work
+
+
+def delay_before_retry(policies: Sequence[Any], failed: int, error: Exception, work: Work) -> float | None:
+    """Return the seconds until the next attempt, after `failed` attempts; None if there is none.
+
+    The first policy that accepts the exception decides.
+    """
+    policy = next((each for each in policies if lg.should_retry(each, error)), None)
+    if policy is None or failed >= policy.max_attempts:
+        return None
+    wait: float = min(policy.max_interval, policy.initial_interval * policy.backoff_factor ** (failed - 1))
+    return wait + work.random.random() if policy.jitter else wait
+
+
+def record_retry(work: Work, failed: int, error: Exception) -> None:
+    """Emit an event for a failed attempt that is followed by another."""
+    work.emit("retry", {"attempt": failed, "error": f"{type(error).__name__}: {safe_str(error, 2_000)}"})
+
+
+async def sleep(work: Work, seconds: float) -> None:
+    """Wait by the clock of the run; a replay does not wait."""
+    if work.run.recorded is None:
+        await work.loop()
+        await work.run.clock.sleep(seconds)
+
+
+def block(work: Work, seconds: float) -> None:
+    """Wait as `sleep` does, for a function that cannot await."""
+    if work.run.recorded is None:
+        in_own_loop(lambda: _slept(work, seconds))
+
+
+async def _slept(work: Work, seconds: float) -> int:
+    await work.run.clock.sleep(seconds)
+    return 0
+
+
+def listed(policies: Any) -> tuple[Any, ...]:
+    """Return retry policies, of which there may be none, one or several."""
+    return () if policies is None else (policies,) if hasattr(policies, "max_attempts") else tuple(policies)

@@ -1,0 +1,205 @@
+"""Tasks of the functional API: each call of one, in an entrypoint or in a node, is an effect of the step.
+
+A task that has succeeded is not called again when the function that has called it runs again with the answer to a
+question. Tasks that a task calls are part of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple
+
+from agentnb.dialects.langgraph.errors import unsupported
+from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, answer_in, outside, question_of
+from agentnb.dialects.langgraph.parts.retries import block, delay_before_retry, listed, record_retry, sleep
+from agentnb.dialects.langgraph.parts.runtime import config_inside
+from agentnb.errors import ExecutionError
+from agentnb.world.effect import Effect
+
+_CALL = lg.keys.CONFIG_KEY_CALL
+
+
+class TaskRules(NamedTuple):
+    """What a graph says of its tasks: the retry policies of those without one, and whether results are cached."""
+
+    retries: Sequence[Any] = ()
+    has_cache: bool = False
+
+
+NO_RULES = TaskRules()
+
+
+def with_tasks(config: dict[str, Any], calls: Calls, rules: TaskRules, is_async: bool, path: str = "") -> None:
+    """Make a config one in which a function can call tasks; `path` is that of the function, if it is a task itself."""
+    config["configurable"][_CALL] = _Caller(calls, config, rules, is_async, path)
+
+
+@dataclass
+class _Caller:
+    """Called by LangGraph for each use of a task: starts it and returns its future."""
+
+    calls: Calls
+    config: dict[str, Any]
+    rules: TaskRules
+    is_async: bool
+    path: str
+    numbers: Any = field(default_factory=count)
+
+    @property
+    def task(self) -> str:
+        """The id of the function's own task."""
+        found: str = self.config["configurable"][lg.keys.CONFIG_KEY_TASK_ID]
+        return found
+
+    def __call__(
+        self,
+        function: Callable[..., Any],
+        given: tuple[tuple[Any, ...], dict[str, Any]],
+        *,
+        retry_policy: Any = None,
+        cache_policy: Any = None,
+        timeout: Any = None,
+        callbacks: Any = None,
+    ) -> Any:
+        runnable = lg.get_runnable_for_task(function).steps[0]
+        task = _Task(self, runnable, f"{self.path}/{runnable.name}:{next(self.numbers)}", _Arguments(function, *given))
+        cached = cache_policy is not None and self.rules.has_cache
+        for construct, is_used in (("a cached task", cached), ("a time-out of a task", timeout is not None)):
+            if is_used:
+                raise ExecutionError(unsupported(construct, f"task {runnable.name!r}", "remove the policy"))
+        task.policies = listed(retry_policy) or self.rules.retries
+        if self.is_async:
+            return self._begin(task)
+        if task.is_async:
+            raise RuntimeError(f"a function that is not async cannot call {runnable.name!r}, an async task")
+        future: Future[Any] = Future()
+        try:
+            future.set_result(_at_once(task.result()))
+        except Exception as error:  # noqa: BLE001  (raised where the result is read)
+            future.set_exception(error)
+        return future
+
+    def _begin(self, task: _Task) -> asyncio.Task[Any]:
+        begun = asyncio.get_running_loop().create_task(task.result())
+        self.calls.apart.add(begun)
+        begun.add_done_callback(self._end)
+        return begun
+
+    def _end(self, begun: asyncio.Task[Any]) -> None:
+        self.calls.apart.discard(begun)
+        if not begun.cancelled():
+            begun.exception()  # a task whose result nobody reads may fail
+
+
+class _Arguments:
+    """The arguments of a call by the names of the function's parameters, as they are recorded and may be changed."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.given = args, kwargs
+        try:
+            self.bound = inspect.signature(function).bind_partial(*args, **kwargs)
+            self.by_name = dict(self.bound.arguments)
+        except (TypeError, ValueError):  # the call itself says what is wrong
+            self.by_name = {"args": list(args), "kwargs": kwargs}
+
+    def changed(self, by_name: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the positional and the keyword arguments for these values."""
+        if all(by_name.get(name) is value for name, value in self.by_name.items()):
+            return self.given
+        if "bound" not in vars(self):
+            return tuple(by_name["args"]), dict(by_name["kwargs"])
+        self.bound.arguments = dict(by_name)
+        return self.bound.args, self.bound.kwargs
+
+
+class _Task:
+    """One use of a task. Its attempts by the retry policies are calls of their own."""
+
+    policies: Sequence[Any] = ()
+
+    def __init__(self, caller: _Caller, runnable: Any, path: str, arguments: _Arguments) -> None:
+        self.caller, self.runnable, self.path, self.arguments = caller, runnable, path, arguments
+        self.is_async = runnable.func is None
+        self.calls = caller.calls
+        self.answers = self.calls.answers.setdefault(path, [])
+
+    async def result(self) -> Any:
+        """Perform the task, unless it has succeeded before, and return its result."""
+        calls, failed = self.calls, 0
+        while self.path not in calls.finished:
+            attempt = f"{self.path}#{failed + 1}"
+            is_known = attempt in calls.ended
+            try:
+                calls.finished[self.path] = answer_in(await self._found(attempt))
+            except lg.GraphBubbleUp:
+                raise
+            except Exception as error:
+                failed += 1
+                seconds = delay_before_retry(self.policies, failed, error, calls.work)
+                if seconds is None:
+                    raise
+                if not is_known:  # the function has not been run again after it
+                    record_retry(calls.work, failed, error)
+                    await self._wait(seconds)
+        return calls.finished[self.path]
+
+    async def _found(self, attempt: str) -> Any:
+        """Return what is recorded of one attempt. Inside another call it is part of that one."""
+        perform = partial(self._aperform if self.is_async else self._perform, attempt)
+        if CALLS.get() is not self.calls:
+            found = perform(**self.arguments.by_name)
+            return await found if inspect.isawaitable(found) else found
+        effect = Effect("task", self.runnable.name, self.arguments.by_name, target=perform)
+        return await self.calls.acall(effect, attempt) if self.caller.is_async else self.calls.call(effect, attempt)
+
+    def _perform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
+        with outside(self.runnable.name):
+            context = copy_context()
+            config = self._config(attempt)
+            context.run(lg.var_child_runnable_config.set, config)
+            try:
+                return {"value": context.run(self.runnable.invoke, self.arguments.changed(arguments), config)}
+            except lg.GraphInterrupt as asked:
+                return self._question(asked)
+
+    async def _aperform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
+        with outside(self.runnable.name):
+            config = self._config(attempt)
+            lg.var_child_runnable_config.set(config)  # an async task has a context of its own
+            try:
+                return {"value": await self.runnable.ainvoke(self.arguments.changed(arguments), config)}
+            except lg.GraphInterrupt as asked:
+                return self._question(asked)
+
+    def _config(self, attempt: str) -> dict[str, Any]:
+        name = self.runnable.name
+        config = config_inside(self.caller.config, name, f"{self.caller.task}{self.path}", self.answers)
+        with_tasks(config, self.calls, self.caller.rules, self.is_async, attempt)
+        return config
+
+    def _question(self, asked: Any) -> dict[str, Any]:
+        by = asked.args[0][0].id
+        return question_of(asked, by if by in self.calls.answers else self.path)
+
+    async def _wait(self, seconds: float) -> None:
+        if self.caller.is_async:
+            await sleep(self.calls.work, seconds)
+        else:
+            block(self.calls.work, seconds)
+
+
+def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of a coroutine that does not wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        return ended.value
+    raise AssertionError("it waits")

@@ -1,0 +1,129 @@
+"""Time-outs of nodes: an attempt is cancelled when it takes too long, or makes no progress for too long."""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Coroutine, Generator
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.values import thaw
+from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.engine.core.pending_step import Hold
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.work import Work
+
+
+def limits_of(timeout: Any) -> dict[str, Any] | None:
+    """Return a time-out of a node or of a Send in plain values: run, idle (in seconds) and refresh_on."""
+    policy = lg.TimeoutPolicy.coerce(timeout)
+    if policy is None:
+        return None
+    return {"run": policy.run_timeout, "idle": policy.idle_timeout, "refresh_on": policy.refresh_on}
+
+
+def limit_of(name: str, limits: dict[str, Any] | None, work: Work) -> TimeLimit | None:
+    """Return the time limit of one attempt: that of the Send which the step belongs to, else the node's own."""
+    event = work.event
+    if event is not None and "timeout" in event.payload:
+        limits = thaw(event.payload["timeout"])
+    return None if limits is None else TimeLimit(name, limits)
+
+
+class TimeLimit:
+    """The time that one attempt of a node may take. While a call of it is held, the time stands still.
+
+    `scope` is LangGraph's own, which sees what counts as progress.
+    """
+
+    def __init__(self, name: str, limits: dict[str, Any]) -> None:
+        self.name, self.run, self.idle = name, limits["run"], limits["idle"]
+        self.scope = lg.TimedAttemptScope(refresh_on=None if self.idle is None else limits["refresh_on"])
+        self.began = monotonic()
+        self.expired = ""
+
+    @types.coroutine
+    def keep(self, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Await a coroutine for as long as the limit allows.
+
+        Raises:
+            NodeTimeoutError: it took longer.
+        """
+        reply: Any = None
+        error: BaseException | None = None
+        try:
+            while True:
+                try:
+                    yielded = coroutine.send(reply) if error is None else coroutine.throw(error)
+                except StopIteration as ended:
+                    if self.expired:
+                        raise self._late() from None
+                    return ended.value
+                except BaseException:
+                    if self.expired:
+                        raise self._late() from None
+                    raise
+                reply = error = None
+                stopped = monotonic()
+                timer = None if isinstance(yielded, Hold) or self.expired else _Timer(self)
+                try:
+                    reply = yield yielded
+                except BaseException as raised:  # noqa: BLE001  (passed to the node)
+                    error = raised
+                if timer is not None:
+                    timer.end(error)
+                elif not self.expired:
+                    self._stand_still(monotonic() - stopped)
+        finally:
+            self.scope.close()
+
+    def left(self) -> tuple[float, str]:
+        """Return the seconds that are left, and which limit ends first."""
+        now = monotonic()
+        ends = []
+        if self.run is not None:
+            ends.append((self.began + self.run - now, "run"))
+        if self.idle is not None:
+            ends.append((self.scope._last_progress + self.idle - now, "idle"))  # noqa: SLF001  (LangGraph's clock)
+        return min(ends)
+
+    def _stand_still(self, seconds: float) -> None:
+        self.began += seconds
+        self.scope._last_progress += seconds  # noqa: SLF001
+
+    def _late(self) -> Exception:
+        error: Exception = lg.NodeTimeoutError(
+            self.name, monotonic() - self.began, kind=self.expired, idle_timeout=self.idle, run_timeout=self.run
+        )
+        return error
+
+
+class _Timer:
+    """Cancels the current task when the limit of an attempt is reached."""
+
+    def __init__(self, limit: TimeLimit) -> None:
+        self.limit, self.task, self.loop = limit, asyncio.current_task(), asyncio.get_running_loop()
+        self._set()
+
+    def end(self, error: BaseException | None) -> None:
+        """Stop; a cancellation that was this timer's own is over."""
+        self.handle.cancel()
+        if self.limit.expired and isinstance(error, asyncio.CancelledError) and self.task is not None:
+            self.task.uncancel()
+
+    def _set(self) -> None:
+        self.handle = self.loop.call_later(max(0.0, self.limit.left()[0]), self._fire)
+
+    def _fire(self) -> None:
+        left, which = self.limit.left()
+        if left > 0:  # there was progress
+            self._set()
+        elif self.task is not None:
+            self.limit.expired = which
+            self.limit.scope.close()
+            self.task.cancel()
+
+
+__all__ = ["TimeLimit", "limit_of", "limits_of"]

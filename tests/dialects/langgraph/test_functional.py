@@ -1,0 +1,430 @@
+"""Entrypoints and tasks: values, questions, failures and the calls of each task, with the package as the judge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.runnables import RunnableConfig  # noqa: TC002  (LangGraph reads the annotations)
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime  # noqa: TC002  (LangGraph reads the annotations)
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, RetryPolicy, interrupt
+
+import agentnb as nb
+from agentnb.dialects.langgraph.api import load_graph
+from agentnb.errors import RecipeError
+from agentnb.load import load
+from agentnb.session import Session
+
+LOG: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _no_calls():
+    LOG.clear()
+
+
+async def in_langgraph(workflow: Any, given: Any, is_async: bool) -> tuple[str, Any, list[Any]]:
+    """Run an entrypoint in LangGraph, answering what it asks; return how it ended, its result and the questions."""
+    workflow = workflow.copy(update={"checkpointer": InMemorySaver()})
+    config, asked = {"configurable": {"thread_id": "one"}}, []
+    try:
+        while True:
+            found = await workflow.ainvoke(given, config) if is_async else workflow.invoke(given, config)
+            if not isinstance(found, dict) or "__interrupt__" not in found:
+                return "finished", found, asked
+            asked += [question.value for question in found["__interrupt__"]]
+            given = Command(resume={each.id: f"re {each.value}" for each in found["__interrupt__"]})
+    except Exception as error:  # noqa: BLE001  (how it ended)
+        return type(error).__name__, None, asked
+
+
+def in_agentnb(workflow: Any, given: Any) -> tuple[str, Any, list[Any], Session]:
+    session, asked = Session(load(workflow), {"__start__": given}), []
+    session.run()
+    while session.status == "waiting":
+        asked.append(session.pending[0].arguments["prompt"])
+        session.answer(f"re {asked[-1]}")
+    return session.status, dict(session.board).get("__end__"), asked, session
+
+
+def compare(workflow: Any, given: Any = 1, is_async: bool = False) -> Session:
+    """Assert that an entrypoint runs alike, with the same calls of its tasks, and that a replay calls none of them."""
+    LOG.clear()
+    theirs, calls = asyncio.run(in_langgraph(workflow, given, is_async)), Counter(LOG)
+    LOG.clear()
+    ended, result, asked, session = in_agentnb(workflow, given)
+    if theirs[0] == "finished":
+        assert (ended, result, asked) == theirs
+    else:
+        assert session.status == "failed"
+        assert theirs[0] in str(session.error)
+        assert asked == theirs[2]
+    assert Counter(LOG) == calls
+    LOG.clear()
+    assert session.replay().ok
+    assert not [line for line in LOG if line != "body"]
+    return session
+
+
+@task
+def double(n: int) -> int:
+    LOG.append(f"double {n}")
+    return 2 * n
+
+
+@task
+async def later(n: int) -> int:
+    LOG.append(f"later {n}")
+    await asyncio.sleep(0)
+    return 2 * n
+
+
+@task
+def confirm(what: str) -> str:
+    LOG.append(f"confirm {what}")
+    answer = interrupt(f"{what}?")
+    LOG.append(f"confirmed {what}")
+    return f"{what}: {answer}"
+
+
+def test_tasks_are_calls_with_arguments_and_results():
+    @entrypoint()
+    def workflow(n):
+        LOG.append("body")
+        first, second = double(n), double(n=n + 1)
+        return {"sum": second.result() + first.result()}
+
+    session = compare(workflow, 3)
+    assert session.board["__end__"] == {"sum": 14}
+    calls = session.trace.frames.calls
+    assert list(calls.kind) == ["task", "task"]
+    assert list(calls.arguments) == [{"n": 3}, {"n": 4}]
+    assert [found["value"] for found in calls.result] == [6, 8]
+    assert session.who_wrote("__end__") == 1
+
+
+def test_async_tasks_run_together():
+    @entrypoint()
+    async def workflow(n):
+        met = asyncio.Event()
+
+        @task
+        async def wait():
+            await asyncio.wait_for(met.wait(), 5)
+            return "met"
+
+        @task
+        async def meet():
+            met.set()
+
+        found = await asyncio.gather(wait(), meet(), later(n), double(n))
+        later(9)  # nobody reads its result
+        return found
+
+    compare(workflow, 3, is_async=True)
+
+
+def test_inputs_of_any_type_and_what_an_earlier_run_has_saved():
+    @entrypoint()
+    def counter(step, *, previous: Any = None):
+        total = (previous or 0) + step
+        return entrypoint.final(value=f"total {total}", save=total)
+
+    first = Session(load(counter), {"__start__": 2})
+    first.run()
+    assert dict(first.board) == {"__end__": "total 2", "__previous__": 2}
+    second = Session(load(counter), {"__start__": 3, "__previous__": first.board["__previous__"]})
+    second.run()
+    assert second.board["__end__"] == "total 5"
+
+
+def test_a_mapping_is_the_input_itself():
+    @entrypoint()
+    def greet(person: dict):
+        return f"Hello {person['name']}"
+
+    session = Session(load(greet), {"name": "Ada"})
+    session.run()
+    assert session.board["__end__"] == "Hello Ada"
+    assert session.recipe.name == "greet"
+
+
+def test_a_task_may_ask_and_those_that_have_ended_are_not_called_again():
+    @entrypoint()
+    def workflow(n):
+        LOG.append("body")
+        doubled, asked = double(n), [confirm(name) for name in ("a", "b")]
+        own = interrupt("own?")
+        return [doubled.result(), own, *(future.result() for future in asked)]
+
+    compare(workflow)
+
+
+def test_tasks_inside_tasks():
+    @task
+    def outer(n):
+        LOG.append("outer")
+        return [double(n).result(), confirm("inner").result(), interrupt("outer?")]
+
+    @entrypoint()
+    def workflow(n):
+        LOG.append("body")
+        return outer(n).result()
+
+    session = compare(workflow)
+    assert set(session.trace.frames.calls.name[session.trace.frames.calls.kind == "task"]) == {"outer"}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("fails", [1, 2, 3])
+@pytest.mark.parametrize("of_task", [False, True])
+def test_retry_policies_of_tasks_and_entrypoints(is_async, fails, of_task):
+    quick = RetryPolicy(initial_interval=0.001, jitter=False, max_attempts=3, retry_on=ValueError)
+
+    def made():
+        left = [fails]
+
+        def flaky(n):
+            LOG.append("flaky")
+            left[0] -= 1
+            if left[0] >= 0:
+                raise ValueError("flaky")
+            return n
+
+        async def aflaky(n):
+            return flaky(n)
+
+        tried = task(aflaky if is_async else flaky, retry_policy=quick if of_task else None)
+
+        def body(n):
+            LOG.append("body")
+            return [double(n).result(), tried(n).result()]
+
+        async def abody(n):
+            LOG.append("body")
+            return [await double(n), await tried(n)]
+
+        return entrypoint(retry_policy=None if of_task else quick)(abody if is_async else body)
+
+    theirs, calls = asyncio.run(in_langgraph(made(), 1, is_async)), Counter(LOG)
+    LOG.clear()
+    ended, result, _, session = in_agentnb(made(), 1)
+    assert (ended == "finished", result) == (theirs[0] == "finished", theirs[1])
+    assert Counter(LOG) == calls
+    if ended == "finished":
+        assert [event.type for event in session.events] == ["retry"] * fails
+
+
+def test_nodes_of_a_graph_call_tasks():
+    def node(state: dict) -> dict:
+        return {"n": double(state["n"]).result(), "said": confirm("sure").result()}
+
+    graph = StateGraph(dict)
+    graph.add_node("node", node)
+    graph.add_edge(START, "node")
+    session = Session(load(graph), {"__root__": {"n": 2}})
+    session.run()
+    session.answer("yes")
+    session.run()
+    assert session.board["__root__"] == {"n": 4, "said": "sure: yes"}
+    assert LOG == ["double 2", "confirm sure", "confirm sure", "confirmed sure"]
+    assert session.replay().ok
+
+
+def test_an_entrypoint_as_a_node():
+    @entrypoint()
+    def inner(state):
+        return {"n": double(state["n"]).result()}
+
+    graph = StateGraph(dict)
+    graph.add_node("node", inner)
+    graph.add_edge(START, "node")
+    assert graph.compile().invoke({"n": 2}) == {"n": 4}
+    session = Session(load(graph), {"__root__": {"n": 2}})
+    session.run()
+    assert session.board["__root__"] == {"n": 4}
+    assert [step.node_id for step in session.trace.steps] == ["node", "node/inner", "node"]
+
+
+def test_store_writer_and_config_reach_tasks_and_what_they_stream_is_replayed():
+    @task
+    def note(word: str, runtime: Runtime, config: RunnableConfig) -> str:
+        get_stream_writer()({"noted": word})
+        runtime.store.put(("notes",), word, {"by": config["configurable"]["user"]})
+        return runtime.store.get(("notes",), word).value["by"]
+
+    @entrypoint()
+    def workflow(word: str, *, runtime: Runtime):
+        by = note(word).result()
+        runtime.stream_writer({"by": by})
+        return [by, runtime.store.get(("notes",), word).value]
+
+    recipe = load_graph(workflow, config={"configurable": {"user": "Ada"}}, store=InMemoryStore())
+    session = Session(recipe, {"__start__": "w"})
+    session.run()
+    assert session.error is None, session.error
+    assert session.board["__end__"] == ["Ada", {"by": "Ada"}]
+    assert [event.payload for event in session.events] == [{"noted": "w"}, {"by": "Ada"}]
+    assert session.replay().ok
+
+
+@entrypoint()
+def review(n):
+    LOG.append("body")
+    found = double(n).result()
+    try:
+        return [found, double("x" if n == 0 else n + 1).result()]
+    except ValueError:
+        return "refused"
+
+
+def test_a_tasks_arguments_and_results_are_changed():
+    session = Session(load(review), {"__start__": 1})
+    session.breakpoints.add(call="task")
+    session.run()
+    session.change(session.pending[0].id, arguments={"n": 10})
+    session.run()
+    assert session.status == "in_flight"
+    session.change(session.pending[0].id, answer=99)
+    session.run()
+    assert session.board["__end__"] == [20, 99]
+    assert Counter(LOG)["double 10"] == 1
+    assert session.replay().ok
+
+
+def test_a_run_that_is_opened_again_calls_no_task_that_has_ended(tmp_path):
+    @entrypoint()
+    def workflow(n):
+        return [double(n).result(), interrupt("on?"), double(n + 1).result()]
+
+    session = Session(load(workflow), {"__start__": 1}, store=tmp_path / "runs.db")
+    session.run()
+    assert session.status == "waiting"
+    session.close()
+    LOG.clear()
+    opened = nb.open(tmp_path / "runs.db", recipe=load(workflow))
+    opened.answer("yes")
+    opened.run()
+    assert opened.board["__end__"] == [2, "yes", 4]
+    assert LOG == ["double 2"]
+
+
+def test_what_is_not_supported_is_refused_by_name():
+    from langgraph.cache.memory import InMemoryCache
+
+    with pytest.raises(RecipeError) as found:
+        load(entrypoint(cache=InMemoryCache())(lambda n: n))
+    assert "a cache of tasks" in str(found.value)
+
+    @entrypoint()
+    def calls_async(n):
+        return later(n).result()
+
+    compare(calls_async)
+
+
+# -- random programs ---------------------------------------------------------------------------------------------------
+
+
+def plain(function: Any) -> Any:
+    """Return a function that is not async, of an async one that waits for nothing but results."""
+
+    def run(n: int) -> Any:
+        try:
+            function(n).send(None)
+        except StopIteration as ended:
+            return ended.value
+
+    return run
+
+
+def task_of(name: str, plan: dict[str, Any], inner: Any, read: Any) -> Any:
+    """Return the function of a task, which may call another one, ask and fail."""
+
+    async def run(n: int) -> list[Any]:
+        found = [] if inner is None else [await read(inner(n + 1))]
+        LOG.append(f"{name} {n}")
+        found += [interrupt(f"{name} {n} {number}?") for number in range(plan["asks"])]
+        if plan["fails"] == n % 3:
+            raise ValueError(name)
+        return [name, n, *found]
+
+    return run
+
+
+def body_of(steps: list[tuple[str, Any]], tasks: dict[str, Any], read: Any) -> Any:
+    """Return the function of an entrypoint, which starts tasks, reads their results in any order, asks and fails."""
+
+    async def run(n: int) -> list[Any]:
+        LOG.append("body")
+        futures, found = [], []
+        for verb, value in steps:
+            if verb == "start":
+                futures.append(tasks[value](len(futures)))
+            elif verb == "ask":
+                found.append(interrupt(f"body {value}?"))
+            elif verb == "fail":
+                raise KeyError(value)
+            elif futures:
+                try:
+                    found.append(await read(futures[value % len(futures)]))
+                except ValueError as error:
+                    found.append(str(error))
+        return found
+
+    return run
+
+
+async def awaited(future: Any) -> Any:
+    return await future
+
+
+async def at_once(future: Any) -> Any:
+    return future.result()
+
+
+def workflow_of(plan: dict[str, Any], is_async: bool) -> Any:
+    """Return the entrypoint of a plan."""
+    read, tasks = awaited if is_async else at_once, {}
+    for name, each in plan["tasks"].items():
+        run = task_of(name, each, tasks.get(each["calls"]), read)
+        tasks[name] = task(run if is_async else plain(run), name=name)
+    run = body_of(plan["body"], tasks, read)
+    return entrypoint()(run if is_async else plain(run))
+
+
+NAMES = ["a", "b", "c"]
+PLANS = st.fixed_dictionaries({
+    "tasks": st.fixed_dictionaries({
+        name: st.fixed_dictionaries({
+            "asks": st.integers(0, 4).map(lambda n: max(0, n - 2)),
+            "fails": st.integers(0, 11),
+            "calls": st.sampled_from([None, None, *NAMES[:number]]),
+        })
+        for number, name in enumerate(NAMES)
+    }),
+    "body": st.lists(
+        st.one_of(
+            st.tuples(st.just("start"), st.sampled_from(NAMES)),
+            st.tuples(st.just("start"), st.sampled_from(NAMES)),
+            st.tuples(st.just("read"), st.integers(0, 5)),
+            st.tuples(st.just("read"), st.integers(0, 5)),
+            st.tuples(st.sampled_from(["ask", "ask", "fail"]), st.integers(0, 5)),
+        ),
+        max_size=8,
+    ),
+})  # fmt: skip
+
+
+@given(plan=PLANS, is_async=st.booleans())
+def test_random_programs_run_as_in_langgraph(plan, is_async):
+    compare(workflow_of(plan, is_async), 1, is_async)

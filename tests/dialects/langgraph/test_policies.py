@@ -1,0 +1,411 @@
+"""Error handlers, caches and time-outs of nodes, with the package as the judge."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import time
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph.cache.memory import InMemoryCache
+from langgraph.errors import NodeError, NodeTimeoutError
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime  # noqa: TC002  (the same)
+from langgraph.types import CachePolicy, Command, Overwrite, RetryPolicy, Send, TimeoutPolicy, interrupt
+
+import agentnb as nb
+from agentnb.dialects.langgraph.api import load_graph
+from agentnb.load import load
+from agentnb.session import Session
+from tests.dialects.langgraph.judge import compare
+
+
+class State(TypedDict, total=False):
+    xs: Annotated[list, operator.add]
+    n: int
+
+
+def says(word):
+    return lambda state: {"xs": [word]}
+
+
+def fails(state):
+    raise ValueError("it broke")
+
+
+def handles(state, error: NodeError):
+    return {"xs": [f"{error.node} {type(error.error).__name__} {error.error} {state.get('xs')}"]}
+
+
+def graph_of(*nodes: Any, defaults: Any = None, **more: Any) -> Any:
+    """Return a graph whose nodes all run first, except those that start with an underscore."""
+    graph = StateGraph(State)
+    if defaults:
+        graph.set_node_defaults(**defaults)
+    for name, function, words in nodes:
+        graph.add_node(name, function, **words)
+        if not name.startswith("_"):
+            graph.add_edge(START, name)
+    return graph
+
+
+# -- error handlers ----------------------------------------------------------------------------------------------------
+
+HANDLED = {"error_handler": handles}
+
+
+def beside_siblings():
+    graph = graph_of(("a", fails, HANDLED), ("aa", says("aa"), {}), ("b", says("b"), {}), ("_c", says("c"), {}))
+    graph.add_edge("a", "_c")  # not taken
+    return graph
+
+
+def in_a_join():
+    graph = graph_of(("a", fails, HANDLED), ("b", says("b"), {}), ("_c", says("c"), {}))
+    graph.add_edge(["a", "b"], "_c")
+    return graph
+
+
+def with_a_command():
+    def goes(state, error: NodeError):
+        return Command(update={"xs": [str(error.error)]}, goto="_c")
+
+    return graph_of(("a", fails, {"error_handler": goes}), ("_c", says("c"), {}))
+
+
+def of_all_nodes_and_sends():
+    def works(state):
+        if state["n"] % 2:
+            raise TimeoutError(state["n"])
+        return {"xs": [state["n"]]}
+
+    graph = graph_of(("p", lambda state: {}, {}), ("_w", works, {}), ("_q", fails, {}), defaults=HANDLED)
+    sends = [*(Send("_w", {"n": number}) for number in range(4)), "_q"]
+    graph.add_conditional_edges("p", lambda state: sends, ["_w", "_q"])
+    return graph
+
+
+def after_a_condition_that_fails():
+    graph = graph_of(("a", says("a"), HANDLED), ("_c", says("c"), {}), ("_d", says("d"), {}), ("b", says("b"), {}))
+    graph.add_edge("a", "_c")
+    graph.add_conditional_edges("a", RunnableLambda(lambda state: "_d", name="first"), ["_d"])
+    graph.add_conditional_edges("a", RunnableLambda(fails, name="second"), ["_d"])
+    return graph
+
+
+def after_a_condition_that_fails_again_and_again():
+    graph = graph_of(("a", says("a"), {**HANDLED, "retry_policy": RetryPolicy(initial_interval=0.001, jitter=False,
+                                                                             retry_on=ValueError)}))  # fmt: skip
+    graph.add_conditional_edges("a", fails, ["a"])
+    return graph
+
+
+def that_fails():
+    return graph_of(("a", fails, {"error_handler": fails}), ("b", says("b"), {}))
+
+
+def of_a_wrong_result():
+    return graph_of(("a", lambda state: 5, HANDLED))
+
+
+def of_a_subgraph():
+    inner = StateGraph(State)
+    inner.add_sequence([("x", says("x")), ("y", fails)])
+    inner.add_edge(START, "x")
+    return graph_of(("a", inner.compile(), HANDLED), ("b", says("b"), {}), ("_c", says("c"), {}))
+
+
+def of_sends_to_a_subgraph():
+    inner = StateGraph(State)
+    inner.add_node("x", lambda state: fails(state) if state["n"] == 1 else {"xs": [state["n"]]})
+    inner.add_edge(START, "x")
+    graph = graph_of(("p", lambda state: {}, {}), ("_s", inner.compile(), HANDLED))
+    graph.add_conditional_edges("p", lambda state: [Send("_s", {"n": number}) for number in range(3)], ["_s"])
+    return graph
+
+
+def inside_a_subgraph():
+    inner = StateGraph(State)
+    inner.add_node("x", fails, error_handler=handles)
+    inner.add_node("y", says("y"))
+    inner.add_edge(START, "x")
+    inner.add_edge("x", "y")
+    return graph_of(("a", inner.compile(), HANDLED))
+
+
+def that_asks():
+    def asks(state, error: NodeError):
+        return {"xs": [interrupt(f"{error.error}?")]}
+
+    return graph_of(("a", fails, {"error_handler": asks}), ("b", says("b"), {}))
+
+
+def of_a_second_value():
+    return graph_of(("a", lambda state: {"n": 1}, HANDLED), ("b", lambda state: {"n": 2}, HANDLED))
+
+
+def of_two_overwrites():
+    def twice(state):
+        return [Command(update={"xs": Overwrite([1])}), Command(update={"xs": Overwrite([2])})]
+
+    return graph_of(("a", twice, HANDLED))
+
+
+HANDLERS = [beside_siblings, in_a_join, with_a_command, of_all_nodes_and_sends, after_a_condition_that_fails,
+            after_a_condition_that_fails_again_and_again, that_fails, of_a_wrong_result, of_a_subgraph,
+            of_sends_to_a_subgraph, inside_a_subgraph, that_asks, of_a_second_value, of_two_overwrites]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", HANDLERS)
+def test_an_error_handler_runs_as_in_langgraph(make):
+    _, session = compare(make().compile(), {"n": 1}, answers=lambda question: f"re {question}")
+    board, end = dict(session.board), session.position
+    session.goto(1)
+    session.goto(end)
+    assert dict(session.board) == board
+    assert session.replay().ok
+
+
+def test_an_error_handler_is_a_step_of_its_own_after_the_one_that_failed():
+    session = Session(load(beside_siblings()), {"n": 1})
+    session.run()
+    assert [(step.node_id, step.status) for step in session.trace.steps] == [
+        ("a", "error"), ("__error_handler__a", "ok"), ("aa", "ok"), ("b", "ok"),
+    ]  # fmt: skip
+    session.goto(1)
+    assert session.current == "__error_handler__a"
+    assert ("a", "__error_handler__a") in [(edge.source, edge.target) for edge in session.recipe.edges]
+
+
+def test_a_run_is_opened_between_a_failure_and_its_handler(tmp_path):
+    path = tmp_path / "runs.db"
+    session = Session(load(beside_siblings()), {"n": 1}, store=path)
+    session.step()
+    run_id = session.run_id
+    session.close()
+    again = nb.open(path, run_id, recipe=load(beside_siblings()))
+    again.run()
+    assert again.board["xs"][0].endswith("it broke []")
+    again.close()
+
+
+def test_handlers_in_a_networkx_graph_run_in_the_same_superstep():
+    import networkx as nx
+
+    graph = nx.DiGraph(supersteps=True, reducers={"log": lambda old, new: [*(old or []), *new]})
+    graph.add_node("start", function=dict)
+    graph.add_node("a", function=fails)
+    graph.add_node("b", function=lambda board: {"log": [f"b saw {board.get('log')}"]})
+    graph.add_node("mend", function=lambda board: {"log": [f"mend saw {board.get('log')}"]})
+    graph.add_edges_from([("start", "a"), ("start", "b")], kind="parallel")
+    graph.add_edge("a", "mend", kind="error")
+    session = Session(load(graph), {})
+    session.run()
+    assert session.board["log"] == ["mend saw None", "b saw None"]
+
+
+# -- caches ------------------------------------------------------------------------------------------------------------
+
+
+def cached(calls, policy=None, **words):
+    def works(state):
+        calls.append(state["n"])
+        return Command(update={"xs": [state["n"], *state.get("xs", [])]}, goto=[Send("_s", {"n": 7}), "_c"])
+
+    return graph_of(
+        ("a", works, {"cache_policy": policy or CachePolicy(), **words}), ("_s", says("s"), {}), ("_c", says("c"), {})
+    )
+
+
+@pytest.mark.parametrize("first", ["there", "here"])
+def test_a_cache_is_shared_with_langgraph(first):
+    calls: list[int] = []
+    graph = cached(calls)
+    graph.add_edge("a", "_s")
+    graph.add_conditional_edges("a", lambda state: "_c", ["_c"])
+    compiled = graph.compile(cache=InMemoryCache())
+    if first == "there":
+        known = compiled.invoke({"n": 1})
+    session = Session(load(compiled), {"n": 1})
+    session.run()
+    if first == "here":
+        known = compiled.invoke({"n": 1})
+    assert calls == [1]
+    assert dict(session.board) == known
+    compare(compiled, {"n": 1})
+    assert calls == [1]
+    other = Session(load(compiled), {"n": 2})
+    other.run()
+    assert calls == [1, 2]
+
+
+def test_a_replay_finds_what_the_cache_answered(tmp_path):
+    calls: list[int] = []
+    compiled = cached(calls).compile(cache=InMemoryCache())
+    for expected in ([1], [1]):
+        session = Session(load(compiled), {"n": 1}, store=tmp_path / "runs.db")
+        session.run()
+        assert calls == expected
+        kinds = session.trace.frames.calls.kind.tolist()
+        run_id = session.run_id
+        session.close()
+        opened = nb.open(tmp_path / "runs.db", run_id, recipe=load(compiled))
+        compiled.cache.clear()
+        before = list(calls)
+        assert opened.replay().ok
+        assert kinds in (["cache", "cache"], ["cache"])
+        del calls[len(before) :]
+        opened.close()
+        Session(load(compiled), {"n": 1}).run()  # the cache knows it again
+        del calls[1:]
+
+
+def test_nodes_of_one_superstep_do_not_share_a_cache_entry():
+    calls: list[int] = []
+
+    def works(state):
+        calls.append(state["n"])
+        return {"xs": [state["n"]]}
+
+    def make():
+        calls.clear()
+        graph = graph_of(("p", lambda state: {}, {}), ("_w", works, {"cache_policy": CachePolicy(ttl=60)}))
+        graph.add_conditional_edges("p", lambda state: [Send("_w", {"n": 1})] * 3, ["_w"])
+        return graph.compile(cache=InMemoryCache())
+
+    known = make().invoke({"n": 0})
+    assert calls == [1, 1, 1]
+    session = Session(load(make()), {"n": 0})
+    session.run()
+    assert calls == [1, 1, 1]
+    assert dict(session.board) == known
+    session.goto(2)
+    session.run()
+    assert dict(session.board) == known
+
+
+def test_a_key_function_chooses_and_an_entry_ends():
+    calls: list[int] = []
+    compiled = cached(calls, CachePolicy(key_func=lambda state: str(state["n"] % 2), ttl=0)).compile(
+        cache=InMemoryCache()
+    )
+    for number in (1, 3):
+        Session(load(compiled), {"n": number}).run()
+    assert calls == [1, 3]  # an entry that lives for no time
+    compiled = cached(calls, CachePolicy(key_func=lambda state: str(state["n"] % 2))).compile(cache=InMemoryCache())
+    for number in (1, 3, 2):
+        Session(load(compiled), {"n": number}).run()
+    assert calls == [1, 3, 1, 2]
+
+
+def test_a_failure_is_not_cached_and_a_subgraph_is():
+    calls: list[int] = []
+    inner = StateGraph(State)
+    inner.add_node("x", lambda state: calls.append(1) or {"xs": ["x"]})
+    inner.add_edge(START, "x")
+    compiled = graph_of(("a", inner.compile(), {"cache_policy": CachePolicy()})).compile(cache=InMemoryCache())
+    compare(compiled, {"n": 1})
+    assert calls == [1]
+    failing = graph_of(("a", lambda state: calls.append(2) or fails(state), {"cache_policy": CachePolicy()}))
+    compiled = failing.compile(cache=InMemoryCache())
+    compare(compiled, {"n": 1})
+    assert calls == [1, 2, 2]
+
+
+# -- time-outs ---------------------------------------------------------------------------------------------------------
+
+
+ATTEMPTS: list[int] = []
+
+
+def timed(seconds, timeout, beat=0.0, **words):
+    async def works(state, runtime: Runtime):
+        ATTEMPTS.append(runtime.execution_info.node_attempt)
+        left = seconds
+        while left > 0:
+            await asyncio.sleep(min(left, beat or left))
+            left -= beat or left
+            if beat:
+                runtime.heartbeat()
+        return {"xs": ["in time"]}
+
+    return graph_of(("a", works, {"timeout": timeout, **words}))
+
+
+async def handles_late(state, error: NodeError):
+    return {"xs": [type(error.error).__name__, error.error.kind]}
+
+
+PATIENT = TimeoutPolicy(idle_timeout=10, refresh_on="heartbeat")
+TIMEOUTS = {
+    "in time": lambda: timed(0.0, 30),
+    "run": lambda: timed(30, 0.02),
+    "handled": lambda: timed(30, 0.02, error_handler=handles_late),
+    "idle": lambda: timed(30, TimeoutPolicy(idle_timeout=0.02)),
+    "progress": lambda: timed(0.3, PATIENT, 0.1),
+    "both": lambda: timed(30, TimeoutPolicy(run_timeout=0.05, idle_timeout=10), 0.01),
+    "tried again": lambda: timed(30, 0.02, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False)),
+}
+
+
+@pytest.mark.parametrize("name", TIMEOUTS)
+def test_a_time_out_cancels_an_attempt_as_in_langgraph(name):
+    compiled = TIMEOUTS[name]().compile()
+    ATTEMPTS.clear()
+    try:
+        known: Any = asyncio.run(compiled.ainvoke({"n": 1}))
+    except NodeTimeoutError as error:
+        known = error
+    attempts = list(ATTEMPTS)
+    ATTEMPTS.clear()
+    session = Session(load(compiled), {"n": 1})
+    session.run()
+    assert attempts == ATTEMPTS
+    if isinstance(known, NodeTimeoutError):
+        assert session.status == "failed"
+        assert f"exceeded its {known.kind} timeout" in str(session.error)
+    else:
+        assert (session.status, dict(session.board)) == ("finished", known)
+
+
+def test_a_send_has_a_time_out_of_its_own():
+    async def works(state):
+        await asyncio.sleep(state["n"])
+        return {"xs": [state["n"]]}
+
+    async def starts(state):
+        return {}
+
+    graph = graph_of(("p", starts, {}), ("_w", works, {"error_handler": handles_late}))
+    sends = [Send("_w", {"n": 0}, timeout=30), Send("_w", {"n": 30}, timeout=0.02)]
+    graph.add_conditional_edges("p", lambda state: sends, ["_w"])
+    session = Session(load(graph), {"n": 1})
+    session.run()
+    assert session.status == "finished"
+    assert session.board["xs"] == [0, "NodeTimeoutError", "run"]
+
+
+def test_time_stands_still_while_a_call_is_held():
+    @tool
+    async def look_up(what: str) -> str:
+        """Look something up."""
+        return f"{what}: found"
+
+    async def works(state):
+        return {"xs": [await look_up.ainvoke({"what": "it"})]}
+
+    session = Session(load(graph_of(("a", works, {"timeout": 0.5}))), {"n": 1})
+    session.breakpoints.add(call="tool")
+    session.run()
+    assert session.status == "in_flight"
+    time.sleep(0.6)
+    session.run()
+    assert (session.status, session.board["xs"]) == ("finished", ["it: found"])
+
+
+def test_a_time_out_of_a_sync_node_is_refused():
+    with pytest.raises(nb.RecipeError, match="sync"):
+        load_graph(graph_of(("a", says("a"), {"timeout": 1})))

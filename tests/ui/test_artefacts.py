@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+
+import agentnb as nb
+from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.ui.artefacts import artefact_of, line_diff
+from agentnb.ui.prompts import about, describe_pending
+
+FIRST = "# Offer\n\nDear Ada,\n\n- one night\n- breakfast\n\nWe charge 90 EUR."
+SECOND = (
+    "# Offer\n\nDear Ada,\n\n- two nights\n- breakfast\n\nWe charge **160 EUR**, see [terms](https://example.com/t)."
+)
+
+
+def offers():
+    """Return a recipe whose person sees each draft of an offer, and how it differs from the one before."""
+
+    def write(rounds):
+        return {"offer": (FIRST, SECOND)[min(rounds, 1)], "rounds": rounds + 1, "rooms": {"beds": rounds + 1}}
+
+    nodes = [
+        Node("write", "function", inputs={"rounds": ("rounds",)}, reads=("rounds",),
+             writes=("offer", "rounds", "rooms"), params={"function": write}),
+        Node("decide", "human", reads=("offer", "rooms"), writes=("verdict",),
+             params={"prompt": "Send it?", "output": "verdict"}),
+    ]  # fmt: skip
+    edges = (Edge("write", "decide"), Edge("decide", "write"))
+    return Recipe("offers", "test", {node.id: node for node in nodes}, edges, ("write",), {"rounds": int})
+
+
+def second_draft():
+    session = nb.Session(offers(), {"rounds": 0})
+    session.run()
+    session.answer("shorter")
+    session.run()
+    return session
+
+
+def test_the_first_version_has_no_changes():
+    session = nb.Session(offers(), {"rounds": 0})
+    session.run()
+    offer, rooms = about(session, session.pending[0])
+    assert offer == {"key": "offer", "text": FIRST, "as": "text"}
+    assert rooms == {"key": "rooms", "text": '{\n  "beds": 1\n}', "as": "json"}
+
+
+def test_a_later_version_is_compared_with_the_one_that_it_replaced():
+    session = second_draft()
+    offer, rooms = about(session, session.pending[0])
+    signs = [sign for sign, _ in offer["diff"]]
+    assert signs == [" ", " ", " ", " ", "-", "+", " ", " ", "-", "+"]
+    assert offer["since"] == "the value before step 3"
+    assert "".join(text for text, _ in offer["diff"][5][1]) == "- two nights"
+    assert [sign for sign, _ in rooms["diff"]] == [" ", "-", "+", " "]
+
+
+def test_both_versions_can_be_read_from_the_lines():
+    for before, after in ((FIRST, SECOND), ("a\nb\nc", "b\nc\nd"), ("one", ""), ("x" * 3000, "x" * 2999), ("", "a")):
+        lines = [(sign, "".join(text for text, _ in parts)) for sign, parts in line_diff(before, after)]
+        assert [text for sign, text in lines if sign in " -"] == before.splitlines()
+        assert [text for sign, text in lines if sign in " +"] == after.splitlines()
+
+
+def test_secrets_are_in_neither_version():
+    found = artefact_of({"api_key": "sk-abc"}, "x", {"api_key": "sk-old"}, "before")
+    assert "sk-" not in str(found)
+    assert "diff" not in artefact_of("new", "password", "old", "before")
+
+
+def test_another_type_or_nothing_before_is_no_earlier_version():
+    assert "diff" not in artefact_of("1", "n", 1, "before")
+    assert "diff" not in artefact_of("now", "n", "", "before")
+
+
+@pytest.mark.parametrize(("op", "lost"), [("update", False), ("replace", True)])
+def test_a_patch_that_waits_for_approval_shows_what_it_would_replace(op, lost):
+    from tests.dialects.activegraph.making import on, runtime
+
+    @on("looked")
+    def propose(event, graph, ctx):
+        graph.propose_patch(event.payload["id"], op, {"state": "done"}, rationale="it is done")
+
+    found = runtime(propose)
+    task = found.graph.add_object("task", {"state": "open", "title": "write"})
+    found.session.emit("looked", {"id": task.id})
+    found.run_until_idle()
+    (value,) = (row for row in describe_pending(found.session.pending[0])["arguments"] if row["label"] == "value")
+    lines = [(sign, "".join(text for text, _ in parts).strip(' ",')) for sign, parts in value["diff"]]
+    assert ("+", 'state": "done') in lines
+    assert ("-", 'title": "write') in lines if lost else "title" not in str(lines)

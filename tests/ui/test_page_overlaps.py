@@ -1,0 +1,136 @@
+"""Nothing in a drawing covers anything else: nodes, labels of edges, titles of regions and the board, as painted."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.draw.render import VARIABLE
+
+pytestmark = pytest.mark.needs_chromium
+
+WIDTHS, THEMES = (700, 1280, 1600), ("light", "dark")
+FAR = 14  # points between a label and its line, at most
+
+# What overlaps, which labels are not at their lines, and how much was looked at.
+MEASURED = """far => {
+  const svg = document.querySelector('.agentnb-graph svg');
+  const by = svg.getScreenCTM().a;
+  const seen = element => element !== null && element.getBoundingClientRect().width > 0;
+  const parts = [];
+  const add = (kind, name, element, more = {}) => {
+    if (!seen(element)) return;
+    const {left, top, right, bottom} = element.getBoundingClientRect();
+    parts.push({kind, name, left, top, right, bottom, ...more});
+  };
+  for (const node of svg.querySelectorAll('g.node')) add('node', node.dataset.node, node.querySelector('.shape'));
+  for (const area of svg.querySelectorAll('g.cluster')) add('title', area.dataset.scope, area.querySelector('text'));
+  for (const edge of svg.querySelectorAll('g.edge')) {
+    const label = edge.querySelector('text');
+    if (label?.textContent) add('label', label.textContent, label, {line: edge.querySelector('path')});
+  }
+  add('board', '', svg.querySelector('.board'));
+  const overlaps = [];
+  for (const [index, one] of parts.entries()) for (const other of parts.slice(index + 1)) {
+    const width = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+    const height = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+    if (width > 1 && height > 1.5) overlaps.push(`${one.kind} ${one.name} and ${other.kind} ${other.name}`);
+  }
+  const away = parts.filter(({line, left, right, top, bottom}) => {
+    if (!line) return false;
+    const [length, screen] = [line.getTotalLength(), line.getScreenCTM()];
+    return ![...Array(81).keys()].some(part => {
+      const {x, y} = line.getPointAtLength(length * part / 80).matrixTransform(screen);
+      return Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom)) <= far * by;
+    });
+  }).map(({name}) => name);
+  return {overlaps, away, labels: parts.filter(({kind}) => kind === 'label').length, count: parts.length};
+}"""
+
+
+def wide(branches=60):
+    """Return a session of a node that chooses among many, each by a condition."""
+
+    def choose(n):
+        return {"pick": n}
+
+    def work(pick):
+        return {"out": pick}
+
+    graph = nx.DiGraph(name="wide", entry="root")
+    graph.add_node("root", function=choose, inputs={"n": "n"})
+    graph.add_node("join", function=work, inputs={"pick": "pick"})
+    for number in range(branches):
+        graph.add_node(f"branch_{number:02}", function=work, inputs={"pick": "pick"})
+        graph.add_edge("root", f"branch_{number:02}", when=f"pick == {number} and n != {number + 1}")
+        graph.add_edge(f"branch_{number:02}", "join", when=f"out == {number}")
+    graph.add_edge("join", "root", when="pick > 100")
+    return nb.Session(nb.load(graph), {"n": 7})
+
+
+def incident():
+    session = nb.Session(nb.samples("incident"))
+    session.emit("alert.raised", {"service": "pay", "text": "timeout"})
+    return session
+
+
+SESSIONS = {
+    "triage": lambda: nb.Session(nb.samples("triage"), {"ticket": "I was charged twice."}),
+    "approval": lambda: nb.Session(nb.samples("approval"), validate_inputs=False),
+    "research": lambda: nb.Session(nb.samples("research"), validate_inputs=False),
+    "search": lambda: nb.Session(nb.samples("search"), validate_inputs=False),
+    "checkout": lambda: nb.Session(nb.samples("checkout"), validate_inputs=False),
+    "refine": lambda: nb.Session(nb.samples("refine"), {"number": 2.0}),
+    "incident": incident,
+    "eleven branches": lambda: wide(11),
+    "sixty branches": wide,
+}
+
+
+def measured(on, name):
+    """Check the drawing at each width and in each theme, and return how many labels there are."""
+    labels = 0
+    for width in WIDTHS:
+        on.page.set_viewport_size({"width": width, "height": 1000})
+        for theme in THEMES:
+            on.page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)
+            found = on.page.evaluate(MEASURED, FAR)
+            assert (found["overlaps"], found["away"]) == ([], []), f"{name}, {width} pixels, {theme}"
+            assert found["count"] > 2
+            labels = found["labels"]
+    return labels
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+@pytest.mark.parametrize("layout", ["dot", "plain"])
+def test_nothing_covers_anything_else(host, name, layout, monkeypatch):
+    if layout == "plain":
+        monkeypatch.setenv(VARIABLE, "plain")
+    on = host(SESSIONS[name]())
+    on.session.step(2)
+    on.show()
+    on.obey()
+    labels = measured(on, name)
+    if name == "sixty branches":
+        on.page.get_by_role("button", name="Open all").click()
+        on.obey()
+        assert on.page.locator("g.node[data-node^=branch_]").count() == 60
+        labels = measured(on, f"{name}, opened")
+    assert labels or name in ("sixty branches", "research", "refine")
+
+
+def test_the_measure_finds_a_label_on_a_node_and_one_far_from_its_line(host):
+    on = host(SESSIONS["triage"]())
+    on.page.evaluate("""() => {
+      const labels = [...document.querySelectorAll('.agentnb-graph g.edge text')];
+      const [first, second] = labels.filter(label => label.textContent);
+      const place = element => element.getBoundingClientRect();
+      const [label, node] = [place(first), place(document.querySelector('.agentnb-graph g.node'))];
+      const by = first.getScreenCTM().a;
+      first.setAttribute('transform', `translate(${(node.left - label.left) / by}, ${(node.top - label.top) / by})`);
+      second.setAttribute('transform', 'translate(900, 0)');
+    }""")
+    found = on.page.evaluate(MEASURED, FAR)
+    assert [each for each in found["overlaps"] if "node read" in each]
+    assert len(found["away"]) == 2
