@@ -9,7 +9,7 @@ import inspect
 import random
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -205,14 +205,20 @@ class Interrupt:
 
     def during(self, work: Callable[[], object]) -> Interrupt:
         """Do something, interrupted at the moment; return this."""
+
+        def apart() -> Iterator[object]:
+            """Keep what a cut `except` block handled in this generator, or every later error has it as its context."""
+            yield work()
+
         before = sys.gettrace()
         sys.settrace(self._enter)
         try:
-            work()
+            next(apart())
         except KeyboardInterrupt:
             assert self.where, "not ours"
         finally:
             sys.settrace(before)
+        assert sys.exc_info() == (None, None, None)
         return self
 
     def _enter(self, frame: FrameType, _event: str, _arg: object) -> Any:

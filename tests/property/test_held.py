@@ -97,3 +97,15 @@ def test_a_step_that_was_entered_is_saved_where_the_run_has_gone_back_before_its
     session.save(copy)
     second = reopen_run(copy, copy.run("r"), session._parts.run.plan)
     assert (second.position, facts(second)) == (session.position, facts(session))
+
+
+def test_a_question_that_was_withdrawn_is_withdrawn_in_a_copy_too():
+    log, copy = MemoryLog(), MemoryLog()
+    session = kept("branches", ["tool", "human"], log)
+    for verb in ("step_into", "step_into", "step_into", "step_into", "step_into", "stop"):
+        session = done(session, "stop", None) if verb == "stop" else done(session, "go", verb)
+        session.save(copy)
+    session.close()
+    first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
+    assert (second.pending, facts(second)) == (first.pending, facts(first))
+    assert second.pending == ()

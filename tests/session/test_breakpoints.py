@@ -172,7 +172,9 @@ def test_a_table_of_them():
 def test_only_what_people_call_converts_its_arguments():
     converts = {name for name in dir(SessionBreakpoints) if hasattr(getattr(SessionBreakpoints, name), "__wrapped__")}
     assert {"add", "remove"} <= converts
-    assert converts.isdisjoint({"after_step", "at_call", "before_turn", "find_met"})  # the engine calls them at each step
+    assert converts.isdisjoint(
+        {"after_step", "at_call", "before_turn", "find_met"}
+    )  # the engine calls them at each step
 
 
 def side_by_side():

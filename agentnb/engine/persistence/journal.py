@@ -72,7 +72,7 @@ class Journal:
         self._left = 0
         self._told: list[list[Any]] = []
         self._keys: dict[int, list[Key]] = {}  # by step in flight: the recorded attempts
-        self._outs: set[tuple[int, int]] = set()
+        self._outs: dict[tuple[int, int], int] = {}  # by call of a step in flight: the attempt recorded as sent
         self._emits: dict[int, list[Event]] = {}  # by step in flight: the recorded events
         self._timed: dict[int, list[int]] = {}  # by step in flight: its recorded clock times, in microseconds
         self._over: set[int] = set()  # the steps that are committed, but not yet saved
@@ -169,7 +169,7 @@ class Journal:
                 elif fact[1] == act and fact[0] == "times":
                     unsaved += len(fact[2])
             self._told = [fact for fact in self._told if fact[1] != act]
-            self._outs -= {key for key in self._outs if key[0] == act}
+            self._outs = {key: attempt for key, attempt in self._outs.items() if key[0] != act}
             if times := self._timed.pop(act, None):
                 self.encoder.timed[act] = times[: len(times) - unsaved]
             self._over.add(act)
@@ -299,12 +299,12 @@ class Journal:
         """Record that a call of a step was not sent, or that a person's question was withdrawn."""
         with self._lock:
             self._told.append(["stays", act, number])
-            self._outs.discard((act, number))
+            self._outs.pop((act, number), None)
 
     def _record_sent(self, call: UnansweredCall) -> None:
         arguments = None if call[:2] in self._outs else encode(call.arguments, lenient=True)
         with self._lock:
-            self._outs.add(call[:2])
+            self._outs[call[:2]] = call.attempt
             self._told.append(["out", *call[:5], arguments, call.began])
 
     def came_back(self, row: Call) -> None:
@@ -367,6 +367,14 @@ class Journal:
             # Going back starts an activation again under its number: what it did before no longer belongs to the run.
             if any(id(fact) not in current for fact in known) or act not in pending:
                 self.drop(act)
+        attempts = {
+            (act, fact[1] if what == "out" else fact.call, fact.attempt)
+            for what, act, fact in facts
+            if what in ("out", "back")
+        }
+        for (act, number), attempt in [*self._outs.items()]:
+            if (act, number, attempt) not in attempts:  # a person's question that has been withdrawn
+                self.record_withdrawal(act, number)
         emits = {id(event) for events in self._emits.values() for event in events}
         for what, act, fact in facts:
             if what == "times":
