@@ -192,9 +192,15 @@ def test_a_run_that_goes_on_is_asked_about_a_few_times_a_second(host):
     assert names(on)[-1] == "step 40: add"
 
 
-def test_a_closed_timeline_asks_for_no_steps(host):
-    on = host(finished())
+def test_a_closed_timeline_asks_for_the_current_step_alone(host):
+    session = runs.session("hello")
+    on = shown(host, session)
     on.button("Timeline").click()
+    session.run()
+    on.show()
+    on.page.wait_for_timeout(700)  # longer than a timeline that is open waits before it asks
+    asked = on.page.evaluate("host.sent.filter(({value}) => value === 'timeline').map(({target}) => [target.from, target.to])")
+    assert asked == [[3, 3]]  # the current one alone, with the marks of the slider
     settle(on)
     assert steps(on).count() == 0
     on.button("Timeline").click()

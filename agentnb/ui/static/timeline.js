@@ -97,7 +97,7 @@ const timelinePart = (() => {
     function due() {
       const lacks = missing();
       if (lacks || seen() === asked) return lacks;
-      const [first, last] = wanted.map((want) => want()).find(Boolean) || [1, 0];
+      const [first, last] = wanted.map((want) => want()).find(Boolean) || [1, state.length];
       const near = Math.max(first, Math.min(state.position, last));
       return [near, Math.min(near, state.length)];
     }
