@@ -199,7 +199,9 @@ def test_a_closed_timeline_asks_for_the_current_step_alone(host):
     session.run()
     on.show()
     on.page.wait_for_timeout(700)  # longer than a timeline that is open waits before it asks
-    asked = on.page.evaluate("host.sent.filter(({value}) => value === 'timeline').map(({target}) => [target.from, target.to])")
+    asked = on.page.evaluate(
+        "host.sent.filter(({value}) => value === 'timeline').map(({target}) => [target.from, target.to])"
+    )
     assert asked == [[3, 3]]  # the current one alone, with the marks of the slider
     settle(on)
     assert steps(on).count() == 0
