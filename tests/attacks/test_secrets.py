@@ -62,11 +62,12 @@ def forms(secret: str) -> list[str]:
 
 
 def failing(wrap):
-    """Return a run's graph: a node that writes what it was given to the board, and one that fails with it in words."""
+    """Return the graph of a run: a node that writes its input to the board, whole and in parts, and one that fails."""
     graph = nx.DiGraph(name="leak")
 
     def copy(config):
-        return {"note": f"it is {wrap(config)}", "copied": config, "again": [config]}
+        parts = {f"part_{index}": part for index, part in enumerate(parts_of(config))}
+        return {"note": f"it is {wrap(config)}", "copied": config, "again": [config], **parts}
 
     def boom(config):
         raise ValueError(f"cannot use {wrap(config)}")
@@ -75,6 +76,16 @@ def failing(wrap):
     graph.add_node("boom", function=boom, inputs={"config": "config"})
     graph.add_edge("copy", "boom")
     return graph
+
+
+def parts_of(value):
+    """Yield the values inside the dicts, lists, tuples and sets of a value."""
+    items = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict | list | tuple | set | frozenset):
+        for item in items:
+            yield from parts_of(item)
+    else:
+        yield value
 
 
 def artefacts(graph, inputs, folder):

@@ -28,7 +28,7 @@ from functools import partial
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.codec import TAG, are_plain_names, encode, encode_atom, is_json, is_stored_unchanged
+from agentnb.board.codec import TAG, are_plain_names, encode, encode_atom, is_stored_unchanged
 from agentnb.board.paths import APPEND, SET
 from agentnb.board.values import ATOMS, FrozenDict, FrozenList
 from agentnb.clock import to_microseconds
@@ -303,7 +303,7 @@ class DeltaEncoder:
             return [
                 written,
                 [
-                    new if type(new) is not str and is_json(new) and not secret[code >> 2]
+                    new if type(new) is not str and is_stored_unchanged(new) and not secret[code >> 2]
                     else self._write(code, new, old, lenient=self.lenient)
                     for code, new, old in rows
                 ],
