@@ -19,6 +19,7 @@ from agentnb.session.run_list import run_query
 from agentnb.session.state import state_of
 
 if TYPE_CHECKING:
+    from agentnb.engine.control.breakpoints import Breakpoint
     from agentnb.mcp.open_runs import OpenRuns
     from agentnb.session import Session
     from agentnb.trace.trace import SimulationStep
@@ -65,7 +66,6 @@ TOOLS: Final = (
     Tool("run_back_until", "own"),
     Tool("pause", "own"),
     Tool("add_breakpoint", "own"),
-    Tool("add_logpoint", "own"),
     Tool("remove_breakpoint", "own"),
     Tool("fork", "changes"),
     Tool("edit", "changes"),
@@ -387,56 +387,49 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        rows = ({"id": row.id, "breakpoint": line(row), "hits": row.hits, "enabled": row.enabled}
-                for row in session.breakpoints)  # fmt: skip
+        rows = ({**_describe_breakpoint(row), "hits": row.hits, "enabled": row.enabled} for row in session.breakpoints)
         return {
             "run": session.run_id,
             **list_rows(rows, lambda more: f"breakpoints {more + 1} and later are not shown"),
         }
 
-    def add_breakpoint(self, node: str | None = None, when: str | None = None, key: str | None = None,
-                       error: bool | None = None, event: str | None = None, call: str | None = None,
-                       in_place: bool = False, no_progress: bool = False, budget: float | None = None,
+    def add_breakpoint(self, node: str | None = None, edge: list[str] | None = None, key: str | None = None,
+                       when: str | Json | None = None, error: bool | str | None = None, step: int | None = None,
+                       event: str | None = None, call: str | None = None, in_place: bool = False,
+                       no_progress: bool = False, budget: float | None = None,
                        side: Literal["before", "after"] = "before", on_hit: int = 1, once: bool = False,
-                       run: str = "") -> Json:  # fmt: skip
-        """Add a breakpoint: runs stop where all of its clauses hold.
+                       log: str = "", run: str = "") -> Json:  # fmt: skip
+        """Add a breakpoint: runs stop where all of its clauses hold. With `log` it writes a message instead.
 
         Args:
             node: the id of a node.
-            when: a condition, such as `total > 100`.
+            edge: the ids of the two nodes of an edge, such as ["sort", "reply"]; where the edge is taken.
             key: a path of the board, whenever it is written.
-            error: true for any failure.
+            when: a condition, such as `total > 100`, or a JsonLogic rule.
+            error: true for any failure, or the name of an exception class.
+            step: the number of a step.
             event: the type of an event.
             call: the kind or name of what a node calls, such as `llm`, `tool`, or `*` for any.
-            in_place: true for a step that changed a value that it had read, without writing it.
-            no_progress: true for a node that has the same board as at an earlier visit.
-            budget: the share of a limit that is used up, such as 0.8.
+            in_place: true for a step that changed a value in place that it had read.
+            no_progress: true for a node that sees the same board as at an earlier visit.
+            budget: the used share of a limit, such as 0.8.
             side: before or after the node.
             on_hit: stop at this hit.
             once: whether it is removed after the first stop.
+            log: a template of the board, such as `total is {{ total }}`. The message is logged; runs do not stop.
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        row = session.breakpoints.add(node, when=when, key=key, error=error, event=event, call=call, in_place=in_place,
-                                      no_progress=no_progress, budget=budget, side=side, on_hit=on_hit,
-                                      once=once)  # fmt: skip
-        return {"run": session.run_id, "id": row.id, "breakpoint": line(row)}
-
-    def add_logpoint(self, message: str, node: str | None = None, when: str | None = None,
-                     side: Literal["before", "after"] = "before", on_hit: int = 1, run: str = "") -> Json:  # fmt: skip
-        """Add a logpoint: wherever its clauses hold, a message is written out; runs do not stop.
-
-        Args:
-            message: a template of the board, such as `total is {{ total }}`.
-            node: the id of a node.
-            when: a condition, such as `total > 100`.
-            side: before or after the node.
-            on_hit: write from this hit on.
-            run: the run's id; by default the run used last.
-        """
-        session = self._runs.get(run)
-        row = session.breakpoints.log(message, node, when=when, side=side, on_hit=on_hit)
-        return {"run": session.run_id, "id": row.id, "breakpoint": line(row)}
+        clauses: dict[str, Any] = {
+            "edge": None if edge is None else tuple(edge), "key": key, "when": when, "error": error, "step": step,
+            "event": event, "call": call, "in_place": in_place, "no_progress": no_progress, "budget": budget,
+            "side": side, "on_hit": on_hit,
+        }  # fmt: skip
+        if log:
+            row = session.breakpoints.log(log, node, **clauses)
+        else:
+            row = session.breakpoints.add(node, **clauses, once=once)
+        return {"run": session.run_id, **_describe_breakpoint(row)}
 
     def remove_breakpoint(self, id: int, run: str = "") -> Json:
         """Remove a breakpoint.
@@ -520,6 +513,10 @@ class Tools:
             _row(steps[number - 1]) for number in range(max(session.position - 4, before + 1), session.position + 1)
         ]
         return {**self._standing(session), "moved": count, "last": last}
+
+
+def _describe_breakpoint(row: Breakpoint) -> Json:
+    return {"id": row.id, "breakpoint": line(row), **({"log": line(row.log, 200)} if row.log else {})}
 
 
 def _row(step: SimulationStep) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import threading
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from agentnb.mcp.answers import LONGEST
 from agentnb.mcp.assistant import Assistant
 from agentnb.mcp.open_runs import OpenRuns
 from agentnb.mcp.server import server_of
+from agentnb.mcp.tools import Tools
 
 ME = Implementation(name="helper", version="1")
 
@@ -135,10 +137,34 @@ def test_breakpoints_on_what_a_run_does_and_logpoints():
             for clause in ({"in_place": True}, {"no_progress": True}, {"budget": 0.8}, {"call": "llm"}):
                 added = await ask("add_breakpoint", **clause)
                 assert added["breakpoint"]
-            await ask("add_logpoint", message="n is {{ n }}", node="turn")
+            logpoint = await ask("add_breakpoint", log="n is {{ n }}", node="turn")
+            assert logpoint["log"] == "n is {{ n }}"
             stopped = await ask("run_until")
             assert (stopped["position"], "in place" in stopped["stopped_by"]) == (1, True)
             assert len((await ask("breakpoints"))["rows"]) == 5
+
+    asyncio.run(main())
+
+
+def test_a_breakpoint_has_every_clause_of_the_session():
+    """The tool offers each clause of `breakpoints.add`, and passes it on."""
+    own = set(inspect.signature(Tools.add_breakpoint).parameters) - {"self", "run", "log"}
+    assert own == set(inspect.signature(nb.Session(shop(), INPUTS).breakpoints.add).parameters)
+
+    async def main():
+        session = nb.Session(shop(), INPUTS)
+        async with asked(OpenRuns(live=session, changes=True)) as ask:
+            for clause, described in (
+                ({"edge": ["add", "approve"]}, "approve"),
+                ({"step": 2}, "2"),
+                ({"error": "ValueError"}, "ValueError"),
+                ({"when": {">": [{"var": "total"}, 5]}}, "total"),
+            ):
+                assert described in (await ask("add_breakpoint", **clause))["breakpoint"]
+            assert "X120" in str(await ask("add_breakpoint", edge=["add"], fails=True))
+            assert "X116" in str(await ask("add_breakpoint", fails=True))
+            assert (await ask("run_until"))["position"] == 1  # total is 10
+        assert next(iter(session.breakpoints)).edge == ("add", "approve")
 
     asyncio.run(main())
 
