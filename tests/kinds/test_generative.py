@@ -104,6 +104,12 @@ def test_a_large_board_is_cut_and_its_small_values_are_all_there():
     assert '"last": "seen"' in user
 
 
+def test_each_value_of_a_large_board_keeps_at_least_100_characters():
+    run = session(inputs={f"key{number}": "x" * 150 for number in range(250)}, llm=[ROME])
+    run.step()
+    assert f'"key0": "{"x" * 99}... (52 characters left out)' in asked(run)[1]
+
+
 def test_values_that_json_does_not_have_are_told_as_text():
     run = session(inputs={"when": {3, 1}, "odd": {(1, 2): "x"}, "raw": b"abc"}, llm=[ROME])
     run.step()

@@ -47,6 +47,13 @@ def test_it_asks_with_the_prompts_texts_in_their_order_and_maps_the_answer(tmp_p
     assert (call["kind"], call["name"], call["tokens_in"], call["tokens_out"]) == ("llm", "ask", 7, 2)
 
 
+def test_without_a_model_the_answer_is_simulated_and_the_call_says_so(tmp_path):
+    session = asked(tmp_path, None)
+    assert session.board["a"] == "Mocked output from say"
+    (call,) = session.trace.frames.calls.to_dict("records")
+    assert (call["kind"], call["provider"], call["model"]) == ("agent", "simulated", "simulated")
+
+
 def test_an_answer_that_is_json_is_read(tmp_path):
     session = asked(tmp_path, ['{"k": [1]}'])
     assert (session.board["a"], session.board["b"]) == ('{"k": [1]}', {"k": [1]})

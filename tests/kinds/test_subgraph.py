@@ -35,6 +35,12 @@ def test_with_inputs_it_has_a_board_of_its_own():
     assert dict(run.board) == {"deep": {"n": 1}, "x": 0, "result": 2, "done": 1}
 
 
+def test_an_input_from_inside_a_value_is_a_read_of_its_key():
+    run = session(inside(inputs={"n": "deep.n"}, outputs={"result": "n"}), {"deep": {"n": 1}, "x": 0})
+    run.step()
+    assert [(row.node, row.key) for row in run.trace.frames.reads.itertuples()] == [("sub", "deep")]
+
+
 def test_the_board_is_that_of_the_next_node():
     run = session(inside(inputs={"n": "n"}, outputs={"m": "n"}), {"n": 1, "x": 0})
     assert dict(run.board) == {"n": 1, "x": 0}

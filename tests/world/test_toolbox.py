@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from time import time_ns as NOW  # noqa: N812  (a clock)
 from typing import Any
 
@@ -64,5 +65,5 @@ def test_an_async_tool_is_an_async_attempt() -> None:
     own = registry()
     own.register_tool("later", {"handler": later})
     attempt = Toolbox(own).attempt("later", NOW)
-    assert asyncio.iscoroutinefunction(attempt)
+    assert inspect.iscoroutinefunction(attempt)
     assert asyncio.run(attempt(n=3))["result"] == "3"

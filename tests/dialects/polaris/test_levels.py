@@ -42,6 +42,12 @@ def test_a_join_follows_its_parallel_node():
     assert [node.id for node in levels.chain("both")] == ["both", "both_join", "tell"]
 
 
+def test_a_parallel_node_leads_to_its_join_without_an_edge_too():
+    graph = Graph().add_parallel("both", [plan, note]).add_system(tell)
+    graph.edges = [edge for edge in graph.edges if (edge.source, edge.target) != ("both", "both_join")]
+    assert [node.id for node in Levels(graph).chain("both")] == ["both", "both_join", "tell"]
+
+
 def test_a_walk_ends_where_it_has_been():
     graph = Graph().add_system(plan).add_system(work)
     graph.edges.append(SequentialEdge("back", "work", "plan"))

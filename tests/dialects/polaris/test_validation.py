@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -159,6 +161,13 @@ class Counted:
         return self is other
 
 
+@dataclass(order=True)
+class Version:
+    """A key that cannot be hashed, but is ordered."""
+
+    number: int
+
+
 @pytest.mark.parametrize(
     ("first", "second", "equal"),
     [
@@ -170,6 +179,8 @@ class Counted:
         ([[]], [()], False),
         ({"a": [1]}, {"a": [2]}, False),
         (bytearray(b"x"), b"x", True),
+        (Version(1), Version(1), True),
+        (Version(1), Version(2), False),
         (np.array([1, 2]), np.array([1, 2]), False),  # whether they are equal is no one truth
     ],
 )
