@@ -40,7 +40,7 @@ from agentnb.board.values import (
 from agentnb.bounds import excess
 from agentnb.errors import Problem, StoreError, error_line, printable, with_article
 from agentnb.recipe.model import WIDE
-from agentnb.secrets import MASK, SECRETS, Masked, is_secret, is_url, mask_text, needs_masking
+from agentnb.secrets import MASK, SECRETS, Masked, has_secret, is_secret, is_url, mask_text, needs_masking
 from agentnb.text import UNREADABLE, call, class_name, safe_repr
 
 TAG: Final = "$"
@@ -261,6 +261,11 @@ def _text(tag: str, to: Callable[[Any], Any] = str) -> Callable[[Any, object, bo
     return lambda value, _key, _lenient: {TAG: tag, "v": to(value)}
 
 
+def _unless_secret(document: dict[str, Any]) -> Json:
+    """Return the document of a value that is stored as text, or the mask if this text contains a secret."""
+    return {TAG: "masked"} if has_secret(document["v"]) else document
+
+
 def _record(value: FrozenRecord, _: object, lenient: bool) -> Json:
     return _fields(value.template, value.parts, lenient)
 
@@ -349,7 +354,7 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
     complex: _text("complex", repr),
     Decimal: _text("decimal"),
     Fraction: _text("fraction", lambda value: [encode_atom(value.numerator), encode_atom(value.denominator)]),
-    UUID: _text("uuid"),
+    UUID: lambda value, *_: _unless_secret({TAG: "uuid", "v": str(value)}),
     range: _text("range", lambda value: [*map(encode_atom, (value.start, value.stop, value.step))]),
     datetime: _encode_time,
     time: _encode_time,
@@ -363,7 +368,7 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
 }
 # The encoders by base class; the first that matches.
 _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (
-    (PurePath, lambda value, *_: {TAG: "path", "flavour": type(value).__name__, "v": mask_text(str(value))}),
+    (PurePath, lambda value, *_: _unless_secret({TAG: "path", "flavour": type(value).__name__, "v": str(value)})),
     (datetime, _encode_time),
     (date, _ENCODERS[date]),
     (time, _encode_time),

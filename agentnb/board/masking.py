@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from pathlib import PurePath
 from typing import Any, Final
+from uuid import UUID
 
 from agentnb.board import external_types
 from agentnb.board.values import (
@@ -25,6 +27,7 @@ from agentnb.board.values import (
 )
 from agentnb.bounds import DEPTH_LIMIT
 from agentnb.secrets import MASK, SECRETS, Masked, hide, is_secret, mask_bytes, mask_text, secrets_in
+from agentnb.text import safe_repr
 
 INSIDE_ITSELF: Final = "…"
 
@@ -43,6 +46,9 @@ def register_secrets(value: Any, key: object = None) -> None:
             kind = type(part)
         if issubclass(kind, str):
             hide(*([part] if secret else secrets_in(str.__str__(part))))
+        elif issubclass(kind, UUID | PurePath):
+            if secret:
+                hide(UUID.__str__(part) if issubclass(kind, UUID) else PurePath.__str__(part))
         elif kind in ATOMS:
             if secret and issubclass(kind, bytes | int):
                 hide(part)
@@ -80,7 +86,7 @@ def secret_word(path: Iterable[Any]) -> str | None:
 
 def mask_atoms(values: Any) -> Any:
     """Return a column for output: texts, bytes and numbers masked that are, or contain, a secret."""
-    kinds = {*map(type, values)} & ({str, bytes, int} if SECRETS.numbers else {str, bytes})
+    kinds = {*map(type, values)} & ({str, bytes, UUID, int} if SECRETS.numbers else {str, bytes, UUID})
     return [mask_value(value) if type(value) in kinds else value for value in values] if kinds else values
 
 
@@ -100,7 +106,14 @@ def mask_value(value: Any, key: object = None) -> Any:
 def _mask_atom(value: Any, kind: type) -> Any:
     if kind is bytes:
         return mask_bytes(value)
+    if kind is UUID:
+        return _mask_by_text(value)
     return MASK if kind is int and value in SECRETS.numbers else value
+
+
+def _mask_by_text(value: Any) -> Any:
+    """Return the mask for a value whose text contains a secret, else the value."""
+    return MASK if SECRETS.values and MASK in safe_repr(value, 10_000) else value
 
 
 class _Masking:
@@ -147,12 +160,13 @@ class _Masking:
             return remade(kind, parts)
         if issubclass(kind, set | frozenset):
             return self._mask_set(value, kind, depth)
+        if issubclass(kind, Enum | PurePath):
+            return _mask_by_text(value)
         if issubclass(kind, str):
-            text = mask_text(str.__str__(value))
-            return value if issubclass(kind, Enum | Masked) else text
-        if issubclass(kind, int) and not issubclass(kind, Enum):
+            return value if issubclass(kind, Masked) else mask_text(str.__str__(value))
+        if issubclass(kind, int):
             return int.__int__(value)
-        if issubclass(kind, float) and not issubclass(kind, Enum):
+        if issubclass(kind, float):
             return float.__float__(value)
         if kind is FrozenArray or external_types.is_array(value):
             return external_types.mask_array(value.held if kind is FrozenArray else value, mask_value)

@@ -10,10 +10,12 @@ import logging
 import os
 import urllib.parse
 from contextlib import suppress
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import partial
 from itertools import product
+from pathlib import PurePosixPath
 from typing import NamedTuple
+from uuid import UUID
 
 import markupsafe
 import networkx as nx
@@ -205,6 +207,10 @@ class Word(Enum):
     SECRET = "s3ns1tive"
 
 
+class Code(IntEnum):
+    SECRET = 918273645
+
+
 @pytest.mark.parametrize(
     ("config", "secret"),
     [
@@ -223,6 +229,9 @@ class Word(Enum):
         ({"otp": "s3ns1tive"}, "s3ns1tive"),
         ({"config": Login("ann", "s3ns1tive")}, "s3ns1tive"),
         ({"password": Word.SECRET}, "s3ns1tive"),
+        ({"password": Code.SECRET}, "918273645"),
+        ({"api_key": UUID("12345678-1234-5678-1234-567812345678")}, "12345678-1234-5678-1234-567812345678"),
+        ({"credentials": PurePosixPath("/etc/s3ns1tive")}, "s3ns1tive"),
         ({"config": pd.Series({"user": "ann", "password": "s3ns1tive"})}, "s3ns1tive"),
         ({"config": pd.DataFrame({"value": {"user": "ann", "password": "s3ns1tive"}})}, "s3ns1tive"),
     ],
