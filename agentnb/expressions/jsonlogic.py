@@ -218,7 +218,7 @@ class _Rewriting:
         self.ready.slots[key] = template
         self.ready.texts[pointer] = text
         # From any depth of maps and filters: more levels up than a rule can have lead to the root.
-        return {"val": [[2 * MAX_DEPTH + 1], key]}
+        return {"val": [[2 * MAX_DEPTH], key]}
 
     def _null_safe(self, node: Any, pointer: str) -> Any:
         if _is_literal(node):

@@ -290,7 +290,7 @@ def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_whole(name):
 
     session = make()
     moments = Interrupt().during(lambda: work(session)).moments
-    assert moments > 50
+    assert moments > 30  # there is something to interrupt, on each Python
     for at in range(1, moments + 1):
         session = session if name in TRAVELS else make()
         interrupt = Interrupt(at).during(lambda made=session: work(made))

@@ -464,7 +464,7 @@ def last_step(run: Run) -> tuple[History, int]:
 
     The rows of branches cancelled by a failure follow it; they belong to that step.
     """
-    for history in reversed(run.chain[: run.chain.index(run.at) + 1]):
+    for history in reversed(run.chain):
         row = run.position - history.base
         while row > 0 and history.s_flag[row] & STATUS == CANCELLED:
             row -= 1
