@@ -187,6 +187,11 @@ class State:
         return check_paths(self.recipe, self.run, paths, where)
 
     @property
+    def watch_sources(self) -> list[Any]:
+        """The watches that can be saved: texts and JsonLogic, not functions."""
+        return [] if self._watches is None else self._watches.sources()
+
+    @property
     def names(self) -> Mapping[str, Any]:
         """The names that conditions can use here: the board, and the names of the recipe's own rules."""
         if not self.recipe.meta.get("context"):

@@ -140,22 +140,24 @@ def row_of(state: State, run: Run, **lineage: Any) -> RunRow:
 
 def _head(state: State, run: Run) -> str:
     rest = {
-        "version": VERSION,
-        "nodes": [node.id for node in run.plan.nodes],
         "given": encode(run.given, lenient=True),
         "seed": encode(run.seed),
         "chaos": None if run.chaos is None else asdict(run.chaos),
         "strict": run.world.strict,
     }
-    return f'{{"recipe":{_snapshot_text(state.recipe)},{text_of(rest)[1:]}'
+    return f"{_head_of_all_runs(state.recipe, run)},{text_of(rest)[1:]}"
 
 
-def _snapshot_text(recipe: Recipe) -> str:
-    """Return the masked snapshot of a recipe as JSON; it is made once, unless there are more secrets by now."""
+def _head_of_all_runs(recipe: Recipe, run: Run) -> str:
+    """Return the JSON text that the heads of all runs of a recipe begin with: its masked snapshot and its nodes.
+
+    It is made once, unless there are more secrets by now.
+    """
     known, secrets = recipe.derived, how_many()
-    if "snapshot" not in known or known["snapshot"][0] != secrets:
-        known["snapshot"] = secrets, text_of(to_snapshot(recipe))
-    found: str = known["snapshot"][1]
+    if "head" not in known or known["head"][0] != secrets:
+        same = {"recipe": to_snapshot(recipe), "version": VERSION, "nodes": [node.id for node in run.plan.nodes]}
+        known["head"] = secrets, text_of(same)[:-1]
+    found: str = known["head"][1]
     return found
 
 
@@ -166,11 +168,12 @@ def options_of(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget,
 
 def aux_of(state: State) -> dict[str, Any]:
     """Return what is saved of a session besides its run: its budget, and breakpoints and watches that can be saved."""
-    limits = ((field.name, getattr(state.limits.budget, field.name)) for field in fields(Budget))
-    budget = {name: encode(value) for name, value in limits if value is not None}
+    limits = state.limits.budget
+    given = {name: getattr(limits, name) for name in Budget.__slots__}
+    budget = {name: encode(value) for name, value in given.items() if value is not None}
     found = {
         "breakpoints": state.breakpoints.to_rows() if state.breakpoint_rows else [],
-        "watches": state.watches.sources(),
+        "watches": state.watch_sources,
         "budget": budget,
     }
     return {name: rows for name, rows in found.items() if rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count, islice
 from operator import attrgetter
@@ -58,7 +58,7 @@ class MemoryLog:
             if row.run_id in self._runs:
                 raise duplicate_error(row.run_id, self.url)
             self._fit(row.run_id, entries, 0)
-            row = replace(row, updated=datetime.now(UTC), writer=str(me(self._token)))
+            row = row._replace(updated=datetime.now(UTC), writer=str(me(self._token)))
             self._runs[row.run_id] = _StoredRun(row, next(self._writes), [*entries])
 
     def add(self, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
@@ -73,7 +73,7 @@ class MemoryLog:
                 if row.run_id in self._runs or row.run_id in found:
                     raise duplicate_error(row.run_id, self.url)
                 self._fit(row.run_id, entries, 0)
-                added = replace(row, updated=datetime.now(UTC), writer=None)
+                added = row._replace(updated=datetime.now(UTC), writer=None)
                 found[row.run_id] = _StoredRun(added, next(self._writes), [*entries])
             self._runs |= found
 
@@ -149,7 +149,7 @@ class MemoryLog:
         with self._lock:
             if run_id in self._runs:
                 kept = self._runs[run_id]
-                kept.row = replace(kept.row, writer=None)
+                kept.row = kept.row._replace(writer=None)
 
     def close(self) -> None:
         """Release every run; stored runs remain."""
@@ -170,8 +170,7 @@ class MemoryLog:
     def _say(self, kept: _StoredRun, status: str | None, steps: int | None, at: str | None) -> None:
         row = kept.row
         kept.written = next(self._writes)
-        kept.row = replace(
-            row,
+        kept.row = row._replace(
             status=row.status if status is None else status,
             steps=row.steps if steps is None else steps,
             at=row.at if at is None else at or None,

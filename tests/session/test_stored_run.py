@@ -51,14 +51,12 @@ def test_what_a_run_was_begun_with_is_in_its_head():
 
 
 def test_a_head_that_is_damaged_is_told():
-    from dataclasses import replace
-
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0}, store=log)
     row = log.run(session.run_id)
     for head in ("nonsense", "{}", "[]"):
         with pytest.raises(nb.AgentNbError, match="L402"):
-            head_of(replace(row, head=head))
+            head_of(row._replace(head=head))
 
 
 @pytest.mark.parametrize("body", ['{"p":[[7]]}', '{"told":[["back",1,[]]]}'])

@@ -33,7 +33,7 @@ def test_a_run_comes_back_as_it_was_begun(store):
     )
     store.log.create(begun, some(1, 2))
     found = store.log.run("one")
-    assert found == replace(begun, updated=found.updated, writer=found.writer)
+    assert found == begun._replace(updated=found.updated, writer=found.writer)
     assert before <= found.updated <= datetime.now(UTC)
     assert found.created.utcoffset() == found.updated.utcoffset() == timedelta(0)
     assert str(os.getpid()) in found.writer
@@ -50,7 +50,7 @@ def test_a_run_without_a_parent_has_none(store):
 
 
 def test_times_of_another_zone_are_the_same_moment(store):
-    store.log.create(replace(row(), created=CREATED.astimezone(timezone(timedelta(hours=-7)))))
+    store.log.create(row()._replace(created=CREATED.astimezone(timezone(timedelta(hours=-7)))))
     assert store.log.run("one").created == CREATED
 
 
@@ -297,7 +297,7 @@ def done(log, act):
 
 def seen(log):
     """Return all that can be read from a log."""
-    rows = [replace(run, updated=None, writer=run.writer is not None) for run in log.runs()]
+    rows = [run._replace(updated=None, writer=run.writer is not None) for run in log.runs()]
     return rows, [list(log.entries(run.run_id)) for run in rows], [log.last(run.run_id) for run in rows]
 
 

@@ -7,7 +7,7 @@ state in a run's row (`status`, `steps`, `at`) does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, Protocol
 
@@ -35,8 +35,7 @@ def is_sound(run_id: str, entry: Entry, *, checked: bool) -> bool:
     return not checked and is_text(body)
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(NamedTuple):
     """A run's row in a log.
 
     `head` is JSON text: what the run was started with (recipe, inputs, options), masked. `at` is JSON text: the run's
@@ -67,7 +66,7 @@ class RunRow:
 
     def seal(self) -> RunRow:
         """Return this row with a checksum in its head, over everything recorded when a run starts."""
-        return replace(self, head=with_checksum(self.head, *self._list_checked_fields()))
+        return self._replace(head=with_checksum(self.head, *self._list_checked_fields()))
 
     @property
     def checked(self) -> bool:
