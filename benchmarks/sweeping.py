@@ -3,11 +3,12 @@
 Run it: `python benchmarks/sweeping.py [--runs N] [--memory N] [--check]`. `--check` exits with 1 where a limit is
 broken. Every run makes eight trivial steps; a peer keeps no history of its runs, agentnb keeps all of it.
 
-Limits are on the processor's time of a run, in the worker that makes it and in the process that collects it: what else
-the machine does counts little, and time is what it would be at rest (see `peers.AT_REST`). Each worker has a core, and
-the collecting process shares them: so a worker has its time divided by that of both of its rate alone. Rates of wall
-time beside them are the median of several, ours and the peers' in turns. `--memory N` sweeps N runs, also into SQLite
-and Parquet, and prints by how much the largest memory of the process grew.
+Limits are on the processor's time of whole sweeps, as the system counts it for the workers and for the process that
+collects their results: what else the machine does counts little, and time is what it would be at rest (see
+`peers.AT_REST`). A machine makes as many runs a second, per core, as both times of a run allow. Each worker has a core,
+and the collecting process shares them: so a worker has its time divided by that of both of its rate alone. Rates of
+wall time beside them are the median of several, ours and the peers' in turns. `--memory N` sweeps N runs, also into
+SQLite and Parquet, and prints by how much the largest memory of the process grew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import argparse
 import gc
 import operator
 import os
-import pickle
 import platform
 import resource
 import sys
@@ -33,22 +33,16 @@ from typing import Annotated, Any, TypedDict
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import networkx as nx
-from clocks import seconds_of
 from limits import verdict
 from peers import AT_REST, plain_loop, version_of
 
 import agentnb as nb
-from agentnb.analysis.sweep import jobs_of
-from agentnb.analysis.sweep_executors import CHUNK
-from agentnb.analysis.sweep_results import Results, Stored, Unstored
-from agentnb.analysis.sweep_workers import Work, run_chunk
 from agentnb.recipe.model import Recipe
-from agentnb.store import open_log
 
 PER_CORE = 3_000.0  # runs in a second, at rest
 LINEAR = 0.9  # of the rate of one worker, per worker
 STEPS = 8
-GROUP = 4 * CHUNK  # runs that are measured together
+SWEEP = 4_096  # runs of a sweep whose time is measured
 
 
 def add(n: int) -> dict[str, int]:
@@ -74,35 +68,33 @@ def rate_of(runs: int, work: Callable[[], Any]) -> float:
     return runs / (perf_counter() - start)
 
 
+def seconds_of_processor(who: int) -> float:
+    """Return the seconds that this process, or its children that have ended, have had of a processor."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
 def seconds_of_a_run(recipe: Recipe) -> dict[str, float]:
     """Return the processor's seconds of a run: in a worker; and where it is collected, in memory and in SQLite."""
-    work, inputs = Work({"": recipe}), [{"n": number} for number in range(GROUP)]
-    jobs = list(jobs_of(work, inputs, [0]))
+    inputs = [{"n": number} for number in range(SWEEP)]
     found: dict[str, float] = {}
-    made = list[bytes]()
-    found["worker"] = seconds_of(
-        lambda: made.extend(pickle.dumps(run_chunk(work, jobs[at : at + CHUNK])) for at in range(0, GROUP, CHUNK))
-    )
     with tempfile.TemporaryDirectory() as folder:
-        log = open_log(Path(folder) / "runs.db")
-
-        def collect(results: Results) -> None:
-            list(jobs_of(work, inputs, [0]))
-            pickle.dumps(jobs)
-            for chunk in made:
-                results.add(pickle.loads(chunk))  # noqa: S301  (made above)
-
-        found["memory"] = seconds_of(lambda: collect(Unstored()))
-        Stored(log).add(run_chunk(work, list(jobs_of(work, [{"n": -1}], [0]))))  # makes the file
-        found["SQLite"] = seconds_of(lambda: collect(Stored(log)))
-        log.close()
-    return {name: seconds / GROUP for name, seconds in found.items()}
+        places: dict[str, dict[str, Any]] = {"SQLite": {"store": Path(folder) / "runs.db"}, "memory": {}}
+        for place in places.values():  # make the file, and import what is imported late
+            nb.sweep(recipe, [{"n": -1}], progress=False, **place)
+        for name, place in places.items():
+            gc.collect()
+            here, there = map(seconds_of_processor, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+            nb.sweep(recipe, inputs, progress=False, **place)
+            found[name] = (seconds_of_processor(resource.RUSAGE_SELF) - here) / SWEEP
+            found["worker"] = (seconds_of_processor(resource.RUSAGE_CHILDREN) - there) / SWEEP
+    return found
 
 
 def at_rest(recipe: Recipe, runs: int) -> dict[str, float]:
     """Return the times of a run as they would be at rest; of all measurements the calmest half counts."""
     found = []
-    for _ in range(4 * runs):
+    for _ in range(2 * runs):
         before = plain_loop()
         times = seconds_of_a_run(recipe)
         found.append((max(before, plain_loop()), times))
@@ -205,11 +197,12 @@ def main() -> int:
     print(f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {cores} cores, "
           f"langgraph {version_of('langgraph')}, mesa {version_of('mesa')}")  # fmt: skip
     times = at_rest(recipe, args.runs)
-    per_core, share = 1 / times["worker"], times["worker"] / (times["worker"] + times["memory"])
-    print(f"{'a run in its worker':28} {times['worker'] * 1e6:8,.0f} µs {per_core:10,.0f} runs/s per core")
+    per_core, share = 1 / (times["worker"] + times["memory"]), times["worker"] / (times["worker"] + times["memory"])
+    print(f"{'a run in its worker':28} {times['worker'] * 1e6:8,.0f} µs")
     for name in ("memory", "SQLite"):
-        linear = times["worker"] / (times["worker"] + times[name])
-        print(f"{f'collecting it, {name}':28} {times[name] * 1e6:8,.0f} µs {linear:10.2f} linear in workers")
+        both = times["worker"] + times[name]
+        print(f"{f'collecting it, {name}':28} {times[name] * 1e6:8,.0f} µs {1 / both:10,.0f} runs/s per core"
+              f"{times['worker'] / both:8.2f} linear in workers")  # fmt: skip
     figures: dict[str, Callable[[], float]] = {
         "one worker": lambda: sweep_with(recipe, 3_000, 1),
         f"{cores} workers": lambda: sweep_with(recipe, 6_000, cores),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+_KEY_TEXT: Final = json.JSONEncoder(sort_keys=True).encode
 _TYPES: Final = {
     "run_id": "object", "inputs": "object", "seed": "int64", "status": "object", "steps": "int64",
     "seconds": "float64", "tokens": "int64", "cost": "float64", "outputs": "object", "error": "object",
@@ -183,7 +184,7 @@ def jobs_of(work: Work, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int
             encoded = encode(freeze(dict(given)), lenient=True)
             for seed in seeds:
                 for model in work.models or ("",):
-                    text = json.dumps([recipe.fingerprint, encoded, seed, *([model] if model else [])], sort_keys=True)
+                    text = _KEY_TEXT([recipe.fingerprint, encoded, seed, *([model] if model else [])])
                     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
                     again = f"-{seen[digest]}" if seen[digest] else ""
                     seen[digest] += 1

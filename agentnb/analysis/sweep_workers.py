@@ -7,7 +7,7 @@ import pickle
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,6 +18,7 @@ from agentnb.errors import AgentNbError
 from agentnb.recipe.model import Recipe
 from agentnb.recipe.user_functions import is_async
 from agentnb.session import Session
+from agentnb.session.parts import parts_of
 from agentnb.session.reopen import open_stored
 from agentnb.session.state import state_of
 from agentnb.session.stored_run import copy_of
@@ -177,7 +178,7 @@ def _run(work: Work, job: Job) -> Result:
     session: Session | None = None
     try:
         session = Session(work.recipes[job.recipe], job.inputs, **work.options_of(job))
-        with _time_limit(session, work.timeout):
+        with nullcontext() if work.timeout is None else _time_limit(session, work.timeout):
             session.run()
     except (TimedOut, Exception) as raised:  # noqa: BLE001  (a run that cannot be made is a row of the sweep)
         return _result(work, job, session, raised)
@@ -216,7 +217,12 @@ def _result(work: Work, job: Job, session: Session | None, raised: BaseException
         case _:
             status, error = "failed", safe_str(f"{type(raised).__name__}: {raised}")
     row = row_of(job, session, status, error)
-    return Result(row, None if session is None else _record(session, status))
+    if session is None:
+        return Result(row)
+    record = _record(session, status)
+    if "hooks" not in work.options:  # a listener may have kept the session
+        parts_of(session).release()
+    return Result(row, record)
 
 
 def row_of(job: Job, session: Session | None, status: str, error: str | None) -> dict[str, Any]:
@@ -226,14 +232,15 @@ def row_of(job: Job, session: Session | None, status: str, error: str | None) ->
            "error": error, "recipe": job.recipe, "model": job.model}  # fmt: skip
     if session is None:
         return row
-    history, calls = state_of(session).run.history, state_of(session).run.history.calls
-    board = {key: session.board[key] for key in session.recipe.outputs or session.board if key in session.board}
+    state = state_of(session)
+    history, calls, board = state.run.history, state.run.history.calls, state.board
+    outputs = {key: board[key] for key in state.recipe.outputs or board if key in board}
     row |= {
-        "steps": session.position,
+        "steps": state.run.position,
         "seconds": (history.s_t1[-1] - history.s_t0[0]) / 1e9,
         "tokens": sum((call.tokens_in or 0) + (call.tokens_out or 0) for call in calls),
         "cost": float(sum(call.cost_usd or 0 for call in calls)),
-        "outputs": mask_value(board),
+        "outputs": mask_value(outputs),
     }
     return row
 
@@ -248,11 +255,8 @@ def _record(session: Session, status: str) -> Record | None:
 
 
 @contextmanager
-def _time_limit(session: Session, seconds: float | None) -> Iterator[None]:
+def _time_limit(session: Session, seconds: float) -> Iterator[None]:
     """End the body after some seconds: at once in the main thread of a process, else before the next step."""
-    if seconds is None:
-        yield
-        return
     over = threading.Event()
 
     def stop() -> None:

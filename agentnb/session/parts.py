@@ -47,6 +47,15 @@ class Parts:
         """The engine's run."""
         return self.state.run
 
+    def release(self) -> None:
+        """Break the reference cycles of a session that is used no more; nothing of it works after that.
+
+        Where thousands of sessions are made, the garbage collector would take a tenth of the time.
+        """
+        self.run.release()
+        vars(self.state).clear()
+        vars(self).clear()
+
     def _breakpoints_changed(self) -> None:
         self.persistence.breakpoints_changed()
 

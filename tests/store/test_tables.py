@@ -38,7 +38,7 @@ def test_one_entry_is_one_statement_on_a_server():
 def test_the_columns_are_those_of_a_row():
     from agentnb.engine.persistence.event_log import RunRow
 
-    assert sorted((*SAID, *STANDS)) == sorted(RunRow.__slots__)
+    assert sorted((*SAID, *STANDS)) == sorted(RunRow._fields)
 
 
 def test_only_what_a_run_may_lack_may_be_null(database):

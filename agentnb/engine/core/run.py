@@ -502,6 +502,14 @@ class Run:
         """Return the id of an activation's node."""
         return self.plan.nodes[self.tables.acts[act].node].id
 
+    def release(self) -> None:
+        """Break the reference cycles of a run that is used no more: its memory is freed without the collector."""
+        for act in self.live.values():
+            del act.work.board, act.work
+        for frame in self.frames.values():
+            frame.acts.clear()
+        self.live.clear()
+
     async def need_loop(self) -> None:
         """Continue inside an event loop."""
         if self.plain or not in_loop():

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise, takewhile
+from operator import sub
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import TAG, are_plain_names, encode, encode_atom, is_stored_unchanged
@@ -436,11 +437,15 @@ def _steps(history: History, first: int, size: int, last: tuple[int, int, int]) 
         return [history.s_act[first], began[0] - before_it, ended[0] - began[0], history.s_flag[first], *ends_now]
     return [
         history.s_act[rows].tolist(),
-        [later - earlier for earlier, later in pairwise([before_it, *began])],
-        [end - start for start, end in zip(began, ended, strict=True)],
+        _increases(began, before_it),
+        [*map(sub, ended, began)],
         history.s_flag[rows].tolist(),
-        *([later - earlier for earlier, later in pairwise([start, *column[rows].tolist()])] for column, start in ends),
+        *(_increases(column[rows].tolist(), start) for column, start in ends),
     ]
+
+
+def _increases(column: list[int], start: int) -> list[int]:
+    return [*map(sub, column, [start, *column])]  # as many as the column has
 
 
 def _as_row(row: Any, *plain: int, lenient: bool) -> list[Any]:

@@ -358,7 +358,10 @@ class Journal:
 
     def take_over(self) -> None:
         """Record everything the steps in flight have done so far, of a run saved elsewhere or not at all."""
-        found, run = in_flight(self.run), self.run
+        run = self.run
+        if not (run.pending_steps or run.recorded or self._told or self._keys or self._outs or self._emits):
+            return  # no step is in flight, and none was
+        found = in_flight(run)
         facts, pending = [*found.facts()], {*found.acts()}
         current = {id(fact) for _, _, fact in facts}
         for act in self._acts():
