@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import pbkdf2_hmac, sha256
 from html import escape
@@ -20,16 +20,11 @@ ROUNDS: Final = 100_000  # of deriving a key from an answer, as in recorded.js
 _STILL_STYLE: Final = """
 body{margin:0;padding:12px;font:14px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;background:#fff;color:#1e293b}
 @media screen and (prefers-color-scheme:dark){body{background:#0d0f12;color:#e5e9f0}}
-.agentnb-still{overflow-wrap:anywhere}
+.agentnb-still{overflow-wrap:break-word}
 .agentnb-still table{border-collapse:collapse}
 .agentnb-still :is(th,td){padding:2px 10px;text-align:left;vertical-align:top;border-top:1px solid #8884}
+.agentnb-still td:last-child{overflow-wrap:anywhere}
 .agentnb-still img{max-width:100%;background:#fff}
-@media print{
-.agentnb-recorded :is(.agentnb-bar,.agentnb-sash,.agentnb-split,.agentnb-finder,.agentnb-pane-tools,.agentnb-filter){
-  display:none!important}
-.agentnb-recorded :is([data-pane=details],[data-pane=board]) :is(div,section){
-  max-height:none!important;overflow:visible!important}
-}
 """
 _PAGE: Final = Template("""<!doctype html>
 <html lang="en">
@@ -44,7 +39,7 @@ _PAGE: Final = Template("""<!doctype html>
 </head>
 <body>
 <main id="agentnb"></main>
-<noscript><div class="agentnb-still">$still</div></noscript>
+<noscript>$still</noscript>
 $data
 <script>$script</script>
 </body>
@@ -115,13 +110,16 @@ def _stream(key: bytes, name: str, size: int) -> bytes:
     return pbkdf2_hmac("sha256", key, name.encode(), 1, size)
 
 
-def pack(value: Any, name: str = "", seal: Seal | None = None) -> str:
+def pack(
+    value: Any, name: str = "", seal: Seal | None = None, rewrite: Callable[[str], str] = lambda text: text
+) -> str:
     """Return a JSON value compressed (raw deflate) and as base64, which contains nothing that HTML interprets.
 
     Args:
         seal: encrypts it as the chunk of this name.
+        rewrite: changes the JSON text before it is compressed.
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = rewrite(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
     content = squeeze.compress(text.encode("utf-8", "replace")) + squeeze.flush()
     return b64encode(content if seal is None else seal.apply(name, content)).decode("ascii")
@@ -132,7 +130,8 @@ def steps_table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: 
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
     rest = f"<p>The table ends here; {more} more steps are shown only with JavaScript.</p>" if more else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="agentnb-still agentnb-steps-table">{table}{rest}</div>'
 
 
 def _hash(text: str) -> str:

@@ -110,19 +110,13 @@ class LangGraphRun(Recording):
     `runs` lists the threads and forks of the database; `forks` and `parent` are those of this thread.
     """
 
-    __slots__ = ("_family", "_interrupts", "_leaf", "_steps", "_thread", "_where")
+    __slots__ = ("_family", "_leaf", "_steps", "_thread", "_where")
 
     _thread: Thread
     _where: str
     _leaf: str
     _family: dict[str, LangGraphRun]
-    _interrupts: tuple[Pending, ...]
     _steps: Mapping[str, int]
-
-    @property
-    def pending(self) -> tuple[Pending, ...]:
-        """The interrupts that waited for an answer when the record ended."""
-        return self._interrupts if self._run.position == self._run.history.tip else ()
 
     @property
     def checkpoints(self) -> Mapping[str, int]:
@@ -193,9 +187,10 @@ def _session(where: str, thread: Thread, leaf: str, family: dict[str, LangGraphR
                            "checkpoints": len(made.path)}}  # fmt: skip
     run = build(f"thread {thread.id}", "langgraph", made.steps, first.board, following=made.following,
                 after=made.before, about=about)  # fmt: skip
-    session = LangGraphRun.of_run(run, f"thread {thread.id}", _run_id(thread, leaf), _read_only(thread), made.ended)
+    session = LangGraphRun.of_run(run, f"thread {thread.id}", _run_id(thread, leaf), _read_only(thread), made.ended,
+                                  pending=made.pending)  # fmt: skip
     session._thread, session._where, session._leaf = thread, where, leaf  # noqa: SLF001  (it is made here)
-    session._family, session._interrupts = family, tuple(made.pending)  # noqa: SLF001  (the same)
+    session._family = family  # noqa: SLF001  (the same)
     session._steps = MappingProxyType(made.at)  # noqa: SLF001  (the same)
     family[leaf] = session
     return session

@@ -11,12 +11,14 @@ from agentnb.board.values import thaw
 from agentnb.clock import FrozenClock
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
+from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.delta_loader import DeltaLoader, damage
 from agentnb.engine.persistence.snapshot import check_fit, renumbering, run_of
 from agentnb.errors import Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.recordings.formats import read_text
 from agentnb.session.parts import parts_of
+from agentnb.session.pending import leaves, of_leave, waiting_since
 from agentnb.session.recording import Recording
 from agentnb.trace.export import document_of, trace_from
 from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of
@@ -49,11 +51,13 @@ def session_of(document: dict[str, Any], where: str, recipe: Recipe | None = Non
     kept = document.get("recipe")
     with damage():
         known = recipe_of(kept) if kept is not None else _recipe_from_rows(trace, document)
-        run = _run_of(known if recipe is None else recipe, document)
+        run, interrupted = _run_of(known if recipe is None else recipe, document)
+        waiting = waiting_since(run, interrupted.find_unanswered())
         inputs = dict(thaw(decode(document["given"]))) if "given" in document else {}
     session = Recording.of_run(
         run, trace.agent_id, trace.run_id, _read_only(where), _describe_end(trace), trace.metadata, trace.outcome,
-        inputs=inputs,
+        inputs=inputs, pending=[*map(of_leave, leaves(run)), *(each for _, each in waiting)],
+        unanswered=[call for call, _ in waiting],
     )  # fmt: skip
     if recipe is not None:
         changed = parts_of(session).persistence.changes = tuple(_changes(kept, recipe, trace))
@@ -72,7 +76,7 @@ def _changes(kept: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTr
     return [f"node {name!r} is {'new' if name in recipe.nodes else 'gone'}" for name in names ^ set(recipe.nodes)]
 
 
-def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> Run:
+def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> tuple[Run, InterruptedSteps]:
     plan = Plan(recipe, kinds_to_read(recipe), World())
     names = [row[0] for row in document["nodes"]]
     found = DeltaLoader(renumbering(plan, names))
@@ -87,7 +91,7 @@ def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> Run:
         "random": None,
         "ids": {},
     }
-    return run_of(plan, found, kept, FrozenClock())
+    return run_of(plan, found, kept, FrozenClock()), found.collect_interrupted()
 
 
 def _recipe_from_rows(trace: SimulationTrace, document: Mapping[str, Any]) -> Recipe:
@@ -119,6 +123,8 @@ def _recipe_from_rows(trace: SimulationTrace, document: Mapping[str, Any]) -> Re
 
 def _describe_end(trace: SimulationTrace) -> str:
     status = str((trace.outcome or {}).get("status", "finished"))
+    if not len(trace) and status not in {"waiting", "failed", "exhausted"}:
+        return "ready"
     return status if status in ENDS else "paused"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.effects.crash_recovery import UnansweredCall, find_unanswered
@@ -12,14 +14,13 @@ from agentnb.errors import ExecutionError, Problem
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from agentnb.engine.core.pending_step import Hold, PendingStep
     from agentnb.engine.core.run import Run
     from agentnb.recipe.model import Leave
 
 
 Kind = Literal["answer", "approval", "call"]
+_KINDS: Final[Mapping[str, Kind]] = MappingProxyType({"human": "answer", "approval": "approval"})  # of effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,18 @@ def pending_of(run: Run) -> tuple[Pending, ...]:
         if (kind := _kind(pending_step)) is not None
     ]
     known = (known for _, known in waiting_since(run))
-    return (*held, *map(_of_leave, leaves(run)), *known, *map(_ask_for_masked, masked_values.unknown(run)))
+    return (*held, *map(of_leave, leaves(run)), *known, *map(_ask_for_masked, masked_values.unknown(run)))
+
+
+def calls_of(run: Run, pending: Sequence[Pending]) -> list[UnansweredCall]:
+    """Return questions of the next nodes of a record as calls without a response, as a trace has them."""
+    acts = {run.node_of(act): act for act in reversed(run.frontier())}
+    kinds = {kind: name for name, kind in _KINDS.items()}
+    return [
+        UnansweredCall(acts[row.node], number, 1, kinds[row.kind], row.name, freeze(dict(row.arguments)), 0)
+        for number, row in enumerate(pending)
+        if row.node in acts and row.kind in kinds
+    ]
 
 
 def leaves(run: Run) -> Sequence[Leave]:
@@ -73,18 +85,22 @@ def leave_of(run: Run, wanted: str | None) -> Leave | None:
     return next((each for each in leaves(run) if wanted is None or wanted in (each.id, each.node)), None)
 
 
-def _of_leave(leave: Leave) -> Pending:
+def of_leave(leave: Leave) -> Pending:
+    """Return an approval that is pending on the board."""
     return Pending(
         leave.id, "approval", leave.node, leave.name, leave.arguments, free=leave.free, replaces=leave.replaces
     )
 
 
-def waiting_since(run: Run) -> list[tuple[UnansweredCall, Pending]]:
-    """Return the questions and calls of another process without a response; their steps have not begun again."""
-    kinds: dict[str, Kind] = {"human": "answer", "approval": "approval"}
+def waiting_since(run: Run, calls: Iterable[UnansweredCall] | None = None) -> list[tuple[UnansweredCall, Pending]]:
+    """Return the questions and calls of another process without a response; their steps have not begun again.
+
+    Args:
+        calls: those of a record; None: those of the run.
+    """
     found = []
-    for call in find_unanswered(run):
-        kind = kinds.get(call.kind, "call")
+    for call in find_unanswered(run) if calls is None else calls:
+        kind = _KINDS.get(call.kind, "call")
         id = f"{kind}_{run.position}_{call.act}"
         found.append((call, Pending(id, kind, run.node_of(call.act), call.name, dict(thaw(call.arguments)))))
     return found

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any, Self
 from agentnb.engine.control.budget import Budget
 from agentnb.session.checks import check_locked
 from agentnb.session.limits import Limits
+from agentnb.session.pending import calls_of
 from agentnb.session.session import Session
 from agentnb.session.status import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agentnb.engine.core.run import Run
+    from agentnb.engine.effects.crash_recovery import UnansweredCall
     from agentnb.errors import Problem
+    from agentnb.session.pending import Pending
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 
@@ -23,21 +28,25 @@ class Recording(Session):
     `who_wrote`, `watch` and the cockpit work as for any session; nothing runs.
     """
 
-    __slots__ = ("_ended", "_recorded_outcome")
+    __slots__ = ("_ended", "_recorded_outcome", "_recorded_pending")
 
     _ended: str  # the status at the end of the record
     _recorded_outcome: dict[str, Any] | None
+    _recorded_pending: tuple[Pending, ...]
 
     @classmethod
     def of_run(cls, run: Run, name: str, run_id: str, locked: Problem, ended: str = "finished",
                about: dict[str, Any] | None = None, outcome: dict[str, Any] | None = None,
-               inputs: dict[str, Any] | None = None) -> Self:  # fmt: skip
+               inputs: dict[str, Any] | None = None, pending: Sequence[Pending] = (),
+               unanswered: Sequence[UnansweredCall] | None = None) -> Self:  # fmt: skip
         """Return a recording of a run that was rebuilt; `locked` says why it cannot continue.
 
         Args:
             ended: the status at the end of the record.
             about: data about its origin, for the trace.
             outcome: the recorded outcome; None: the status and the number of steps.
+            pending: what waited for a person, or for a response, when the record ended.
+            unanswered: the same as calls, for its trace; None: those that follow from `pending`.
         """
         from agentnb.trace import SimulationTrace
 
@@ -45,13 +54,22 @@ class Recording(Session):
         session = state.session
         assert isinstance(session, cls)
         session._ended, session._recorded_outcome = ended, outcome  # noqa: SLF001  (it is made here)
+        session._recorded_pending = tuple(pending)  # noqa: SLF001  (the same)
         state.locked, state.recorded = locked, True
         recipe = run.plan.recipe
         metadata = {"recipe_kind": "Recipe", "dialect": recipe.dialect, "session": name, "simulated": []}
         metadata |= {**recipe.meta.get("about", {}), **(about or {})}
         outcome_of = session._outcome  # noqa: SLF001  (the same)
-        state.trace = SimulationTrace.of(run, run_id=run_id, outcome=outcome_of, metadata=metadata)
+        calls = calls_of(run, pending) if unanswered is None else unanswered
+        state.trace = SimulationTrace.of(
+            run, run_id=run_id, outcome=outcome_of, metadata=metadata, unanswered=lambda: calls
+        )
         return session
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """What waited for a person, or for a response, when the record ended; nothing before its end."""
+        return self._recorded_pending if self._run.position == self._run.history.tip else ()
 
     @property
     def _run(self) -> Run:

@@ -56,7 +56,7 @@ def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
     that the recipe declares.
     """
     status = status_of(run, limits)
-    if not run.history.tip and status not in ("exhausted", "failed"):
+    if not run.history.tip and status not in ("exhausted", "failed", "waiting", "in_flight"):
         return None
     outcome: dict[str, Any] = {"status": status, "steps": run.position}
     problem, score = problem_of(run), score_of(run)

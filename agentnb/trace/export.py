@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
 from agentnb.engine.persistence.checksums import is_intact, with_checksum
-from agentnb.engine.persistence.delta_loader import check_version, damage, load_document
+from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, damage, load_document
 from agentnb.engine.persistence.deltas import VERSION, whole, whole_call
 from agentnb.errors import Problem, StoreError
 from agentnb.secrets import mask_text
@@ -19,7 +19,6 @@ from agentnb.trace.validation import check_trace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agentnb.engine.core.history import History
     from agentnb.trace.trace import SimulationTrace
 
 FORMAT: Final = "agentnb.trace"
@@ -43,9 +42,10 @@ def text_of(trace: SimulationTrace) -> str:
         "version": VERSION,
         "slices": [whole(reading.chain, lenient=True)],
     }
-    loose = [["back", row.act, whole_call(row, lenient=True), False] for row in reading.chain[-1].loose]
-    if loose:
-        document["slices"].append({"told": loose})
+    told = [["back", row.act, whole_call(row, lenient=True), False] for row in reading.chain[-1].loose]
+    told += [["out", *call[:5], encode(call.arguments, lenient=True), call.began] for call in trace.unanswered()]
+    if told:
+        document["slices"].append({"told": told})
     return with_checksum(_dump(document))
 
 
@@ -88,10 +88,10 @@ def trace_from(document: dict[str, Any], where: str = "the text") -> SimulationT
     Raises:
         StoreError: L402, it is damaged.
     """
-    _, histories = load_document(document)
+    found = load_document(document)
     try:
         with damage():
-            trace = _build_trace(document, histories)
+            trace = _build_trace(document, found)
             check_trace(trace)
             if "recipe" in document:
                 check_snapshot(document["recipe"])
@@ -106,7 +106,7 @@ def _matches_checksum(checksum: Any, document: dict[str, Any]) -> bool:
     return text.endswith(f'"{checksum}"}}') and is_intact(text)
 
 
-def _build_trace(document: Mapping[str, Any], histories: list[History]) -> SimulationTrace:
+def _build_trace(document: Mapping[str, Any], found: DeltaLoader) -> SimulationTrace:
     from agentnb.trace.trace import SimulationTrace
 
     nodes = [
@@ -116,7 +116,8 @@ def _build_trace(document: Mapping[str, Any], histories: list[History]) -> Simul
     edges = [EdgeRow(*row) for row in document["edges"]]
     outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
     origin = {name: document[name] for name in ("recipe", "given", "seed") if name in document}
-    score = document["score"]
+    score, histories = document["score"], found.histories
+    unanswered = list(found.collect_interrupted().find_unanswered())
     return SimulationTrace(
         lambda: histories,
         nodes,
@@ -124,6 +125,7 @@ def _build_trace(document: Mapping[str, Any], histories: list[History]) -> Simul
         agent_id=document["agent_id"],
         run_id=document["run_id"],
         outcome=lambda: outcome,
+        unanswered=lambda: unanswered,
         agent_version=document["agent_version"],
         score=lambda: score,
         metadata=metadata,

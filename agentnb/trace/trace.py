@@ -14,6 +14,7 @@ from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze, same, thaw
 from agentnb.display import view
 from agentnb.engine.core.history import History
+from agentnb.engine.effects.crash_recovery import in_flight
 from agentnb.errors import ExecutionError, Problem, did_you_mean, pluralize
 from agentnb.expressions.paths import parse_path
 from agentnb.ids import uuid_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from agentnb.engine.core.run import Run
+    from agentnb.engine.effects.crash_recovery import UnansweredCall
     from agentnb.trace.frames import Frames
 
 Outcome = dict[str, Any] | None
@@ -45,6 +47,7 @@ class SimulationTrace:
         score: returns the score of the run, None if no node has given one.
         metadata: further data about the run.
         origin: returns what the run began with (recipe, given, seed), as JSON; empty if unknown.
+        unanswered: returns the calls and questions after the last step that have no response yet.
     """
 
     def __init__(
@@ -60,8 +63,10 @@ class SimulationTrace:
         score: Callable[[], float | None] = lambda: None,
         metadata: Mapping[str, Any] | None = None,
         origin: Callable[[], Mapping[str, Any]] = dict,
+        unanswered: Callable[[], Sequence[UnansweredCall]] = tuple,
     ) -> None:
         self._chain, self._outcome, self._score, self.origin = chain, outcome, score, origin
+        self.unanswered = unanswered
         self.agent_id, self.agent_version, self.run_id = agent_id, agent_version, run_id
         self._nodes, self._edges, self._metadata = tuple(nodes), tuple(edges), freeze(dict(metadata or {}))
 
@@ -90,10 +95,12 @@ class SimulationTrace:
         outcome: Callable[[], Outcome] = lambda: None,
         score: Callable[[], float | None] = lambda: None,
         metadata: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+        unanswered: Callable[[], Sequence[UnansweredCall]] | None = None,
     ) -> None:
         self._plan = plan = current().plan
         self.agent_id = plan.recipe.name if agent_id is None else agent_id
         self._chain, self.origin = lambda: current().chain, lambda: origin_of(current())
+        self.unanswered = (lambda: _unanswered(current())) if unanswered is None else unanswered
         self._outcome, self._score, self._given_id, self._given_metadata = outcome, score, run_id, metadata
 
     @cached_property
@@ -375,6 +382,11 @@ class SimulationTrace:
             return "no outcome yet"
         rest = {key: value for key, value in outcome.items() if key != "status" and value is not None}
         return str(outcome.get("status", "")) + (f" {safe_repr(rest)}" if rest else "")
+
+
+def _unanswered(run: Run) -> Sequence[UnansweredCall]:
+    """Return the unanswered calls of the steps that are pending after the last step, not of those begun earlier."""
+    return list(in_flight(run).find_unanswered()) if run.position == run.history.tip else ()
 
 
 def _alike(one: Any, other: Any) -> bool:

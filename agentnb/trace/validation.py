@@ -50,6 +50,10 @@ def check_trace(trace: SimulationTrace) -> None:
     _check(isinstance(trace.agent_version, str), "the agent's version")
     _check(isinstance(trace.score, int | float | None), "the score")
     _check(isinstance(trace.outcome, dict | None), "the outcome")
+    acts = len(reading.tables.acts)
+    for call in trace.unanswered():
+        named = isinstance(call.kind, str) and isinstance(call.name, str) and isinstance(call.arguments, Mapping)
+        _check(named and _is_number(call.act) and 0 <= call.act < acts, "a call without a response")
     _check_rows("nodes", reading.nodes)
     for node in reading.nodes:
         _check(node.type.lower() in TYPES, f"the type of node {node.id!r}")

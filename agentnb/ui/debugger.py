@@ -96,9 +96,13 @@ def page_module() -> str:
     return "\n".join([*page_parts().values(), "export default { render: cockpitPart.render };\n"])
 
 
-def page_style() -> str:
-    """Return the cockpit's CSS: the rules of the drawings, their dark colours, and the cockpit's own rules."""
-    own = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
+def page_style(*, exported: bool = False) -> str:
+    """Return the cockpit's CSS: the rules of the drawings, their dark colours, and the cockpit's own rules.
+
+    An exported page has rules for paper, too.
+    """
+    names = (*_STYLES, "print.css") if exported else _STYLES
+    own = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in names)
     dark = palette('.agentnb-cockpit[data-theme="dark"]', dark=True)
     return f"{stylesheet('.agentnb-cockpit svg.agentnb')}\n{dark}\n{own}"
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
 from itertools import combinations
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from agentnb.display import view
@@ -30,6 +30,7 @@ from agentnb.errors import AgentNbError, Problem
 from agentnb.export.html import Seal, pack, page, steps_table
 from agentnb.session import Session
 from agentnb.session.state import state_of
+from agentnb.text import safe_str
 from agentnb.trace.trace import SimulationTrace
 from agentnb.ui.actions import look_events
 from agentnb.ui.board_view import VALUE_WIDTH, text_of
@@ -129,7 +130,8 @@ def _html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
     else:
         stretches = _runs(tree["rows"], recording, shown)
     shown_at = next(at for at, each in enumerate(stretches) if each.original is shown)
-    chunks: dict[str, str] = {}
+    portable = _without_folders(each.original for each in stretches)
+    chunks = _Chunks(portable)
     looks: list[dict[str, Any]] = []
     described: list[dict[str, Any]] = []
     stills: list[str] = []
@@ -142,12 +144,13 @@ def _html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
         if each.exercise is not None:
             following = Seal.of(each.answer, f"{each.original.run_id} {at + 1}", seal)
             about["exercise"] = {**each.exercise, "salt": following.salt, "check": following.check}
-        state = _pack(each, str(at), seal, chunks)
+        chunks.seal = seal
+        state = _pack(each, str(at), chunks)
         if seal is None:
             described.append(about)
-            stills.append(_still_part(each, state, main=at == shown_at))
+            stills.append(_still_part(each, state, portable, main=at == shown_at))
         else:
-            chunks[f"stretch {at}"] = pack(without_secrets(about), f"stretch {at}", seal)
+            chunks.add(f"stretch {at}", about)
         seal = following
     length = len(recording.trace)
     main = {
@@ -159,16 +162,17 @@ def _html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
         "chunk": CHUNK,
         "exercises": len(quiz),
     }
-    chunks = {"main": pack(without_secrets(main)), **chunks}
+    chunks.seal = None
+    chunks.add("main", main)
     title = str(without_secrets(_still_name(recording)))
     return page(
         f"{title}: exercises" if quiz else f"{title}: a run of {length} steps",
         "\n".join([*page_parts(exported=True).values(), "recordedPart.open();"]),
-        page_style(),
+        page_style(exported=True),
         "<p>This page has exercises. They need JavaScript.</p>"
         if quiz
-        else without_secrets("".join([stills[shown_at], *(one for at, one in enumerate(stills) if at != shown_at)])),
-        chunks,
+        else portable(without_secrets("".join([stills[shown_at], *stills[:shown_at], *stills[shown_at + 1 :]]))),
+        {"main": chunks.packed.pop("main"), **chunks.packed},
         version("agentnb"),
     )
 
@@ -224,26 +228,57 @@ def _look(session: Session) -> dict[str, Any]:
     }
 
 
-def _pack(stretch: _Stretch, name: str, seal: Seal | None, chunks: dict[str, str]) -> dict[str, Any]:
+def _pack(stretch: _Stretch, name: str, chunks: _Chunks) -> dict[str, Any]:
     """Add the chunks of a stretch; return its last state."""
     state: dict[str, Any] = {}
     for number, first in enumerate(range(stretch.first, stretch.last + 1, CHUNK)):
         chunk, state = _chunk(stretch, first, min(first + CHUNK, stretch.last + 1))
-        place = f"{name}-{number}"
-        chunks[place] = pack(without_secrets(chunk), place, seal)
-    place = f"{name}-timeline"
-    chunks[place] = pack(without_secrets(_timeline(stretch)), place, seal)
+        chunks.add(f"{name}-{number}", chunk)
+    chunks.add(f"{name}-timeline", _timeline(stretch))
     return state
 
 
-def _still_part(stretch: _Stretch, state: dict[str, Any], *, main: bool) -> str:
+class _Chunks:
+    """The packed data of a page, by name: masked, and without the folders of this machine."""
+
+    def __init__(self, portable: Callable[[str], str]) -> None:
+        self.packed: dict[str, str] = {}
+        self.seal: Seal | None = None  # of the chunks that are added next
+        self._portable = portable
+
+    def add(self, name: str, content: Any) -> None:
+        """Pack a JSON value."""
+        self.packed[name] = pack(without_secrets(content), name, self.seal, self._portable)
+
+
+def _without_folders(sessions: Iterable[Session]) -> Callable[[str], str]:
+    """Return a function that removes the folders of the recipes' files from a text, JSON or HTML.
+
+    A page says in which file and line a node is, not where that file is on the machine that made the page.
+    """
+    files: set[str] = set()
+    for session in sessions:
+        recipe = session.recipe
+        places = [*(node.place for node in recipe.nodes.values()), *(edge.place for edge in recipe.ways)]
+        files.update(place.file for place in places if place is not None)
+        files.update([recipe.file] if recipe.file is not None else [])
+    folders = {str(PurePath(file).parent) for file in files if PurePath(file).is_absolute()}
+    starts = {folder.rstrip("/\\") + sep for folder in folders for sep in "/\\" if folder.rstrip("/\\")}
+    forms = {form for start in starts for form in (start, json.dumps(start)[1:-1], escape(start))}
+    if not forms:
+        return lambda text: text
+    pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+    return lambda text: pattern.sub("", text)
+
+
+def _still_part(stretch: _Stretch, state: dict[str, Any], portable: Callable[[str], str], *, main: bool) -> str:
     """Return a run for readers without JavaScript: the last state and a table of its own steps."""
     session = stretch.recording
     drawing = session.draw(collapsed=find_collapsed(session))
-    picture = drawing.svg if main and len(drawing.picture.boxes) <= MOST else ""
+    picture = portable(drawing.svg) if main and len(drawing.picture.boxes) <= MOST else ""
     still = _STYLES.sub("", still_html(state, picture))  # the page's policy refuses style attributes
-    rows = _table_rows(stretch)
-    table = steps_table(("step", "node", "status", "outputs"), rows, max(stretch.last - stretch.first - ROWS, 0))
+    columns = ("step", "node", "status", "outputs and errors")
+    table = steps_table(columns, _table_rows(stretch), max(stretch.last - stretch.first - ROWS, 0))
     if main:
         return still + table
     run = run_of(stretch.original)
@@ -314,7 +349,7 @@ def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any])
     asked = f"Exercise {stretch.number}: {stretch.exercise['question']}"
     return {
         **state,
-        "current": None, "next": [], "later": 0, "frames": [], "said": asked,
+        "current": None, "next": [], "later": 0, "frames": [], "said": asked, "pending": [],
         "picture": {**state["picture"], "nodes": nodes, "edges": taken},
     }  # fmt: skip
 
@@ -322,7 +357,7 @@ def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any])
 def _still(state: dict[str, Any]) -> dict[str, Any]:
     """Return a state without what only a running session has."""
     board = [[key, text, marks, _OPENS.sub(r" (\1)", kind), *rest] for key, text, marks, kind, *rest in state["board"]]
-    return {**state, "board": board, "pending": [], "can": [], "limit": None, "speed": None}
+    return {**state, "board": board, "can": [], "limit": None, "speed": None}
 
 
 def _look_around(session: Session, found: Chunk, state: Mapping[str, Any], position: int) -> None:
@@ -418,8 +453,10 @@ def _timeline(stretch: _Stretch) -> dict[str, Any]:
 
 def _table_rows(stretch: _Stretch) -> Iterator[tuple[object, ...]]:
     for step in stretch.recording.trace.steps[stretch.first : stretch.first + ROWS]:
-        outputs = ", ".join(f"{key} = {text_of(str(key), value, 60)}" for key, value in list(step.outputs.items())[:4])
-        yield step.step, step.node_id, step.status, outputs
+        told = [f"{key} = {text_of(str(key), value, 60)}" for key, value in list(step.outputs.items())[:4]]
+        told += [] if step.error is None else [safe_str(step.error, LONGEST)]
+        node = step.node_id if step.phase == "run" else f"{step.node_id} ({step.phase})"
+        yield step.step, node, step.status, ", ".join(told)
 
 
 def _exercise(session: Session, asked: Any) -> dict[str, Any]:

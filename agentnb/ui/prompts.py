@@ -40,7 +40,7 @@ def describe_pending(pending: Pending) -> dict[str, Any]:
         "kind": pending.kind,
         "node": pending.node,
         "name": safe_str(pending.name),
-        "prompt": str(shown.get("prompt") or safe_str(pending.name) or pending.node),
+        "prompt": str(next(filter(None, map(shown.get, _PROMPTS)), None) or safe_str(pending.name) or pending.node),
         "role": str(shown.get("role") or ""),
         "left": pending.left,
         "options": list(map(_option_text, _options(pending))),
@@ -74,6 +74,7 @@ def about(session: Session, pending: Pending) -> list[dict[str, Any]]:
     return found
 
 
+_PROMPTS: Final = ("prompt", "value")  # the arguments that have a question; LangGraph's interrupts have a value
 _ABOUT: Final = 6  # values shown with a question
 _MODEL: Final = frozenset({"messages", "prompt"})
 

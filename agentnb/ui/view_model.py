@@ -61,7 +61,11 @@ def screen(
         "board": rows,
         "more": more,
         "pending": [
-            {**describe_pending(pending), **({} if pending.kind == "call" else {"about": about(session, pending)})}
+            {
+                **describe_pending(pending),
+                **({} if pending.kind == "call" else {"about": about(session, pending)}),
+                "recorded": state_of(session).recorded,
+            }
             for pending in session.pending
         ],
         "limit": limit_of(session),

@@ -54,6 +54,46 @@ def test_a_trace_opens_and_goes_everywhere(made):
     assert again.recipe.draw().dot == session.recipe.draw().dot
 
 
+@pytest.mark.parametrize("name", ["approval", *(["cafe"] if "cafe" in NAMES else [])])
+def test_what_a_run_waits_for_travels_with_it(name, tmp_path):
+    session = nb.Session(nb.samples(name))
+    session.run()
+    asked = [(row.kind, row.node, row.name, dict(row.arguments)) for row in session.pending]
+    assert len(asked) == 1
+    path = tmp_path / "run.json"
+    session.trace.to_json(path)
+    again = nb.open(path)
+    again.goto(0)
+    again.goto(session.position)
+    assert again.status == "waiting"
+    assert [(row.kind, row.node, row.name, dict(row.arguments)) for row in again.pending] == asked
+    for copy in (again.trace, nb.SimulationTrace.read(path)):
+        copy.to_json(tmp_path / "copy.json")
+        assert [row.arguments for row in nb.open(tmp_path / "copy.json").pending] == [asked[0][3]]
+    if session.position:
+        assert again.goto(session.position - 1).pending == ()
+    with pytest.raises(ExecutionError, match="L450"):
+        again.answer("yes")
+
+
+def test_a_trace_of_a_run_that_has_not_begun_is_ready(tmp_path):
+    nb.Session(counter(), {"n": 0}).trace.to_json(tmp_path / "run.json")
+    assert nb.open(tmp_path / "run.json").status == "ready"
+
+
+def test_a_damaged_question_is_told(tmp_path):
+    session = nb.Session(nb.samples("approval"))
+    session.run()
+    document = json.loads(session.trace.to_json())
+    document.pop("crc")
+    for at, wrong in ((1, 10**6), (1, -1), (1, "x"), (4, 3), (5, None), (6, [1]), (6, "x")):
+        damaged = json.loads(json.dumps(document))
+        damaged["slices"][-1]["told"][0][at] = wrong
+        (tmp_path / "run.json").write_text(json.dumps(damaged))
+        with pytest.raises(StoreError, match="L402"):
+            nb.open(tmp_path / "run.json")
+
+
 def test_it_is_read_only_and_says_so(made):
     again = nb.open(made[1])
     for act in (lambda: again.edit({"n": 1}), again.retry, again.skip, lambda: again.goto(0).set_next("end")):

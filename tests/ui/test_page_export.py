@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 import warnings
 import zlib
 
@@ -47,6 +48,10 @@ def folder(tmp_path_factory, forks):
     research = nb.Session(nb.samples("research"))
     research.step(8)
     research.to_html(made / "regions.html")
+    for name, sample in (("waiting", "approval"), ("long values", "document")):
+        session = nb.Session(nb.samples(sample))
+        session.run()
+        session.to_html(made / f"{name}.html")
     hostile = runs.session(HOSTILE)
     hostile.step(2)
     hostile.trace.to_html(made / "hostile.html")
@@ -233,14 +238,28 @@ def test_single_regions_are_collapsed_and_opened(opened):
 
 
 @pytest.mark.needs_chromium
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(opened, theme):
+@pytest.mark.parametrize(("name", "theme"), [("forked", "light"), ("forked", "dark"), ("long values", "light"),
+                                             ("waiting", "dark")])  # fmt: skip
+def test_axe_finds_nothing(opened, name, theme):
     from importlib.resources import files
 
-    page = opened("forked", color_scheme=theme)
+    page = opened(name, color_scheme=theme)
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.locator("[data-pane=details]").get_by_text("Step ").first.wait_for()
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     found = page.evaluate("axe.run().then(found => found.violations)")
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+
+
+@pytest.mark.needs_chromium
+def test_a_question_that_nobody_has_answered_is_shown_without_an_input(opened):
+    page = opened("waiting")
+    card = page.locator(".agentnb-ask")
+    assert "Do you approve this request?" in card.inner_text()
+    assert "There was no answer when this was recorded." in card.inner_text()
+    assert card.locator("button, input, textarea, select").count() == 0
+    page.get_by_role("button", name="Back", exact=True).click()
+    card.wait_for(state="detached")
 
 
 @pytest.mark.needs_chromium
@@ -254,6 +273,32 @@ def test_a_printed_page_is_light_and_has_no_buttons(opened):
     assert page.evaluate(colour) == "rgb(255, 255, 255)"
     assert page.locator("g.node[data-node=sort]").is_visible()
     assert page.locator("tr[data-row=draft]").is_visible()
+
+
+CUT = """[...document.querySelectorAll('.agentnb-pane :is(div, section, table, pre, code), .agentnb-pane')]
+    .filter(one => one.offsetParent && !one.closest('.agentnb-hidden, .agentnb-graph'))
+    .filter(one => one.scrollHeight > one.clientHeight + 1 && getComputedStyle(one).overflowY !== 'visible')
+    .filter(one => one.clientHeight > 1).map(one => one.className)"""
+
+
+@pytest.mark.needs_chromium
+@pytest.mark.parametrize("name", ["run", "regions", "long values"])
+def test_a_printed_page_is_whole(opened, name):
+    page = opened(name)
+    page.set_viewport_size({"width": 720, "height": 500})
+    assert page.evaluate(CUT) != []  # on the screen, panes scroll
+    page.emulate_media(media="print")
+    page.wait_for_selector(".agentnb-cockpit[data-theme=light]")
+    assert page.evaluate(CUT) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    drawn = page.locator(".agentnb-graph svg.agentnb").bounding_box()
+    pane = page.locator("[data-pane=graph]").bounding_box()
+    assert pane["x"] <= drawn["x"]
+    assert drawn["x"] + drawn["width"] <= pane["x"] + pane["width"]
+    assert drawn["y"] + drawn["height"] <= pane["y"] + pane["height"]
+    rows = page.locator(".agentnb-steps-table tbody tr")
+    assert rows.count() == len(page.locator(".agentnb-steps-table").inner_text().splitlines()) - 1 > 4
+    assert rows.first.is_visible()
 
 
 @pytest.mark.needs_chromium
@@ -428,6 +473,45 @@ def found_in(session, text):
         return session.find(text)
     except AgentNbError as error:
         return str(error)
+
+
+def readable(text):
+    """Return everything that a page holds: its text, its data, and the pictures in both."""
+    parts = [text, *(zlib.decompress(base64.b64decode(each), -15).decode() for each in packed(text))]
+    pictures = re.findall(r"base64,([A-Za-z0-9+/=]+)", "".join(parts))
+    return "".join([*parts, *(base64.b64decode(each).decode() for each in pictures)])
+
+
+@pytest.mark.parametrize("name", ["approval", "research", "triage"])
+def test_no_folder_of_this_machine_is_in_the_page(name, tmp_path):
+    from pathlib import Path
+
+    from agentnb.samples import graphs
+
+    home = Path(graphs.__file__).parent
+    shutil.copytree(home, tmp_path / "where I work", ignore=shutil.ignore_patterns("*.py[co]"))
+    session = nb.Session(nb.load(tmp_path / "where I work" / f"{name}.yaml"))
+    session.run(max_steps=20)
+    text = readable(session.to_html())
+    assert f"{name}.yaml:" in text
+    assert "where I work" not in text
+    assert str(tmp_path) not in text
+
+
+def test_an_unanswered_question_is_told_without_javascript():
+    session = nb.Session(nb.samples("approval"))
+    session.run()
+    text = session.to_html()
+    still = text[text.index("<noscript>") : text.index("</noscript>")]
+    assert "manager asks for role manager: Do you approve this request?" in still
+
+
+def test_the_table_tells_phases_and_errors():
+    session = nb.Session(nb.samples("research"))
+    session.run()
+    text = session.to_html()
+    assert "<td>each (enter)</td>" in text
+    assert "<td>error</td><td>ConnectionError: the archive is closed" in text
 
 
 def test_the_policy_allows_only_the_pages_own_script_and_style():

@@ -379,23 +379,23 @@ def _fill_steps(history: History, columns: list[list[int]]) -> None:
     history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
 
 
-def load_document(document: Mapping[str, Any], nodes: Mapping[int, int] | None = None) -> tuple[Tables, list[History]]:
-    """Return the tables and histories of a document that holds its version and its `slices`.
+def load_document(document: Mapping[str, Any]) -> DeltaLoader:
+    """Return the finished tables and histories of a document that holds its version and its `slices`.
 
     Raises:
         StoreError: L402, it is not a run of agentnb or damaged; L403, a newer agentnb wrote it.
     """
     check_version(document.get("version"))
-    found = DeltaLoader(nodes)
+    found = DeltaLoader()
     try:
         slices = list(document["slices"])
     except _DAMAGED as error:
         raise make_damage_error(error) from error
     found.add(slices)
-    tables, histories = found.finish()
+    _, histories = found.finish()
     if histories:
         histories[-1].loose = tuple(row for rows in found.told.values() for row in rows.values())
-    return tables, histories
+    return found
 
 
 def check_version(version: Any, known: int = VERSION) -> None:

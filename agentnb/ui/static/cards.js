@@ -325,6 +325,25 @@ const cardsPart = (() => {
   }
 
   const CARDS = { answer: question, approval, call };
+
+  /** What was pending when a record ended: the question or the request, without inputs. */
+  function recordedCard(pending) {
+    const { node, name, prompt, options = [] } = pending;
+    const told = {
+      answer: () => [strongly(node), " asks", terms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: prompt })],
+      approval: () => [strongly(node), " requests approval for ", strongly(name), terms(pending), prompt === name ? "" : `: ${prompt}`],
+      call: () => [strongly(node), " has called ", strongly(name), "."],
+    };
+    const rows = pending.arguments || [];
+    const parts = [
+      ...(pending.kind === "answer" && options.length ? [make("p", { class: "agentnb-faint", text: `The options are: ${options.join(", ")}` })] : []),
+      ...(rows.length ? [fields(rows, { changeable: false }).element] : []),
+      ...(pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), artefact(one, one.key))),
+      make("p", { class: "agentnb-faint", text: "There was no answer when this was recorded." }),
+    ];
+    const element = make("div", { class: "agentnb-ask", "data-node": node, "data-kind": pending.kind }, make("p", { class: "agentnb-prompt" }, ...told[pending.kind]()), ...parts);
+    return { element };
+  }
   const FOLLOWS = new Set(["step", "into", "over", "out", "run"]);
 
   /** A new question takes the focus if it is in the cockpit and not in an input. */
@@ -365,13 +384,13 @@ const cardsPart = (() => {
         for (const pending of state.pending) {
           const key = name(pending);
           if (!cards.has(key)) {
-            const card = CARDS[pending.kind](pending, ask);
+            const card = pending.recorded ? recordedCard(pending) : CARDS[pending.kind](pending, ask);
             cards.set(key, card);
             element.append(card.element);
             if (card.first && isFree(home)) card.first.focus({ preventScroll: true });
           }
           const verb = pending.kind === "call" ? "change" : "answer";
-          for (const each of cards.get(key).element.querySelectorAll("button")) enable(each, state.can.includes(verb));
+          for (const each of pending.recorded ? [] : cards.get(key).element.querySelectorAll("button")) enable(each, state.can.includes(verb));
         }
       },
     };

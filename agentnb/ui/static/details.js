@@ -5,6 +5,7 @@ const detailsPart = (() => {
 
   // The values, calls, conditions and events of a step, each as an element; all content is set as text.
 
+  const [NARROW, LINES] = [26, 14]; // letters in a line of a narrow pane; lines that fit into the box of a value
   const LONG = 64; // characters; longer or multi-line text is in a box below its name
 
   /** 0.00042 -> "0.42 ms". */
@@ -16,6 +17,9 @@ const detailsPart = (() => {
   const faintly = (text) => make("span", { class: "agentnb-faint", text });
   const linkTo = (text, title, click) => make("button", { type: "button", class: "agentnb-link", text, title, click });
 
+  /** Whether a text may be higher than its box, also in a narrow pane. */
+  const isTall = (text) => text.split("\n").reduce((lines, line) => lines + Math.ceil((line.length + 1) / NARROW), 0) > LINES;
+
   /** The text of a value; if truncated, with a button that requests all of it. `whole` stores the full values. */
   function valueOf(cell, pull, whole) {
     const box = make("code", { class: "agentnb-cell-value" });
@@ -26,9 +30,10 @@ const detailsPart = (() => {
     function show() {
       const all = whole.get(id);
       const cut = all ? all.cut : cell.cut;
-      say(box, (all || cell).text + (cut ? " …" : ""));
+      const { text } = all || cell;
+      say(box, text + (cut ? " …" : ""));
       box.classList.toggle("agentnb-long", long || Boolean(all));
-      if (all) box.setAttribute("tabindex", "0");
+      if (isTall(text)) box.setAttribute("tabindex", "0"); // so that the keyboard can scroll it
       else box.removeAttribute("tabindex");
       say(button, all ? "show less" : "show all");
     }
@@ -302,7 +307,7 @@ const detailsPart = (() => {
     const { node, step, runs } = found;
     const ofNode = node.gone ? [] : nodeParts(node, fold, tell, to, whyNotOf(node.id, found.events || [], ask));
     const ofStep = step ? stepParts(step, fold, tell, to) : [];
-    if (kind === "step") return [...ofStep, make("h4", { text: `Node ${node.id}` }), ...ofNode];
+    if (kind === "step") return [...ofStep, make("h4", { "aria-level": "2", text: `Node ${node.id}` }), ...ofNode];
     const made = runs === 1 ? "It has made one step: " : `It has made ${runs} steps, the last is `;
     const last = step ? [made, to.step(step.step), "."] : node.kind === "event type" ? [] : ["It has not run up to here."];
     return [...ofNode, make("p", { class: "agentnb-ran" }, ...last), ...ofStep];

@@ -28,7 +28,7 @@ const listsPart = (() => {
     const nothing = make("p", { class: "agentnb-faint", text: "Nothing comes next." });
     const later = make("p", { class: "agentnb-faint" });
     const element = make("div", { class: "agentnb-stack" },
-      make("h4", { text: "Call stack" }), frames, make("h4", { text: "Comes next" }), next, nothing, later);
+      make("h4", { "aria-level": "2", text: "Call stack" }), frames, make("h4", { "aria-level": "2", text: "Comes next" }), next, nothing, later);
     let shown = "";
     return {
       name: "stack",
@@ -270,11 +270,11 @@ const listsPart = (() => {
     const marks = list("breakpoints", "Click left of a node to set a breakpoint.", (row) => stopRow(row, ask));
     const watches = list("watches", "A condition or a key, evaluated after each step.", (row) => watchRow(row, ask));
     const messages = list("messages of logpoints", "", (text) => make("li", { class: "agentnb-code", text }));
-    const logged = make("div", { class: "agentnb-messages", hidden: true }, make("h4", { text: "Messages" }), messages.parts[0]);
+    const logged = make("div", { class: "agentnb-messages", hidden: true }, make("h4", { "aria-level": "2", text: "Messages" }), messages.parts[0]);
     const form = stopAdder(ask);
     const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
-      make("div", {}, make("h4", { text: "Breakpoints" }), marks.parts[0], form.form, marks.parts[1]),
-      make("div", {}, make("h4", { text: "Watches" }), ...watches.parts,
+      make("div", {}, make("h4", { "aria-level": "2", text: "Breakpoints" }), marks.parts[0], form.form, marks.parts[1]),
+      make("div", {}, make("h4", { "aria-level": "2", text: "Watches" }), ...watches.parts,
         adder("watch this", "e.g. items|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
     return {
       name: "stops",

@@ -348,6 +348,12 @@ const recordedPart = (() => {
     };
   }
 
+  /** The tables of the steps that readers without JavaScript see, for the printed page. */
+  function tablesForPrint() {
+    const still = new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html");
+    return [...still.querySelectorAll("h2, .agentnb-steps-table")];
+  }
+
   async function open() {
     const main = await unpacked("main");
     const all = [];
@@ -360,6 +366,10 @@ const recordedPart = (() => {
     const find = el.querySelector(".agentnb-find");
     find.placeholder = 'n > 3, or "text"';
     find.setAttribute("aria-label", "find steps where this holds, or that have this text");
+    const name = el.querySelector(".agentnb-name");
+    name.setAttribute("role", "heading");
+    name.setAttribute("aria-level", "1");
+    el.append(...tablesForPrint());
     const page = document.documentElement;
     window.matchMedia("print").addEventListener("change", ({ matches }) => {
       if (matches) page.dataset.theme = "light"; // paper is white
