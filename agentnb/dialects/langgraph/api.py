@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agentnb.errors import RecipeError
 from agentnb.recipe.model import Recipe
 
 
-def load_graph(graph: Any, *, config: dict[str, Any] | None = None, context: Any = None, store: Any = None) -> Recipe:
+def load_graph(
+    graph: Any,
+    *,
+    config: dict[str, Any] | None = None,
+    context: Any = None,
+    store: Any = None,
+    state: Mapping[str, Any] | None = None,
+) -> Recipe:
     """Return the recipe of a graph; its nodes are given this config, runtime context and store.
+
+    Args:
+        state: the values with which a thread has ended: runs begin with them, and their inputs are added by the
+            reducers. It is the board of an earlier session, or `graph.get_state(config).values`.
 
     Raises:
         RecipeError: every problem at once.
     """
     from agentnb.dialects.langgraph.parts.translation import translate
 
-    recipe, problems = translate(graph, config, context, store)
+    recipe, problems = translate(graph, config, context, store, state)
     if recipe is None:
         raise RecipeError(*problems)
     return recipe

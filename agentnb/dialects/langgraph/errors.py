@@ -15,6 +15,12 @@ def unsupported(construct: str, place: Place | str, do: str) -> Problem:
                    "it would not run as it does in LangGraph, so the graph is not run at all", do)  # fmt: skip
 
 
+def breakpoints_inside(place: Place | str) -> Problem:
+    """Return the Problem of a graph with breakpoints of its own that a function invokes."""
+    construct = "a graph with interrupt_before or interrupt_after that a function invokes"
+    return unsupported(construct, place, "compile it without them, or add it as a node")
+
+
 def not_compiled(error: Exception, place: Place | str) -> Problem:
     """Return the Problem of a graph that LangGraph itself refuses.
 
@@ -33,4 +39,4 @@ def context_unfit(error: Exception, place: Place | str) -> Problem:
     return Problem("L543", "the context does not fit context_schema", str(place), why, "pass a context that fits")
 
 
-__all__ = ["context_unfit", "not_compiled", "unsupported"]
+__all__ = ["breakpoints_inside", "context_unfit", "not_compiled", "unsupported"]

@@ -10,8 +10,8 @@ PREVIOUS: Final = "__previous__"
 
 
 def is_graph(value: object) -> bool:
-    """Return True for a StateGraph, a compiled graph or an entrypoint of LangGraph."""
-    return is_builder(value) or is_compiled(value)
+    """Return True for a StateGraph, a compiled graph, an entrypoint or a remote graph of LangGraph."""
+    return is_builder(value) or is_compiled(value) or is_remote(value)
 
 
 def is_builder(value: object) -> bool:
@@ -22,6 +22,11 @@ def is_builder(value: object) -> bool:
 def is_compiled(value: object) -> bool:
     """Return True for a compiled graph, also that of an entrypoint."""
     return _is_a(value, "Pregel")
+
+
+def is_remote(value: object) -> bool:
+    """Return True for a graph that runs on a server."""
+    return _is_a(value, "RemoteGraph")
 
 
 def is_state_graph(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 import pytest
 from langgraph.channels import EphemeralValue
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.pregel import NodeBuilder, Pregel
 from langgraph.types import RetryPolicy
@@ -65,12 +66,28 @@ def by_hand():
     return Pregel(nodes={"n": node}, channels=channels, input_channels="a", output_channels="b")
 
 
+def invokes(**words):
+    """Return a graph with a node whose function invokes a graph that was compiled so."""
+    inner = graph().compile(**words)
+
+    def run(state):
+        return inner.invoke(state)
+
+    made = StateGraph(State)
+    made.add_node("a", run)
+    made.add_edge(START, "a")
+    return made.compile(checkpointer=InMemorySaver())
+
+
 @pytest.mark.parametrize(
     ("made", "code"),
     [
         (by_hand, "L531"),
         (lambda: outer(retry_policy=RetryPolicy()), "L531"),
         (lambda: outer(timeout=1), "L531"),
+        (lambda: invokes(checkpointer=True), "L531"),
+        (lambda: invokes(interrupt_before=["a"]), "L531"),
+        (lambda: invokes(interrupt_after="*"), "L531"),
         (lambda: StateGraph(State), "L532"),
     ],
 )

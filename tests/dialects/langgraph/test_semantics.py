@@ -10,10 +10,12 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.message import _messages_delta_reducer, push_message
 from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
 from langgraph.runtime import Runtime  # noqa: TC002  (the same)
 from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
@@ -606,3 +608,124 @@ def test_keys_outside_the_input_schema_are_not_part_of_the_first_state():
     graph.add_edge(START, "a")
     _, session = compare(graph.compile(), {"xs": [], "n": 7})
     assert session.board["xs"] == [["xs"]]
+
+
+def test_what_a_function_writes_by_itself():
+    def speaks(state):
+        push_message(AIMessage("first", id="1"))
+        return {"messages": [AIMessage(f"{len(state['messages'])}", id="2")]}
+
+    graph = chain(("a", speaks), schema=MessagesState)
+    _, session = compare(graph, {"messages": [HumanMessage("hi", id="0")]})
+    assert [message.content for message in session.board["messages"]] == ["hi", "first", "1"]
+
+
+def test_messages_in_a_delta_channel_get_ids():
+    class Delta(TypedDict, total=False):
+        messages: Annotated[list, DeltaChannel(_messages_delta_reducer)]
+
+    graph = chain(
+        ("a", lambda state: {"messages": [AIMessage("new"), {"role": "user", "content": "again"}]}), schema=Delta
+    )
+    session = Session(load(graph), {"messages": [("user", "hi")]})
+    session.run()
+    known = graph.invoke({"messages": [("user", "hi")]})["messages"]
+    messages = session.board["messages"]
+    assert [(type(message), message.content) for message in messages] == [
+        (type(message), message.content) for message in known
+    ]
+    assert len({message.id for message in messages}) == 3
+    assert session.replay().ok
+
+
+def test_the_config_of_a_node():
+    seen: list[Any] = []
+
+    def looks(state, config: RunnableConfig, runtime: Runtime):
+        metadata = {
+            name: value
+            for name, value in config["metadata"].items()
+            if name not in {"langgraph_checkpoint_ns", "langgraph_triggers", "langgraph_path", "checkpoint_ns"}
+        }
+        seen.append(
+            (
+                metadata,
+                config["tags"],
+                config["configurable"]["thread_id"],
+                runtime.execution_info.thread_id,
+                runtime.control.drain_requested,
+            )
+        )
+        return {"n": 1}
+
+    inner = StateGraph(State)
+    inner.add_node("looks", looks, metadata={"of": "the node"})
+    inner.add_edge(START, "looks")
+    graph = StateGraph(State)
+    graph.add_node("a", looks)
+    graph.add_node("b", inner.compile().with_config(tags=["inner"], metadata={"of": "the graph", "deep": 1}))
+    graph.add_conditional_edges(START, lambda state: "a", ["a"])
+    graph.add_edge("a", "b")
+    compiled = graph.compile().with_config(tags=["outer"], configurable={"color": "red"})
+    config = {"configurable": {"thread_id": "t"}, "metadata": {"mine": 2}}
+    compiled.invoke({"n": 0}, config)
+    known = seen[:]
+    seen.clear()
+    Session(load_graph(compiled, config=config), {"n": 0}).run()
+    assert seen == known
+
+
+def test_a_node_cannot_drain_the_run():
+    session = Session(load(chain(("a", _drains))), {})
+    session.run()
+    assert "L531" in str(session.error)
+    assert "request_drain" in str(session.error)
+
+
+def _drains(state, runtime: Runtime):
+    runtime.control.request_drain()
+
+
+def test_a_run_goes_on_from_the_state_of_an_earlier_one():
+    graph = chain(("a", says("a")), ("b", lambda state: {"n": state.get("n", 0) + 1}), checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+    graph.invoke({"xs": ["one"]}, config)
+    values = graph.get_state(config).values
+    session = Session(load_graph(graph, state=values), {"xs": ["two"]})
+    session.run()
+    assert dict(session.board) == graph.invoke({"xs": ["two"]}, config)
+    assert session.board["n"] == 2
+    again = Session(load_graph(graph, state=session.board), {"xs": ["three"]})
+    again.run()
+    assert dict(again.board) == graph.invoke({"xs": ["three"]}, config)
+    assert values["xs"] == ["one", "a:1"]
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver])
+def test_a_subgraph_with_a_checkpointer_of_its_own_goes_on_where_it_ended(saver):
+    def counts(state):
+        return {"xs": ["x"], "n": len(state.get("xs", []))}
+
+    inner = StateGraph(State, input_schema=Narrow, output_schema=Count)
+    inner.add_node("counts", counts)
+    inner.add_edge(START, "counts")
+    graph = StateGraph(Count)
+    graph.add_node("inner", inner.compile(checkpointer=True))
+    graph.add_node("next", lambda state: {"rounds": 1})
+    graph.add_edge(START, "inner")
+    graph.add_edge("inner", "next")
+    graph.add_conditional_edges("next", lambda state: END if state["rounds"] == 3 else "inner", ["inner", END])
+    compiled = graph.compile(checkpointer=saver and saver())
+    session = Session(load(compiled), {"rounds": 0})
+    session.run()
+    known = compiled.invoke({"rounds": 0}, {"configurable": {"thread_id": "t"}})
+    assert dict(session.board) == known == {"rounds": 3, "n": 2 if saver else 0}
+    session.back(4)
+    session.run()
+    assert dict(session.board) == known
+    assert session.replay().ok
+
+
+class Count(TypedDict, total=False):
+    n: int
+    rounds: Annotated[int, operator.add]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
 from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.parts.caches import hashed
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, outcome_of, read_input
 from agentnb.dialects.langgraph.parts.time_limit import limits_of
 from agentnb.engine.core.supersteps import steps_of_superstep
@@ -54,7 +55,7 @@ class CachedCall:
     def _key(self, work: Work) -> str:
         found = self.policy.key_func(read_input(self.call.plan, work))
         work.copies.clear()
-        return str(lg.xxh3_128_hexdigest(found.encode() if isinstance(found, str) else found))
+        return hashed(found)
 
     async def _ask(self, work: Work, operation: str, key: str, target: Callable[..., Any], **more: Any) -> Any:
         arguments = {"operation": operation, "key": key, **more}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 from agentnb.dialects.langgraph.errors import unsupported
@@ -18,8 +19,10 @@ class Channels:
     """The keys of one graph's state.
 
     `reducers` combine what nodes write with the value; `transient` keys last for one superstep; `managed` keys are
-    computed when they are read; `messages` are the keys whose reducer gives messages without an id a random one.
-    `by_key` means that a dict which a node returns has a value for each key that it writes.
+    computed when they are read; `messages` are the keys whose reducer gives messages without an id a random one,
+    `deltas` those of DeltaChannels.
+    `earlier` are the values that a run goes on from. `by_key` means that a dict which a node returns has a value for
+    each key that it writes.
     """
 
     def __init__(
@@ -30,6 +33,8 @@ class Channels:
         self.reducers: dict[str, Reducer] = {}
         self.transient: list[str] = []
         self.messages: set[str] = set()
+        self.deltas: set[str] = set()
+        self.earlier: Mapping[str, Any] = {}
         for key, channel in self.channels.items():
             problems += self._read(key, channel, place._replace(path=f"state.{key}"))
 
@@ -41,6 +46,7 @@ class Channels:
                     self.messages.add(key)
             case lg.DeltaChannel():
                 self.reducers[key] = Batched(channel.reducer)
+                self.deltas.add(key)
             case lg.Topic():
                 if not channel.accumulate:
                     yield unsupported("a Topic that does not accumulate", place, "use Topic(..., accumulate=True)")
@@ -58,17 +64,21 @@ class Channels:
                 name = type(channel).__name__
                 yield unsupported(f"a channel of class {name}", place, "use one of LangGraph's own channels for state")
 
-    def first_values(self, updates: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the state with which a graph begins, after the updates that its input is."""
+    def first_values(self, updates: list[tuple[str, Any]], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the state with which a graph begins, after the updates that its input is.
+
+        `earlier` are the values that it goes on from, if they are not those of the whole run.
+        """
+        earlier = self.earlier if earlier is None else earlier
         values: dict[str, list[Any]] = {}
+        lg.ensure_message_ids(self.channels, updates)
         for key, value in updates:
             if key in self.channels:
                 values.setdefault(key, []).append(value)
         found = {}
         for key, channel in self.channels.items():
-            fresh = channel.from_checkpoint(lg.MISSING)
-            if key in values:
-                fresh.update(values[key])
+            fresh = channel.from_checkpoint(deepcopy(earlier[key]) if key in earlier else lg.MISSING)
+            fresh.update(values.get(key, []))
             if fresh.is_available():
                 found[key] = fresh.get()
         return found

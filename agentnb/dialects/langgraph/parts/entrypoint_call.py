@@ -12,6 +12,7 @@ from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan
 from agentnb.dialects.langgraph.parts.retries import listed
 from agentnb.dialects.langgraph.parts.runtime import Settings
 from agentnb.dialects.langgraph.parts.task_calls import TaskRules
+from agentnb.dialects.langgraph.parts.time_limit import limits_of
 from agentnb.dialects.langgraph.schema import PREVIOUS, START
 
 
@@ -23,15 +24,16 @@ class EntrypointCall(NodeCall):
     def __init__(self, graph: Any, prefix: str, channels: Channels, settings: Settings) -> None:
         [(name, process)] = graph.nodes.items()
         self.id, self.entries = prefix + name, process.writers[0].writes
-        rules = TaskRules(listed(graph.retry_policy))
+        rules = TaskRules(listed(graph.retry_policy), graph.cache, graph.cache_policy)
         plan = NodePlan(
             name=name, prefix=prefix, channels=channels, keys=START, mapper=None, updates=self._updates,
             control=_no_control, settings=settings, names=(), retries=rules.retries, tasks=rules,
+            timeout=limits_of(process.timeout),
         )  # fmt: skip
         super().__init__(plan, process.bound)
         self.function = user_function(process.bound)
 
-    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def begin(self, given: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the first state for inputs: the input, and what an earlier run has saved.
 
         Inputs without the key START are the input itself.
@@ -39,7 +41,7 @@ class EntrypointCall(NodeCall):
         found = {key: thaw(given[key]) for key in (START, PREVIOUS) if key in given}
         if START not in found:
             found[START] = {key: thaw(value) for key, value in given.items() if key != PREVIOUS}
-        return self.plan.channels.first_values(list(found.items()))
+        return self.plan.channels.first_values(list(found.items()), earlier)
 
     def _updates(self, result: Any) -> list[tuple[str, Any]]:
         return [(entry.channel, entry.mapper(result)) for entry in self.entries]

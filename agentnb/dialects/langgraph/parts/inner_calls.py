@@ -16,7 +16,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.values import thaw
+from agentnb.dialects.langgraph.errors import breakpoints_inside
 from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.errors import ExecutionError
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import LLMResponse, Usage
 from agentnb.world.world import count_earlier_calls
@@ -54,7 +56,8 @@ class Calls:
     It runs again after a call was held, with the results of all earlier calls (`ended`: by number, those of tasks by
     attempt), and after a question, with those of the tasks that have succeeded (`finished`, by path). `answers` are
     those to the questions of the function (at "") and of its tasks (by path). `apart` are the tasks that an async
-    function has started.
+    function has started. `sent` is what the function has written by itself, not by what it returns: LangGraph's
+    writes, as those of `push_message`.
     """
 
     work: Work
@@ -62,6 +65,7 @@ class Calls:
     finished: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, list[Any]] = field(default_factory=lambda: {"": []})
     apart: set[asyncio.Task[Any]] = field(default_factory=set)
+    sent: list[tuple[str, Any]] = field(default_factory=list)
     made: int = 0
     lock: RLock = field(default_factory=RLock)
 
@@ -93,6 +97,8 @@ class Calls:
 
         Its calls are made again then, as in LangGraph, except for the tasks that have succeeded.
         """
+        if not asked.args or not asked.args[0]:
+            raise ExecutionError(breakpoints_inside(f"node {self.work.node.id!r}"))
         question = asked.args[0][0]
         answer = thaw(await self.work.call(Effect("human", self.work.node.id, {"prompt": question.value})))
         self.answers[question.id if question.id in self.answers else ""].append(answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
@@ -64,7 +64,7 @@ class NodePlan:
     returns. `retries` are the policies by which it is tried again: the first that accepts an exception. `timeout`
     limits each attempt. `handled`: an error handler follows if it fails. `static` are LangGraph's writes for the
     node's edges, which a cache needs. `begins_early`: START is a node too, in a superstep that LangGraph does not
-    count. `tasks` are the rules for the tasks that it calls.
+    count. `tasks` are the rules for the tasks that it calls, `metadata` what its config says of it.
     """
 
     name: str
@@ -83,6 +83,7 @@ class NodePlan:
     static: Sequence[tuple[str, Any]] = ()
     begins_early: bool = False
     tasks: TaskRules = NO_RULES
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class NodeCall:
@@ -148,6 +149,7 @@ class NodeCall:
 
     def _once(self, calls: Calls, attempt: int) -> Any:
         plan, work = self.plan, calls.work
+        calls.sent.clear()
         given = read_input(plan, work)
         config = self._config(calls, attempt)
         with_tasks(config, calls, plan.tasks, self.is_async)
@@ -166,41 +168,44 @@ class NodeCall:
         if self.slow or isawaitable(result):
             ending = self._await_outcome(calls, given, context, config, result)
             return ending if limit is None else _in_time(limit, work, ending)
-        return self.routed(work, result, context, config) if plan.branches else outcome(plan, work, result, ())
+        if not plan.branches:
+            return outcome(plan, work, result, (), calls.sent)
+        return self.routed(calls, result, context, config)
 
     def _config(self, calls: Calls, attempt: int) -> dict[str, Any]:
-        work = calls.work
-        return config_of(work, self.plan.settings, calls, Reader(self.plan, work), attempt)
+        plan, work = self.plan, calls.work
+        metadata = {"langgraph_step": superstep_of(plan, work), "langgraph_node": plan.name, **plan.metadata}
+        return config_of(work, plan.settings, calls, Reader(plan, work), metadata, attempt)
 
     def _limit(self, work: Work) -> TimeLimit | None:
         return limit_of(self.plan.name, self.plan.timeout, work)
 
-    def routed(self, work: Work, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
+    def routed(self, calls: Calls, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
-        plan, found = self.plan, list[Any]()
-        updates, passed = self.values_for_branches(work, result)
+        plan, work, found = self.plan, calls.work, list[Any]()
+        updates, passed = self.values_for_branches(calls, result)
         try:
             for branch in plan.branches:
                 chosen = context.run(branch.call, branch_input(plan, branch, work, passed, updates), config)
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._half_routed(work, result, found, error)
-        return outcome(plan, work, result, found)
+            return self._half_routed(calls, result, found, error)
+        return outcome(plan, work, result, found, calls.sent)
 
-    def _half_routed(self, work: Work, result: Any, found: list[Any], error: Exception) -> Outcome:
+    def _half_routed(self, calls: Calls, result: Any, found: list[Any], error: Exception) -> Outcome:
         """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
 
         As in LangGraph, what the node wrote stays, and the edges before the one that failed are followed.
         """
         if not self.plan.handled or isinstance(error, lg.GraphBubbleUp):
             raise error
-        half = outcome(self.plan, work, result, found)
+        half = outcome(self.plan, calls.work, result, found, calls.sent)
         half.error = error
         return half
 
-    def values_for_branches(self, work: Work, result: Any) -> tuple[Updates, Any]:
+    def values_for_branches(self, calls: Calls, result: Any) -> tuple[Updates, Any]:
         """Return what conditional edges see besides the state: the node's own updates, and what it returned."""
-        return updates_of(self.plan, result), result
+        return [*calls.sent, *updates_of(self.plan, result)], result
 
     async def _await_outcome(
         self, calls: Calls, given: Any, context: Context, config: dict[str, Any], result: Any
@@ -222,12 +227,12 @@ class NodeCall:
             calls.cancel()
             raise
         await calls.wait()
-        return await self.conclude(work, result, context, config)
+        return await self.conclude(calls, result, context, config)
 
-    async def conclude(self, work: Work, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
+    async def conclude(self, calls: Calls, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node whose conditional edges may be async."""
-        plan, found = self.plan, list[Any]()
-        updates, passed = self.values_for_branches(work, result)
+        plan, work, found = self.plan, calls.work, list[Any]()
+        updates, passed = self.values_for_branches(calls, result)
         try:
             for branch in plan.branches:
                 chosen = context.run(branch.call, branch_input(plan, branch, work, passed, updates), config)
@@ -236,8 +241,8 @@ class NodeCall:
                     chosen = await in_context(context, _coroutine(chosen))
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._half_routed(work, result, found, error)
-        return outcome(plan, work, result, found)
+            return self._half_routed(calls, result, found, error)
+        return outcome(plan, work, result, found, calls.sent)
 
 
 class HandlerCall(NodeCall):
@@ -337,9 +342,14 @@ def _read(work: Work, key: str, default: Any) -> Any:
     return default if value is ABSENT else value if type(value) in ATOMS else work.copy(key, value)
 
 
+def superstep_of(plan: NodePlan, work: Work) -> int:
+    """Return the number of the superstep that a node runs in, as LangGraph counts."""
+    return stage_of(work.run, work.act).number - plan.begins_early
+
+
 def managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
     """Return a value that LangGraph computes from the number of the superstep."""
-    number, most = stage_of(work.run, work.act).number - plan.begins_early, work.node.params["max_supersteps"]
+    number, most = superstep_of(plan, work), work.node.params["max_supersteps"]
     stands = lg.PregelScratchpad(
         step=number, stop=most - plan.begins_early, call_counter=int, interrupt_counter=int,
         get_null_resume=bool, resume=[], subgraph_counter=int,
@@ -390,6 +400,8 @@ def as_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
     """Return the write for one update of a key with a reducer."""
     if key in plan.channels.messages:
         value = with_ids(work, value)
+    elif key in plan.channels.deltas:
+        value = with_delta_ids(plan, work, key, value)
     whole, new = overwritten(value)
     return Reduced([Part("", SET, (), freeze(new)) if whole else Part(work.node.id, SET, (), freeze(value))])
 
@@ -402,8 +414,31 @@ def with_ids(work: Work, value: Any) -> Any:
         return value  # the reducer says what is wrong
     for message in messages:
         if message.id is None:
-            message.id = str(UUID(int=work.random.getrandbits(128), version=4))
+            message.id = _random_id(work)
     return messages
+
+
+def with_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
+    """Return a write of a DeltaChannel in which LangGraph has given its messages ids; a replay draws them again."""
+    known = {message.id for message in _messages_in(value)}
+    writes = [(key, value)]
+    lg.ensure_message_ids(plan.channels.channels, writes)
+    for message in _messages_in(writes[0][1]):
+        if message.id not in known:
+            message.id = _random_id(work)
+    return writes[0][1]
+
+
+def _messages_in(value: Any) -> list[Any]:
+    whole, new = overwritten(value)
+    items = new if whole else value
+    return [
+        item for item in (items if isinstance(items, list | tuple) else [items]) if isinstance(item, lg.BaseMessage)
+    ]
+
+
+def _random_id(work: Work) -> str:
+    return str(UUID(int=work.random.getrandbits(128), version=4))
 
 
 def _join(old: Reduced, new: Reduced, key: str) -> Reduced:
@@ -413,15 +448,20 @@ def _join(old: Reduced, new: Reduced, key: str) -> Reduced:
     return old if replaces(old.parts) else new if replaces(new.parts) else Reduced([*old.parts, *new.parts])
 
 
-def outcome(plan: NodePlan, work: Work, result: Any, found: Sequence[Any]) -> Outcome:
-    """Return the step's writes and the targets that it chose."""
+def outcome(
+    plan: NodePlan, work: Work, result: Any, found: Sequence[Any], sent: Sequence[tuple[str, Any]] = ()
+) -> Outcome:
+    """Return the step's writes and the targets that it chose. `sent` is what the function has written by itself."""
     updates = updates_of(plan, result)
+    if sent:
+        updates = [*((key, value) for key, value in sent if key in plan.channels.channels), *updates]
     try:
         control = () if type(result) is dict or result is None else plan.control(result) or ()
     except lg.ParentCommand as upward:
         if not plan.prefix:
             raise lg.InvalidUpdateError("There is no parent graph") from upward
         return Outcome(route=[work.end_frame("command", upward.args[0])])
+    control = [*(write for write in sent if write[0] == _TASKS or write[0].startswith(_TO)), *control]
     chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found)]
     return outcome_of(plan, work, updates, chosen)
 

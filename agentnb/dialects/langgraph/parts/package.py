@@ -18,6 +18,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingCallbackHandler
 from langgraph._internal import _constants as keys
+from langgraph._internal._config import ensure_config
 from langgraph._internal._runnable import RunnableCallable
 from langgraph._internal._scratchpad import PregelScratchpad
 from langgraph._internal._timeout import sync_timeout_unsupported
@@ -42,10 +43,11 @@ from langgraph.errors import (
 from langgraph.graph.message import add_messages
 from langgraph.pregel._algo import identifier
 from langgraph.pregel._call import get_runnable_for_task
+from langgraph.pregel._messages import ensure_message_ids
 from langgraph.pregel._retry import _should_retry_on as should_retry
 from langgraph.pregel._retry import _TimedAttemptScope as TimedAttemptScope
 from langgraph.pregel.main import _coerce_context as coerce_context
-from langgraph.runtime import ExecutionInfo, Runtime
+from langgraph.runtime import ExecutionInfo, RunControl, Runtime
 from langgraph.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
 from xxhash import xxh3_128_hexdigest
 
@@ -74,6 +76,7 @@ __all__ = [
     "Overwrite",
     "ParentCommand",
     "PregelScratchpad",
+    "RunControl",
     "Runnable",
     "RunnableCallable",
     "Runtime",
@@ -86,6 +89,8 @@ __all__ = [
     "add_messages",
     "coerce_context",
     "convert_to_messages",
+    "ensure_config",
+    "ensure_message_ids",
     "get_runnable_for_task",
     "identifier",
     "keys",

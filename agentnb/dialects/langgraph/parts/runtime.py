@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextvars import Context, copy_context
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
+from agentnb.dialects.langgraph.errors import unsupported
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, stream
+from agentnb.errors import ExecutionError
 
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
@@ -23,45 +25,59 @@ _K: Final = lg.keys
 class Settings:
     """What a recipe passes to its nodes: context, store, and the config that the graph is invoked with."""
 
-    __slots__ = ("config", "configurable", "context", "store")
+    __slots__ = ("config", "configurable", "context", "run_id", "store")
 
-    def __init__(self, config: dict[str, Any] | None, context: Any, store: Any) -> None:
-        self.config = dict(config or {})
+    def __init__(self, config: dict[str, Any], context: Any, store: Any) -> None:
+        self.config = {**config, "callbacks": config.get("callbacks") or []}
         self.configurable = dict(self.config.pop("configurable", None) or {})
         self.context, self.store = context, store
+        self.run_id = self.config.get("run_id")
+
+    def inside(self, graph: Any) -> Settings:
+        """Return what a graph inside another passes to its nodes: it may have tags and metadata of its own."""
+        if not graph.config:
+            return self
+        outer = {**self.config, "configurable": self.configurable}
+        config = lg.ensure_config(graph.config, outer)
+        config["tags"] = list(dict.fromkeys([*outer.get("tags", ()), *config["tags"]]))
+        return Settings(config, self.context, self.store)
 
 
 def config_of(
-    work: Work, settings: Settings, calls: Calls, read: Callable[..., Any], attempt: int = 1
+    work: Work, settings: Settings, calls: Calls, read: Callable[..., Any], metadata: Mapping[str, Any], attempt: int
 ) -> dict[str, Any]:
-    """Return the config of one call of a node, the `attempt`th one of its step, which makes these calls."""
-    name = work.node.id
+    """Return the config of one call of a node, the `attempt`th one of its step, which makes these calls.
+
+    `metadata` are those of the node.
+    """
     previous = work.scope.get(lg.keys.PREVIOUS)
-    task = f"{name}:{work.run.position + 1}"
+    task = f"{work.node.id}:{work.run.position + 1}"
     runtime = lg.Runtime(
         context=settings.context,
         store=settings.store,
         stream_writer=partial(stream, work),
         previous=None if previous is ABSENT else thaw(previous),
-        execution_info=lg.ExecutionInfo(checkpoint_id="", checkpoint_ns=task, task_id=task, node_attempt=attempt),
-    )
+        execution_info=lg.ExecutionInfo(
+            checkpoint_id="", checkpoint_ns=task, task_id=task, node_attempt=attempt,
+            thread_id=settings.configurable.get("thread_id"), run_id=settings.run_id,
+        ),
+        control=_Control(),
+    )  # fmt: skip
     config = {
-        "tags": [],
-        "callbacks": None,
-        "recursion_limit": RECURSION_LIMIT,
         **settings.config,
         "configurable": {
             **settings.configurable,
             _K.CONFIG_KEY_RUNTIME: runtime,
             _K.CONFIG_KEY_READ: read,
-            _K.CONFIG_KEY_SEND: _ignore,
+            _K.CONFIG_KEY_CHECKPOINTER: None,  # a graph that a function invokes is part of its step
+            _K.CONFIG_KEY_SEND: calls.sent.extend,
         },
     }
-    return config_inside(config, name, task, calls.answers[""])
+    return config_inside(config, metadata, task, calls.answers[""])
 
 
-def config_inside(config: dict[str, Any], name: str, task: str, answers: list[Any]) -> dict[str, Any]:
-    """Return the config of a node or a task, which is named in it; `answers` are those to its questions."""
+def config_inside(config: dict[str, Any], metadata: Mapping[str, Any], task: str, answers: list[Any]) -> dict[str, Any]:
+    """Return the config of a node or a task, with its metadata; `answers` are those to its questions."""
     numbers = count()
 
     def next_answer(_consume: bool = False) -> Any:
@@ -78,12 +94,20 @@ def config_inside(config: dict[str, Any], name: str, task: str, answers: list[An
             get_null_resume=next_answer, resume=answers, subgraph_counter=count().__next__,
         ),
     }  # fmt: skip
-    metadata = {**config.get("metadata", {}), "langgraph_node": name, "langgraph_checkpoint_ns": task}
+    metadata = {**config.get("metadata", {}), "langgraph_checkpoint_ns": task, **metadata}
     return {**config, "metadata": metadata, "configurable": configurable}
 
 
-def _ignore(writes: Any) -> None:
-    pass
+class _Control(lg.RunControl):  # type: ignore[misc]  # a class without types
+    """What a node finds as `runtime.control`."""
+
+    __slots__ = ()
+
+    def request_drain(self, reason: str = "shutdown") -> None:
+        """Refuse: a session is paused by the person who runs it."""
+        raise ExecutionError(
+            unsupported("request_drain()", "runtime.control", "pause the session, or use a breakpoint")
+        )
 
 
 def context_of(config: dict[str, Any], calls: Calls | None = None) -> Context:

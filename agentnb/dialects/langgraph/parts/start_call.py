@@ -10,7 +10,7 @@ from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Updat
 from agentnb.dialects.langgraph.parts.package import RunnableCallable
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.work import Work
+    from agentnb.dialects.langgraph.parts.inner_calls import Calls
 
 
 class StartCall(NodeCall):
@@ -20,16 +20,16 @@ class StartCall(NodeCall):
         self.id, self.keys = id, plan.keys
         super().__init__(plan, RunnableCallable(self._write_transient, name=id, trace=False))
 
-    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the first state for an input."""
+    def begin(self, given: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the first state for an input, after an earlier state."""
         channels = self.plan.channels
         value = given["__root__"] if "__root__" in channels.channels and "__root__" in given else dict(given)
         updates = [(key, thaw(item)) for key, item in updates_of(self.plan, value) if key in self.keys]
-        return channels.first_values(updates)
+        return channels.first_values(updates, earlier)
 
-    def values_for_branches(self, work: Work, result: Any) -> tuple[Updates, Any]:
+    def values_for_branches(self, calls: Calls, result: Any) -> tuple[Updates, Any]:
         """Return the input: what of it is no part of the state reaches the conditions, too."""
-        return [], work.given
+        return [], calls.work.given
 
     def _write_transient(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return the keys of the input that last for one superstep: that is the one after this node's."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
 from agentnb.dialects.langgraph.parts.inner_calls import Calls
@@ -15,22 +15,30 @@ from agentnb.engine.core.work import Body, Enter
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
-Begin = Callable[[Mapping[str, Any]], dict[str, Any]]  # returns the first state of a graph for its input
+# Returns the first state of a graph for its input, after an earlier state.
+Begin = Callable[[Mapping[str, Any], Mapping[str, Any] | None], dict[str, Any]]
+_STATE: Final = "subgraph_state"
 
 
 class SubgraphCall(NodeCall):
-    """The function of a node that is a graph."""
+    """The function of a node that is a graph.
 
-    def __init__(self, plan: NodePlan, begin: Begin, outputs: Any) -> None:
+    `keys` are those of its state if it goes on from the state in which it ended the last time; each end is an event.
+    """
+
+    def __init__(self, plan: NodePlan, begin: Begin, outputs: Any, keys: Collection[str] = ()) -> None:
         super().__init__(plan, begin)
-        self.begin, self.outputs = begin, outputs
+        self.begin, self.outputs, self.state_keys = begin, outputs, keys
 
     def __call__(self, work: Work) -> Any:
         """Open the region with the input of the inner graph, or turn its output into this node's outcome."""
         if work.phase == "start":
             given = read_input(self.plan, work)
             work.copies.clear()
-            return Enter([Body(body, "isolated", self.begin(given)) for body in work.node.bodies])
+            first = self.begin(given, self._earlier(work))
+            return Enter([Body(body, "isolated", first) for body in work.node.bodies])
+        if self.state_keys:
+            work.emit(_STATE, self._values(work, self.state_keys))
         result = self._result(work)
         if not self.plan.branches:
             return outcome(self.plan, work, result, ())
@@ -38,17 +46,27 @@ class SubgraphCall(NodeCall):
         config = self._config(calls, 1)
         context = context_of(config, calls)
         if self.slow:
-            return self.conclude(work, result, context, config)
-        return self.routed(work, result, context, config)
+            return self.conclude(calls, result, context, config)
+        return self.routed(calls, result, context, config)
 
     def _result(self, work: Work) -> Any:
         """Return the output of the inner graph, or the Command by which one of its nodes has left it."""
         event = work.event
         if event is not None and event.type == "command":
             return replace(thaw(event.payload), graph=None)
-        scope = work.frames[0].scope
         if isinstance(self.outputs, str):
-            value = scope.get(self.outputs)
+            value = work.frames[0].scope.get(self.outputs)
             return None if value is ABSENT else thaw(value)
-        seen = {key: scope.get(key) for key in self.outputs}
+        return self._values(work, self.outputs)
+
+    def _values(self, work: Work, keys: Iterable[str]) -> dict[str, Any]:
+        seen = {key: work.frames[0].scope.get(key) for key in keys}
         return {key: thaw(value) for key, value in seen.items() if value is not ABSENT}
+
+    def _earlier(self, work: Work) -> Any:
+        """Return the state in which the graph has ended the last time, if it goes on from there."""
+        if not self.state_keys:
+            return {}
+        ends = (event for event in reversed(work.events) if event.type == _STATE and event.actor == work.node.id)
+        last = next(ends, None)
+        return {} if last is None else thaw(last.payload)

@@ -16,22 +16,23 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from agentnb.dialects.langgraph.errors import unsupported
 from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.parts.caches import TaskCache
 from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, answer_in, outside, question_of
 from agentnb.dialects.langgraph.parts.retries import block, delay_before_retry, listed, record_retry, sleep
 from agentnb.dialects.langgraph.parts.runtime import config_inside
-from agentnb.errors import ExecutionError
+from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, limits_of
 from agentnb.world.effect import Effect
 
 _CALL = lg.keys.CONFIG_KEY_CALL
 
 
 class TaskRules(NamedTuple):
-    """What a graph says of its tasks: the retry policies of those without one, and whether results are cached."""
+    """What a graph says of its tasks: its cache, and the policies of those that have none of their own."""
 
     retries: Sequence[Any] = ()
-    has_cache: bool = False
+    cache: Any = None
+    cache_policy: Any = None
 
 
 NO_RULES = TaskRules()
@@ -71,11 +72,11 @@ class _Caller:
     ) -> Any:
         runnable = lg.get_runnable_for_task(function).steps[0]
         task = _Task(self, runnable, f"{self.path}/{runnable.name}:{next(self.numbers)}", _Arguments(function, *given))
-        cached = cache_policy is not None and self.rules.has_cache
-        for construct, is_used in (("a cached task", cached), ("a time-out of a task", timeout is not None)):
-            if is_used:
-                raise ExecutionError(unsupported(construct, f"task {runnable.name!r}", "remove the policy"))
         task.policies = listed(retry_policy) or self.rules.retries
+        task.limits = limits_of(timeout)
+        cache_policy = cache_policy or self.rules.cache_policy
+        if cache_policy is not None and self.rules.cache is not None:
+            task.entry = TaskCache(self.rules.cache, cache_policy, function)
         if self.is_async:
             return self._begin(task)
         if task.is_async:
@@ -124,6 +125,8 @@ class _Task:
     """One use of a task. Its attempts by the retry policies are calls of their own."""
 
     policies: Sequence[Any] = ()
+    limits: dict[str, Any] | None = None
+    entry: TaskCache | None = None
 
     def __init__(self, caller: _Caller, runnable: Any, path: str, arguments: _Arguments) -> None:
         self.caller, self.runnable, self.path, self.arguments = caller, runnable, path, arguments
@@ -165,23 +168,42 @@ class _Task:
             context = copy_context()
             config = self._config(attempt)
             context.run(lg.var_child_runnable_config.set, config)
+            given = self.arguments.changed(arguments)
+            known = None if self.entry is None else self.entry.look_up(*given)
+            if known is not None:
+                return known
             try:
-                return {"value": context.run(self.runnable.invoke, self.arguments.changed(arguments), config)}
+                result = context.run(self.runnable.invoke, given, config)
             except lg.GraphInterrupt as asked:
                 return self._question(asked)
+            if self.entry is not None:
+                self.entry.store(*given, result)
+            return {"value": result}
 
     async def _aperform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
         with outside(self.runnable.name):
             config = self._config(attempt)
+            given = self.arguments.changed(arguments)
+            known = None if self.entry is None else self.entry.look_up(*given)
+            if known is not None:
+                return known
+            limit = None if self.limits is None else TimeLimit(self.runnable.name, self.limits)
+            if limit is not None:
+                config = limit.scope.wrap_config(config)
             lg.var_child_runnable_config.set(config)  # an async task has a context of its own
             try:
-                return {"value": await self.runnable.ainvoke(self.arguments.changed(arguments), config)}
+                ending = self.runnable.ainvoke(given, config)
+                result = await (ending if limit is None else limit.keep(ending))
             except lg.GraphInterrupt as asked:
                 return self._question(asked)
+            if self.entry is not None:
+                self.entry.store(*given, result)
+            return {"value": result}
 
     def _config(self, attempt: str) -> dict[str, Any]:
         name = self.runnable.name
-        config = config_inside(self.caller.config, name, f"{self.caller.task}{self.path}", self.answers)
+        metadata = {"langgraph_node": name}
+        config = config_inside(self.caller.config, metadata, f"{self.caller.task}{self.path}", self.answers)
         with_tasks(config, self.calls, self.caller.rules, self.is_async, attempt)
         return config
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from agentnb.dialects.langgraph.errors import context_unfit, not_compiled, unsupported
+from agentnb.dialects.langgraph.errors import breakpoints_inside, context_unfit, not_compiled, unsupported
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.cached_call import CachedCall
 from agentnb.dialects.langgraph.parts.channels import Channels
@@ -17,7 +17,7 @@ from agentnb.dialects.langgraph.parts.functions import caller, user_function
 from agentnb.dialects.langgraph.parts.inner_calls import install
 from agentnb.dialects.langgraph.parts.node_call import Branch, HandlerCall, NodeCall, NodePlan
 from agentnb.dialects.langgraph.parts.retries import listed
-from agentnb.dialects.langgraph.parts.runtime import RECURSION_LIMIT, Settings
+from agentnb.dialects.langgraph.parts.runtime import Settings
 from agentnb.dialects.langgraph.parts.start_call import StartCall
 from agentnb.dialects.langgraph.parts.subgraph_call import SubgraphCall
 from agentnb.dialects.langgraph.parts.task_calls import TaskRules
@@ -29,6 +29,7 @@ from agentnb.dialects.langgraph.schema import (
     is_builder,
     is_compiled,
     is_entrypoint,
+    is_remote,
     is_state_graph,
 )
 from agentnb.errors import Place, Problem
@@ -38,7 +39,11 @@ Start = StartCall | EntrypointCall
 
 
 def translate(
-    graph: Any, config: dict[str, Any] | None = None, context: Any = None, store: Any = None
+    graph: Any,
+    config: dict[str, Any] | None = None,
+    context: Any = None,
+    store: Any = None,
+    state: Mapping[str, Any] | None = None,
 ) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe of a graph, or None, and its problems."""
     install()
@@ -48,18 +53,19 @@ def translate(
         return None, problems
     names = (compiled.name, *compiled.nodes) if is_entrypoint(compiled) else (compiled.name, "graph")
     name = next(name for name in names if name not in {None, "LangGraph"})
-    config = {**(compiled.config or {}), **(config or {})}
-    limit = int(config.get("recursion_limit", RECURSION_LIMIT))
+    config = lg.ensure_config(compiled.config, config)
+    limit = int(config["recursion_limit"])
     try:
         context = lg.coerce_context(compiled.context_schema, context)
     except Exception as error:  # noqa: BLE001  (whatever the schema raises)
         return None, [context_unfit(error, Place(f"<graph {name!r}>"))]
     settings = Settings(config, context, store if store is not None else compiled.store)
-    translation = _Translation(settings, limit, problems)
-    translation.read(compiled, ROOT, "", Place(f"<graph {name!r}>"))
+    translation = _Translation(limit, bool(compiled.checkpointer), problems)
+    translation.read(compiled, settings, ROOT, "", Place(f"<graph {name!r}>"))
     if any(problem.severity == "error" for problem in problems):
         return None, problems
     channels = translation.channels[ROOT]
+    channels.earlier = dict(state or {})
     start, only = translation.starts[ROOT], str(compiled.output_channels)
     recipe = Recipe(
         name=name,
@@ -91,6 +97,9 @@ def _compile(graph: Any, problems: list[Problem]) -> Any:
         except (ValueError, TypeError) as error:
             problems.append(not_compiled(error, place))
             return None
+    if is_remote(graph):
+        problems.append(unsupported("a RemoteGraph, which runs on a server,", place, "load the graph itself"))
+        return None
     if not is_state_graph(graph) and not is_entrypoint(graph):
         problems.append(unsupported("a Pregel graph put together by hand", place, "write it as a StateGraph"))
         return None
@@ -98,10 +107,13 @@ def _compile(graph: Any, problems: list[Problem]) -> Any:
 
 
 class _Translation:
-    """A graph and its subgraphs being translated, and the problems so far."""
+    """A graph and its subgraphs being translated, and the problems so far.
 
-    def __init__(self, settings: Settings, limit: int, problems: list[Problem]) -> None:
-        self.settings, self.limit, self.problems = settings, limit, problems
+    `has_saver`: the graph has a checkpointer, so subgraphs may have a state that stays.
+    """
+
+    def __init__(self, limit: int, has_saver: bool, problems: list[Problem]) -> None:
+        self.limit, self.has_saver, self.problems = limit, has_saver, problems
         self.nodes: dict[str, Node] = {}
         self.edges: list[Edge] = []
         self.regions: dict[str, Region] = {}
@@ -110,37 +122,43 @@ class _Translation:
         self.begins_early: dict[str, bool] = {}
         self.stops: list[tuple[str, str]] = []
 
-    def read(self, graph: Any, region: str, prefix: str, place: Place) -> None:
+    def read(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
         """Read one graph as a region; the ids of its nodes begin with `prefix`."""
-        self._check_graph(graph, region, place)
+        self._check_graph(graph, place)
         if is_entrypoint(graph):
-            self._entrypoint(graph, region, prefix, place)
+            self._entrypoint(graph, settings, region, prefix, place)
         else:
-            self._state_graph(graph, region, prefix, place)
+            self._state_graph(graph, settings, region, prefix, place)
 
-    def _entrypoint(self, graph: Any, region: str, prefix: str, place: Place) -> None:
+    def _entrypoint(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
         own = {key: graph.channels[key] for key in (START, END, PREVIOUS)}
         channels = self.channels[region] = Channels(own, {}, place, self.problems)
-        call = EntrypointCall(graph, prefix, channels, self.settings)
+        call = EntrypointCall(graph, prefix, channels, settings)
         self.nodes[call.id] = Node(
-            id=call.id, kind="runnable", label="" if not prefix else call.plan.name, scope=region, reads=(START,),
+            id=call.id,
+            kind="runnable",
+            label="" if not prefix else call.plan.name,
+            scope=region,
+            reads=(START,),
             params=MappingProxyType({
-                "perform": call, "function": call.function, "reducers": MappingProxyType({}),
+                "perform": _cached(call, graph, call.plan.name, graph.cache_policy),
+                "function": call.function,
+                "reducers": MappingProxyType({}),
                 "max_supersteps": self.limit,
             }),
             place=place,
         )  # fmt: skip
         self._region(graph, region, prefix, call, (call.id,), [call.plan.name])
 
-    def _state_graph(self, graph: Any, region: str, prefix: str, place: Place) -> None:
+    def _state_graph(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
         builder = graph.builder
-        channels = self.channels[region] = Channels(builder.channels, builder.managed, place, self.problems)
+        self.channels[region] = Channels(builder.channels, builder.managed, place, self.problems)
         self.begins_early[region] = begins_early(builder)
         for name, spec in builder.nodes.items():
             if not spec.is_error_handler:  # they are translated with the nodes whose errors they handle
-                self._node(graph, name, spec, channels, region, prefix, place._replace(path=f"nodes[{name!r}]"))
+                self._node(graph, settings, name, spec, region, prefix, place._replace(path=f"nodes[{name!r}]"))
         self._edges(builder, prefix, place)
-        start = self._start(graph, channels, region, prefix, place)
+        start = self._start(graph, settings, region, prefix, place)
         targets = sorted(prefix + end for begin, end in builder.edges if begin == START and end != END)
         entry = (start.id,) if start.id in self.nodes else tuple(targets)
         self._region(graph, region, prefix, start, entry, builder.nodes)
@@ -154,23 +172,15 @@ class _Translation:
         owner = "" if region == ROOT else region
         self.regions[region] = Region(region, entry, "" if region == ROOT else region, owner, region != ROOT)
 
-    def _check_graph(self, graph: Any, region: str, place: Place) -> None:
-        if is_entrypoint(graph):
-            if graph.cache is not None:
-                self.problems.append(unsupported("a cache of tasks", place, "make the entrypoint without `cache`"))
-            if any(process.timeout is not None for process in graph.nodes.values()):
-                self.problems.append(unsupported("a time-out of an entrypoint", place, "limit the time inside it"))
+    def _check_graph(self, graph: Any, place: Place) -> None:
         if graph.step_timeout is not None:
             self.problems.append(unsupported("step_timeout", place, "remove it"))
-        if region != ROOT and graph.checkpointer is True:
-            self.problems.append(unsupported("a subgraph with checkpointer=True", place,
-                                             "compile the subgraph without a checkpointer"))  # fmt: skip
 
     def _node(
-        self, graph: Any, name: str, spec: Any, channels: Channels, region: str, prefix: str, place: Place
+        self, graph: Any, settings: Settings, name: str, spec: Any, region: str, prefix: str, place: Place
     ) -> None:
-        self._check_node(name, spec, place)
-        process = graph.nodes[name]
+        channels, process = self.channels[region], graph.nodes[name]
+        self._check_node(spec, process, place)
         entries = process.writers[0].writes
         plan = NodePlan(
             name=name,
@@ -180,7 +190,7 @@ class _Translation:
             mapper=process.mapper,
             updates=entries[0].mapper,
             control=entries[1].mapper,
-            settings=self.settings,
+            settings=settings,
             names=graph.builder.nodes,
             branches=self._branches(graph, name),
             retries=listed(spec.retry_policy),
@@ -188,7 +198,8 @@ class _Translation:
             handled=spec.error_handler_node is not None,
             static=_static_writes(graph.builder, name),
             begins_early=self.begins_early[region],
-            tasks=TaskRules(has_cache=graph.cache is not None),
+            tasks=TaskRules(cache=graph.cache),
+            metadata=process.metadata or {},
         )
         own = prefix + name
         most = self.limit + self.begins_early[region]
@@ -197,14 +208,14 @@ class _Translation:
         if inner is None:
             perform: Any = NodeCall(plan, spec.runnable)
         elif is_state_graph(inner) or is_entrypoint(inner):
-            self.read(inner, own, f"{own}/", place)
-            perform = SubgraphCall(plan, self.starts[own].begin, inner.output_channels)
+            self.read(inner, settings.inside(inner), own, f"{own}/", place)
+            stays = self.has_saver and inner.checkpointer is True
+            state_keys = self.channels[own].channels if stays else ()
+            perform = SubgraphCall(plan, self.starts[own].begin, inner.output_channels, state_keys)
         else:
             self.problems.append(unsupported("a Pregel graph put together by hand", place, "call it inside a function"))
             return
-        if graph.cache is not None and spec.cache_policy:
-            namespace = (lg.keys.CACHE_NS_WRITES, lg.identifier(process) or "__dynamic__", name)
-            perform = CachedCall(perform, graph.cache, namespace, spec.cache_policy)
+        perform = _cached(perform, graph, name, spec.cache_policy)
         if spec.error_handler_node is not None:
             self._error_handler(graph, spec.error_handler_node, plan, own, region, place)
         self.nodes[own] = Node(
@@ -234,7 +245,7 @@ class _Translation:
         entries = process.writers[0].writes
         plan = replace(
             failing, name=handler, updates=entries[0].mapper, control=entries[1].mapper, branches=[],
-            retries=listed(spec.retry_policy), timeout=None, handled=False, static=(),
+            retries=listed(spec.retry_policy), timeout=None, handled=False, static=(), metadata=process.metadata or {},
         )  # fmt: skip
         own = failing.prefix + (handler if handler.endswith(failing.name) else f"{handler}:{failing.name}")
         self.nodes[own] = Node(
@@ -252,11 +263,23 @@ class _Translation:
         )  # fmt: skip
         self.edges.append(Edge(source, own, "error", place=place))
 
-    def _check_node(self, name: str, spec: Any, place: Place) -> None:
+    def _check_node(self, spec: Any, process: Any, place: Place) -> None:
         if spec.retry_policy and is_compiled(spec.runnable):
             self.problems.append(unsupported("a retry policy of a subgraph", place, "give it to the nodes inside"))
         if spec.timeout is not None and is_compiled(spec.runnable):
             self.problems.append(unsupported("a time-out of a subgraph", place, "give it to the nodes inside"))
+        if not is_compiled(spec.runnable):
+            for inner in process.subgraphs or ():  # which the node's function refers to
+                self._check_invoked(inner, place)
+
+    def _check_invoked(self, inner: Any, place: Place) -> None:
+        """Check a graph that a function invokes by itself, and those inside it."""
+        graphs = [inner, *(graph for _, graph in inner.get_subgraphs(recurse=True))]
+        if self.has_saver and any(graph.checkpointer is True for graph in graphs):
+            self.problems.append(unsupported("a graph with checkpointer=True that a function invokes", place,
+                                             "compile it without a checkpointer"))  # fmt: skip
+        if any(graph.interrupt_before_nodes or graph.interrupt_after_nodes for graph in graphs):
+            self.problems.append(breakpoints_inside(place))
 
     def _branches(self, graph: Any, name: str) -> list[Branch]:
         builder, found = graph.builder, []
@@ -295,13 +318,13 @@ class _Translation:
         unique = {(edge.source, edge.target): edge for edge in reversed(found)}
         return list(reversed(unique.values()))
 
-    def _start(self, graph: Any, channels: Channels, region: str, prefix: str, place: Place) -> StartCall:
-        builder, process = graph.builder, graph.nodes[START]
+    def _start(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> StartCall:
+        builder, process, channels = graph.builder, graph.nodes[START], self.channels[region]
         entries = process.writers[0].writes
         keys = [key for key in builder.schemas[builder.input_schema] if key in channels.channels]
         plan = NodePlan(
             name=START, prefix=prefix, channels=channels, keys=keys, mapper=None, updates=entries[0].mapper,
-            control=entries[1].mapper, settings=self.settings, names=builder.nodes,
+            control=entries[1].mapper, settings=settings, names=builder.nodes,
             branches=self._branches(graph, START),
             begins_early=self.begins_early[region],
         )  # fmt: skip
@@ -322,6 +345,14 @@ class _Translation:
                 self.edges.append(Edge(start.id, prefix + target, place=place))
             self.edges += self._draw_choices(builder, START, _NO_ENDS, prefix, place)
         return start
+
+
+def _cached(call: NodeCall, graph: Any, name: str, policy: Any) -> NodeCall | CachedCall:
+    """Return what a node calls: if it has a cache policy and its graph a cache, the cache is looked up before."""
+    if graph.cache is None or not policy:
+        return call
+    namespace = (lg.keys.CACHE_NS_WRITES, lg.identifier(graph.nodes[name]) or "__dynamic__", name)
+    return CachedCall(call, graph.cache, namespace, policy)
 
 
 def begins_early(builder: Any) -> bool:

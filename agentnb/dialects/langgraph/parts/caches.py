@@ -1,0 +1,35 @@
+"""What LangGraph's caches hold: the keys of their entries, and the results of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agentnb.dialects.langgraph.parts import package as lg
+
+
+def hashed(found: str | bytes) -> str:
+    """Return the key of an entry for what the key function of a policy has returned."""
+    return str(lg.xxh3_128_hexdigest(found.encode() if isinstance(found, str) else found))
+
+
+class TaskCache:
+    """The results of one task in a graph's cache."""
+
+    def __init__(self, cache: Any, policy: Any, function: Callable[..., Any]) -> None:
+        self.cache, self.policy = cache, policy
+        self.namespace = (lg.keys.CACHE_NS_WRITES, lg.identifier(function) or "__dynamic__")
+
+    def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a known result under the key "value"; None if there is none."""
+        for writes in self.cache.get([(self.namespace, self._key(args, kwargs))]).values():
+            return {"value": next(value for channel, value in writes if channel == lg.keys.RETURN)}
+        return None
+
+    def store(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """Store a result."""
+        entry = [(lg.keys.RETURN, result)], self.policy.ttl
+        self.cache.set({(self.namespace, self._key(args, kwargs)): entry})
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return hashed(self.policy.key_func(*args, **kwargs))
