@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agentnb.analysis.dependence import Dependence
+from agentnb.analysis.judging import Judge
 from agentnb.board.masking import secret_word
 from agentnb.board.values import freeze, thaw
 from agentnb.display import view
@@ -28,6 +29,7 @@ from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import parse_path
 from agentnb.recipe.descriptions import choices
 from agentnb.session import Session
+from agentnb.session.checks import check_locked, refuse_step
 from agentnb.session.parts import parts_of
 from agentnb.session.state import state_of
 from agentnb.text import safe_repr, safe_str
@@ -127,14 +129,20 @@ def counterfactuals(
     from agentnb.trace.frames import table
 
     limits = _limits(samples, budget)
+    state, judge = state_of(session), Judge(ok, "session.counterfactuals()")
+    check_locked(state)
     end = session.position if at is None else at
+    refuse_step(state, end)
+    if problems := [*state.check_paths([parse_path(key) for key in candidates or ()], "session.counterfactuals()")]:
+        raise ExecutionError(*problems)
     options = _recorded_world(session)
     changes = islice(_fairly(_changes(session, end, candidates)), max(max_forks, 0))
     if samples is None:
         trials = []
         for change in changes:
-            outcome, steps = _try_change(session, change, ok, options)
+            outcome, steps = _try_change(session, change, judge, options)
             trials.append(Trial(change, [outcome], steps))
+        judge.check()
         rows = [trial.row() for trial in trials]
         rows.sort(key=lambda row: (not row["outcome"], _KINDS.index(row["kind"]), row["step"]))
         return table(rows, _TYPES)
@@ -145,8 +153,10 @@ def counterfactuals(
         for repeat in range(samples):
             for trial in trials:
                 if not repeat or (trial.is_live and not model.is_over()):
-                    _sample(session, trial, ok, options, model)
+                    _sample(session, trial, judge, options, model)
                     advance(1 if trial.is_live else samples)
+    if any(trial.outcomes for trial in trials):  # else the budget allowed no fork to end
+        judge.check()
     rows = [trial.sampled_row(samples) for trial in trials]
     rows.sort(key=lambda row: (not row["samples"], -row["low"] if row["samples"] else 0, _KINDS.index(row["kind"]),
                                row["step"]))  # fmt: skip
@@ -179,24 +189,20 @@ def _limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budget:
     raise ExecutionError(Problem("A116", what, "session.counterfactuals(samples=..., budget=...)", why, do))
 
 
-def _sample(
-    session: Session, trial: Trial, ok: Callable[[Session], Any], options: Mapping[str, Any], model: _Model
-) -> None:
+def _sample(session: Session, trial: Trial, judge: Judge, options: Mapping[str, Any], model: _Model) -> None:
     """Try a change once more; without a result if the budget does not allow what it needs."""
     if model.is_late():
         return
     before, model.refused = model.calls, False
     asks = options["llm"] is not None or model.is_there()  # else answers are simulated, as in the session
-    outcome, steps = _try_change(session, trial.change, ok, {**options, "llm": model if asks else None})
+    outcome, steps = _try_change(session, trial.change, judge, {**options, "llm": model if asks else None})
     trial.is_live = trial.is_live or model.refused or model.calls > before
     if not model.refused:
         trial.steps = trial.steps or steps
         trial.outcomes.append(outcome)
 
 
-def _try_change(
-    session: Session, change: Change, ok: Callable[[Session], Any], options: Mapping[str, Any]
-) -> tuple[bool, int]:
+def _try_change(session: Session, change: Change, judge: Judge, options: Mapping[str, Any]) -> tuple[bool, int]:
     """Return whether a run with this change is right, and how many steps it took after the change."""
     try:
         llm = options["llm"]
@@ -205,9 +211,9 @@ def _try_change(
         fork = parts_of(session).forks.trial(change.at, None, None, llm, options["tools"]).state.session
         change.apply(fork)
         fork.run(max_steps=2 * len(session.trace) + _ROOM)
-        return bool(ok(fork)), fork.position - change.at
-    except Exception:  # noqa: BLE001  (a change may make the run, or ok, fail: then it does not make it right)
+    except Exception:  # noqa: BLE001  (a change may be impossible: then it does not make the run right)
         return False, 0
+    return judge.is_right(fork), fork.position - change.at
 
 
 # -- what may be changed --------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
+from agentnb.analysis.judging import Judge
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
 from agentnb.analysis.runs import recipe_of, runs_of, trace_of
 from agentnb.arguments import plain_arguments
@@ -152,14 +153,16 @@ def suspects(runs: Any, ok: Any) -> Suspects:
 
     Args:
         runs: an iterable of runs, one run, a Sweep, or a store.
-        ok: which runs are right: a function of a run, or one truth value per run, in order.
+        ok: which runs are right: a function of a run, or one truth value per run, in order. A run for which the
+            function raises is wrong.
 
     Raises:
-        ExecutionError: A101, one of them is not a run; A103, there are none; A104, there is not one value per run.
+        ExecutionError: A101, one of them is not a run; A103, there are none; A104, there is not one value per run;
+            A118, the function raised for every run.
     """
     found = runs_of(runs, "nb.suspects()")
     covered = _measure(found, "nb.suspects()")
-    right = np.array([bool(ok(run)) for run in found] if callable(ok) else _values(ok, len(found)), dtype=bool)
+    right = np.array(_judge_all(ok, found) if callable(ok) else _values(ok, len(found)), dtype=bool)
     failures = int((~right).sum())
     rows: list[tuple[Element, int, int, float]] = []
     for element, counts in covered.visits.items():
@@ -178,6 +181,13 @@ def suspects(runs: Any, ok: Any) -> Suspects:
     )
     made.ranking, made.recipe = {element: score for element, _, _, score in rows}, covered.recipe
     return made
+
+
+def _judge_all(ok: Callable[[Any], Any], runs: list[Any]) -> list[bool]:
+    judge = Judge(ok, "nb.suspects()")
+    right = [judge.is_right(run) for run in runs]
+    judge.check()
+    return right
 
 
 def _values(ok: Iterable[Any], size: int) -> list[bool]:

@@ -54,9 +54,7 @@ class Dependence:
         """The rows that write each key of each scope."""
         columns = self.columns
         found: dict[tuple[int, str], list[NDArray[Any]]] = {}
-        order = np.argsort(columns.w_where, kind="stable")
-        numbers, starts = np.unique(columns.w_where[order], return_index=True)
-        for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        for number, rows in _rows_by_number(columns.w_where):
             scope, path = columns.codes[number]
             found.setdefault((scope, str(path[0])), []).append(rows)
         return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
@@ -149,11 +147,9 @@ class Dependence:
         """The steps of each node in each frame."""
         acts = self.reading.tables.acts
         found: dict[tuple[int, int], list[NDArray[Any]]] = {}
-        order = np.argsort(self.columns.act, kind="stable")
-        numbers, starts = np.unique(self.columns.act[order], return_index=True)
-        for number, rows in zip(numbers.tolist(), np.split(order + 1, starts[1:]), strict=True):
+        for number, rows in _rows_by_number(self.columns.act):
             act = acts[number]
-            found.setdefault((act.frame, act.node), []).append(rows)
+            found.setdefault((act.frame, act.node), []).append(rows + 1)
         return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
 
     def last_step(self, frame: int, node: int, before: int, phases: tuple[int, ...]) -> int | None:
@@ -291,6 +287,13 @@ class Dependence:
             return []
         history, _ = self.reading.owner(entered)
         return list(history.opened.get(entered, ()))
+
+
+def _rows_by_number(column: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield each number of a column with its rows, in order."""
+    order = np.argsort(column, kind="stable")
+    numbers, starts = np.unique(column[order], return_index=True)
+    yield from zip(numbers.tolist(), np.split(order, starts)[1:], strict=True)
 
 
 __all__ = ["Dependence", "ReadRow"]

@@ -13,7 +13,7 @@ from agentnb.analysis.merged_rows import MergedColumns, MergedRows
 from agentnb.analysis.runs import runs_of, trace_of
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import History, Tables
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, pluralize
 from agentnb.trace.columns import least
 from agentnb.trace.frames import NAMES, Frames
 from agentnb.trace.row_index import StepIndex
@@ -128,8 +128,9 @@ def _check_ids(traces: list[SimulationTrace]) -> None:
     twice = [run_id for run_id, times in ids.items() if times > 1]
     if twice:
         raise ExecutionError(
-            Problem("A102", f"{len(twice)} run ids occur more than once, such as {twice[0]!r}", "nb.frames()",
-                    "the column run_id tells the runs apart", "pass each run once, or give each a run_id of its own")
+            Problem("A102", f"{pluralize(len(twice), 'run id')} passed more than once, such as {twice[0]!r}",
+                    "nb.frames()", "the column run_id tells the runs apart",
+                    "pass each run once, or give each a run_id of its own")
         )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from agentnb.analysis.judging import Judge
 from agentnb.arguments import plain_arguments
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe
@@ -35,7 +36,7 @@ def minimize(
         session_options: as for a Session: llm, tools, budget ...
 
     Raises:
-        ExecutionError: A112, the run with the given inputs does not fail.
+        ExecutionError: A112, the run with the given inputs does not fail; A118, `fails` raised for it.
 
     Example:
         >>> import agentnb as nb
@@ -54,15 +55,12 @@ def minimize(
             except AgentNbError:
                 return False
             session.run()
-            try:
-                return bool(fails(session))
-            except Exception:
-                if candidate == inputs:
-                    raise
-                return False  # without what it looks at, nothing can be said
+            return judge.is_right(session)
 
-    found = dict(inputs)
-    if not still_fails(found):
+    found, judge = dict(inputs), Judge(fails, "nb.minimize()", "fails")
+    shows = still_fails(found)
+    judge.check()
+    if not shows:
         raise ExecutionError(
             Problem("A112", "the run with these inputs does not fail", "nb.minimize()",
                     "fails(session) is false for it, so that nothing can be made smaller",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, with_article
 from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe
 from agentnb.session import Session
 from agentnb.text import class_name, safe_str
@@ -28,7 +28,7 @@ def trace_of(run: Any, where: str = "nb.compare()") -> SimulationTrace:
         if isinstance(found, SimulationTrace):
             return found
     raise ExecutionError(
-        Problem("A101", f"a {class_name(run)} is not a run", where,
+        Problem("A101", f"{with_article(class_name(run))} is not a run", where,
                 "a run is a Session, a SimulationTrace, or a run that nb.open() has opened",
                 "pass one of them; nb.Session(recipe, inputs) makes a session of a recipe")
     )  # fmt: skip

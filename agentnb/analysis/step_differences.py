@@ -124,19 +124,20 @@ class StepRows:
 
 
 def differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iterator[Difference]:
-    """Yield what differs between two corresponding steps (0 and 0: the start), what the node wrote first."""
+    """Yield what differs between two corresponding steps (0 and 0: the start): failures, writes, then the rest."""
     if _is_shared(a.reading, b.reading, step_a, step_b):
         return
     node = a.keys.keys[step_a - 1].node if step_a else None
     at = step_a, step_b, node
     edits = list[Difference]()
+    if step_a and step_b:
+        yield from _failures(a, b, at)  # before what was not written because of them
     for found, by_node in _writes(a, b, at):
         if by_node:
             yield found
         else:
             edits.append(found)
     if step_a and step_b:
-        yield from _failures(a, b, at)
         yield from _routes(a, b, at)
     yield from _events(a, b, at)
     if step_a and step_b:

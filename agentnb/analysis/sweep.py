@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.analysis.sweep_executors import results
@@ -20,7 +21,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.board.codec import encode
 from agentnb.board.values import freeze
 from agentnb.display import view
-from agentnb.errors import ExecutionError, Problem
+from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
 from agentnb.store import open_log
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KEY_TEXT: Final = json.JSONEncoder(sort_keys=True).encode
+_OWN: Final = {
+    "seed": "pass seeds=[...]: each of the inputs is run with each of them",
+    "run_id": "leave it out: the ids follow from recipe, inputs, seed and model",
+}
+_OPTIONS: Final = [name for name in signature(Session).parameters if name not in {"recipe", "inputs", "store", *_OWN}]
 _TYPES: Final = {
     "run_id": "object", "inputs": "object", "seed": "int64", "status": "object", "steps": "int64",
     "seconds": "float64", "tokens": "int64", "cost": "float64", "outputs": "object", "error": "object",
@@ -78,7 +84,7 @@ def sweep(
     Raises:
         ExecutionError: A110, the inputs are neither mappings nor a table; A111, the executor cannot receive the recipe;
             A113, two recipes have the same name, there is none, or both a store and a folder are given; A115,
-            `concurrency` is less than 1.
+            `concurrency` or `timeout` is not positive; A117, an option is unknown; A119, a seed is not a whole number.
         StoreError: the runs cannot be stored.
 
     Example:
@@ -90,7 +96,9 @@ def sweep(
         >>> list(swept.runs["status"])
         ['finished', 'finished']
     """
-    _check_concurrency(concurrency)
+    _check_numbers(concurrency, timeout)
+    _check_options(session_options)
+    seeds = _seeds_of(seeds)
     work = Work(
         _name_recipes(recipe), dict(models or {}), session_options, timeout, concurrency, tables=parquet is not None
     )
@@ -99,7 +107,7 @@ def sweep(
             Problem("A113", "both a store and a folder for Parquet files", "nb.sweep(store=..., parquet=...)",
                     "runs are written to one place", "leave one of them out")
         )  # fmt: skip
-    jobs = list(jobs_of(work, inputs_of(inputs), [0] if seeds is None else list(seeds)))
+    jobs = list(jobs_of(work, inputs_of(inputs), seeds))
     made: Results = Unstored()
     if parquet is not None:
         made = Parts(parquet)
@@ -118,19 +126,59 @@ def sweep(
     return found
 
 
-def _check_concurrency(concurrency: int | None) -> None:
-    """Check how many runs are to share an event loop.
+def _check_numbers(concurrency: int | None, timeout: float | None) -> None:
+    """Check how many runs are to share an event loop, and how long a run may take.
 
-    A115: a sweep cannot run fewer than one run at once.
+    A115: a number that a sweep was given is not positive.
 
     Raises:
         ExecutionError: A115.
     """
-    if concurrency is not None and concurrency < 1:
-        raise ExecutionError(
-            Problem("A115", f"concurrency is {safe_repr(concurrency)}", "nb.sweep(concurrency=...)",
-                    "it is how many runs share an event loop, at least 1", "leave it out, or pass a positive number")
-        )  # fmt: skip
+    meanings = {"concurrency": (concurrency, "how many runs share an event loop"),
+                "timeout": (timeout, "the seconds that a run may take")}  # fmt: skip
+    for name, (number, meaning) in meanings.items():
+        if number is not None and not number > 0:
+            raise ExecutionError(
+                Problem("A115", f"{name} is {safe_repr(number)}", f"nb.sweep({name}=...)", f"it is {meaning}",
+                        "leave it out, or pass a positive number")
+            )  # fmt: skip
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Check that each option is one of a Session that a sweep does not set itself.
+
+    A117: an option of a sweep is unknown, or is set by the sweep itself.
+
+    Raises:
+        ExecutionError: A117.
+    """
+    for name in options:
+        if name in _OWN:
+            what, why, do = f"nb.sweep() sets {name!r} itself", "it differs from run to run", _OWN[name]
+        elif name not in _OPTIONS:
+            what, why = f"there is no option {name!r}", f"the options of a session are: {', '.join(_OPTIONS)}"
+            do = did_you_mean(name, [*_OPTIONS, "seeds", "models", "timeout", "store"], "use one of them")
+        else:
+            continue
+        raise ExecutionError(Problem("A117", what, f"nb.sweep({name}=...)", why, do))
+
+
+def _seeds_of(seeds: Iterable[int] | None) -> list[int]:
+    """Return the seeds as a list.
+
+    A119: a seed of a sweep is not a whole number.
+
+    Raises:
+        ExecutionError: A119.
+    """
+    found = [0] if seeds is None else list(seeds)
+    for seed in found:
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise ExecutionError(
+                Problem("A119", f"the seed {safe_repr(seed, 60)} is not a whole number", "nb.sweep(seeds=...)",
+                        "each of the inputs is run with each seed", "pass numbers: seeds=range(10)")
+            )  # fmt: skip
+    return found
 
 
 def _name_recipes(recipe: Any) -> dict[str, Recipe]:

@@ -616,7 +616,8 @@ class Session:
             progress: with samples, show a progress bar, in a notebook or on a terminal.
 
         Raises:
-            ExecutionError: A116, samples or the budget are invalid.
+            ExecutionError: A116, samples or the budget are invalid; A118, `ok` raised for every fork; L450, the run is
+                read-only; X111, there is no such step; X145, nothing writes a candidate's key.
         """
         return view("counterfactuals")(self, ok, at, candidates, max_forks, samples, budget, progress)
 

@@ -235,3 +235,17 @@ def test_random_runs_are_aligned_as_by_a_naive_join(program, key, value, change)
     }  # fmt: skip
     assert rows == naive(a, b)
     assert list(frame["step_a"].dropna()) == sorted(frame["step_a"].dropna())
+
+
+def test_a_failure_comes_before_what_was_not_written_because_of_it():
+    def halving(n):
+        return {"half": 10 // n}
+
+    graph = nx.DiGraph(name="halves", entry="halve")
+    graph.add_node("halve", function=halving, inputs={"n": "n"})
+    runs = [nb.Session(nb.load(graph), {"n": n}) for n in (5, 5)]
+    runs[1] = runs[1].fork(at=0, edit={"n": 0})
+    for run in runs:
+        run.run()
+    found = nb.compare(*runs).rows[0].differences
+    assert [each.path for each in found][:2] == ["error", "half"]

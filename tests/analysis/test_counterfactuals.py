@@ -10,6 +10,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.analysis.counterfactuals import interval
+from agentnb.errors import ExecutionError
 from agentnb.world.llm import LLMResponse, Usage
 
 
@@ -272,3 +273,19 @@ def test_a_planted_fault_is_named_first(name):
     assert found.iloc[0]["node"] == fault
     assert found.iloc[0]["outcome"]
     assert fault in session.slice("out").nodes
+
+
+def test_mistakes_in_what_is_asked_are_problems(tmp_path):
+    session = nb.Session(nb.samples("refine"), {"number": 2.0})
+    session.run(max_steps=3)
+    session.save(tmp_path / "run.db")
+    with pytest.raises(ExecutionError, match="A118: ok raised KeyError for every run"):
+        session.counterfactuals(lambda run: run.board["typo"], max_forks=3)
+    with pytest.raises(ExecutionError, match="A118: ok is 3"):
+        session.counterfactuals(3)
+    with pytest.raises(ExecutionError, match="X111"):
+        session.counterfactuals(lambda run: True, at=99)
+    with pytest.raises(ExecutionError, match="X145"):
+        session.counterfactuals(lambda run: True, candidates={"gues": [1]})
+    with pytest.raises(ExecutionError, match="L450"):
+        nb.open(tmp_path / "run.db").counterfactuals(lambda run: True)

@@ -122,3 +122,11 @@ def test_random_runs_are_counted_as_their_tables_say(program, key, value):
         source, target = row.element.split(" [")[0].split(" -> ")
         mine[source, target] += row.visits
     assert +mine == edges
+
+
+def test_a_run_that_lacks_what_ok_looks_at_is_wrong_but_one_that_never_answers_is_a_problem():
+    runs = sorting()
+    found = nb.suspects(runs, lambda run: 1 / (9 - run.board["seen"]) > 0)
+    assert found.iloc[0][["element", "failed", "passed"]].to_list() == ["large", 1, 3]
+    with pytest.raises(ExecutionError, match="A118: ok raised KeyError for every run"):
+        nb.suspects(runs, lambda run: run.board["typo"])

@@ -33,7 +33,7 @@ def test_keys_items_and_words_are_removed_at_every_depth():
 def test_inputs_without_which_nothing_can_be_said_are_not_removed():
     kept = nb.minimize(looking(), {"a": "one two", "b": 1}, lambda run: len(run.board["a"]) >= 0)
     assert kept == {"a": ""}
-    with pytest.raises(KeyError):
+    with pytest.raises(ExecutionError, match="A118: fails raised KeyError"):
         nb.minimize(looking(), {"b": 1}, lambda run: len(run.board["a"]) >= 0)
 
 

@@ -206,3 +206,12 @@ def test_a_node_outside_the_slice_may_compute_something_else(program, key, numbe
     other = program.session(change=number)
     if [step.node_id for step in other.trace.steps] == [step.node_id for step in session.trace.steps]:
         assert other.board[key] == session.board[key]
+
+
+def test_a_run_without_rows_has_an_empty_slice():
+    graph = nx.DiGraph(name="fresh", entry="add")
+    graph.add_node("add", function=lambda board: {"out": 1})
+    session = nb.Session(nb.load(graph))
+    assert (session.slice("out").rows, session.slice("out").draw().svg[:4]) == ((), "<svg")
+    session.run()
+    assert session.slice("out").steps == [1]

@@ -355,3 +355,16 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_results():
             assert rows(found) == here
             swept([{"n": 1}], adding(1, "of a cell"), executor=client.get_executor())  # a lambda travels, too
     assert found.session(found.runs["run_id"][0]).board["out"] == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "code"),
+    [
+        ({"seed": 3}, "A117"), ({"run_id": "x"}, "A117"), ({"timout": 3}, "A117.*[Dd]id you mean.*timeout"),
+        ({"seeds": ["a"]}, "A119"), ({"seeds": "ab"}, "A119"), ({"timeout": 0}, "A115"), ({"timeout": -1}, "A115"),
+        ({"timeout": "soon"}, "R275"), ({"concurrency": 0}, "A115"),
+    ],
+)  # fmt: skip
+def test_an_option_that_no_run_could_use_is_a_problem_at_once(option, code):
+    with pytest.raises(ExecutionError, match=f"(?s){code}"):
+        swept([{"n": 1}], **option)
