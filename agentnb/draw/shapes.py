@@ -80,6 +80,15 @@ def round_corners(corners: list[Point], radius: float) -> str:
     return "".join(parts) + "Z"
 
 
+def round_line(points: list[Point], radius: float) -> str:
+    """Return the open path through these points, with rounded corners."""
+    parts = [f"M{pair(points[0])}"]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        first, last = _towards(corner, before, radius), _towards(corner, after, radius)
+        parts.append(f"L{pair(first)}Q{pair(corner)} {pair(last)}")
+    return "".join([*parts, f"L{pair(points[-1])}"])
+
+
 def _towards(start: Point, end: Point, way: float) -> Point:
     length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     part = min(way / length, 0.5)

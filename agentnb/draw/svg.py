@@ -60,6 +60,7 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
     width, height = width + 2 * MARGIN, height + 2 * MARGIN
     flows, table = board_parts(picture, geometry, spot) if spot else ("", "")
     classes = " ".join(["agentnb", *(["has-run"] if picture.with_run else [])])
+    areas = [(area, geometry.areas[area.name]) for area in picture.areas if area.name in geometry.areas]
     # A page shrinks it to its own width as long as it remains legible.
     fit = ' style="max-width:100%;height:auto"' if width <= _FITS else ""
     alone = f' data-static=""{fit}' if styled else ""
@@ -76,10 +77,11 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
             *([f"<style>{own_sheet()}</style>"] if styled else []),
             f'<rect class="paper" width="{number(width)}" height="{number(height)}" rx="8" fill="{COLOURS["paper"]}"/>',
             f'<g transform="translate({number(MARGIN)},{number(MARGIN)})">',
-            *(_area(area, geometry.areas[area.name]) for area in picture.areas if area.name in geometry.areas),
+            *(_area(area, place) for area, place in areas),
             flows,
             *(_link(link, geometry.routes[link.name]) for link in picture.links if link.name in geometry.routes),
             *(_link(link, direct_route(picture, link, geometry)) for link in picture.later),
+            *(_area_title(area, place) for area, place in areas),  # above the lines that enter the area
             *(_box(box, geometry.boxes[box.name]) for box in picture.boxes),
             table,
             "</g>\n</svg>",
@@ -93,7 +95,14 @@ def _area(area: Area, place: Rectangle) -> str:
     frame = box((right - left) / 2, (bottom - top) / 2, 10)
     return (
         f'<g class="cluster" data-scope="{attribute(area.scope)}"><title>{content(area.tip)}</title>'
-        f'<path transform="{middle}" d="{frame}" fill="{COLOURS["area"]}" stroke="{COLOURS["area-line"]}"/>'
+        f'<path transform="{middle}" d="{frame}" fill="{COLOURS["area"]}" stroke="{COLOURS["area-line"]}"/></g>'
+    )
+
+
+def _area_title(area: Area, place: Rectangle) -> str:
+    left, top, *_ = place
+    return (
+        f'<g class="cluster-title" data-scope="{attribute(area.scope)}">'
         f'<text x="{number(left + 12)}" y="{number(top + 16)}" font-size="{TITLE_SIZE}" fill="{COLOURS["faint"]}">'
         f"{content(area.title)}</text></g>"
     )

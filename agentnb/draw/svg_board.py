@@ -17,16 +17,19 @@ from agentnb.draw.board_table import (
     Row,
 )
 from agentnb.draw.diagram import Box, Picture
+from agentnb.draw.flow_routes import Bands
 from agentnb.draw.geometry import Geometry
 from agentnb.draw.label_text import attribute, content
-from agentnb.draw.shapes import Point, box, number, pair
+from agentnb.draw.shapes import Point, box, number, pair, round_line
 from agentnb.draw.style import COLOURS, MONO
 
 _GAP: Final = 56.0
 _BUS: Final = 26.0
+_LANE: Final = 13.0
+_BEND: Final = 10.0
 _DENSE: Final = 40
 _SPARE: Final = Row("", "", "", "")
-Lines = tuple[Point, tuple[Point, Point], Point, list[Point]]
+Lines = tuple[list[Point], list[Point]]  # corners from a node to a joint, and ends at the rows of the lines from there
 
 
 def board_place(table: BoardTable, geometry: Geometry, direction: str) -> Point:
@@ -65,11 +68,12 @@ def flow_lines(picture: Picture, table: BoardTable, geometry: Geometry, spot: Po
     """Yield for each flow of `table` the path data of its line and of its arrow heads; `table` may be a later one."""
     boxes = {box.id: box for box in picture.boxes if box.id or box.kind != "start"}
     beside = picture.direction in ("TB", "BT")
+    nodes = [(geometry.boxes[box.name], box.width, box.height) for box in picture.boxes]
+    bands = Bands(nodes, across=not beside)
     for flow in table.flows:
         box = boxes[flow.node]
         way = _beside if beside else _below
-        near, trunk, joint, ends = way(flow, box, geometry.boxes[box.name], spot)
-        yield _lines(flow, near, trunk, joint, ends)
+        yield _lines(flow, *way(flow, box, geometry.boxes[box.name], spot, bands))
 
 
 def row_middle(number: int) -> float:
@@ -77,42 +81,42 @@ def row_middle(number: int) -> float:
     return HEAD_HEIGHT + ROW_HEIGHT * (number + 0.5)
 
 
-def _beside(flow: Flow, box: Box, at: Point, spot: Point) -> Lines:
+def _beside(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands) -> Lines:
     """Return lines for a table right of the graph: from the box's right side to a joint, and from there to the rows."""
     rows = [spot[1] + row_middle(row) for row in flow.rows]
     near = (at[0] + box.width / 2, at[1] + _shift(flow))
     joint = (spot[0] - _BUS, sum(rows) / len(rows))
-    bend = max((joint[0] - near[0]) / 2, 20.0)
-    return near, ((near[0] + bend, near[1]), (joint[0] - bend, joint[1])), joint, [(spot[0], y) for y in rows]
+    corners = bands.corners(near, joint[0] - _LANE + _shift(flow), joint[1])
+    return [near, *corners, joint], [(spot[0], y) for y in rows]
 
 
-def _below(flow: Flow, box: Box, at: Point, spot: Point) -> Lines:
+def _below(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands) -> Lines:
     """Return lines for a table below the graph: to its rows from the box's side, or into its upper edge."""
     near = (at[0] + _shift(flow), at[1] + box.height / 2)
+    lane = spot[1] - _BUS - _LANE + _shift(flow)
     sides = {1.0: spot[0] + WIDTH, -1.0: spot[0]}
     for side, edge in sides.items():
         if (at[0] - edge) * side > _BUS:
             rows = [spot[1] + row_middle(row) for row in flow.rows]
             joint = (edge + side * _BUS, sum(rows) / len(rows))
-            bend = max(abs(joint[1] - near[1]) / 2, 20.0)
-            return near, ((near[0], near[1] + bend), (near[0], joint[1])), joint, [(edge, y) for y in rows]
+            return [near, *bands.corners(near, lane, joint[0]), joint], [(edge, y) for y in rows]
     joint = (min(max(near[0], spot[0] + 14), spot[0] + WIDTH - 14), spot[1])
-    bend = (joint[1] - near[1]) / 2
-    return near, ((near[0], near[1] + bend), (joint[0], joint[1] - bend)), joint, []
+    return [near, *bands.corners(near, lane, joint[0]), joint], []
 
 
 def _shift(flow: Flow) -> float:
     return -5.0 if flow.way == "read" else 5.0
 
 
-def _lines(flow: Flow, near: Point, trunk: tuple[Point, Point], joint: Point, ends: list[Point]) -> tuple[str, str]:
-    curve = f"M{pair(near)}C{pair(trunk[0])} {pair(trunk[1])} {pair(joint)}"
+def _lines(flow: Flow, corners: list[Point], ends: list[Point]) -> tuple[str, str]:
+    near, joint = corners[0], corners[-1]
+    curve = round_line(corners, _BEND)
     for end in ends:
         middle = (joint[0] + end[0]) / 2
         curve += f"M{pair(joint)}C{pair((middle, joint[1]))} {pair((middle, end[1]))} {pair(end)}"
     if flow.way == "read":
-        return curve, _head(near, trunk[0])
-    return curve, "".join(_head(end, (joint[0], end[1])) for end in ends) or _head(joint, trunk[1])
+        return curve, _head(near, corners[1])
+    return curve, "".join(_head(end, (joint[0], end[1])) for end in ends) or _head(joint, corners[-2])
 
 
 def _head(tip: Point, back: Point) -> str:

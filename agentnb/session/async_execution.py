@@ -83,9 +83,11 @@ class AsyncExecution:
         return self._state.trace
 
     async def resume(self, pending_step: PendingStep) -> int:
-        """Run the rest of a pending step, which has been answered; return why it ended."""
+        """Run the rest of a pending step, which has been answered; return why it ended. Sync code runs in a thread."""
+        run = self._state.run
         with self._in_threads():
-            return await self._rollback.arun_safely(self._run_one(pending_step))
+            rest = step_in_loop(run, pending_step) if pending_step.leaves_loop else self._run_one(pending_step)
+            return await self._rollback.arun_safely(rest)
 
     @contextmanager
     def _in_threads(self) -> Iterator[None]:

@@ -44,8 +44,8 @@ def _status_text(session: Session) -> str:
         emits = " Emit an event to go on." if status == "idle" and not state_of(session).locked else ""
         return _ENDS[status] + (f" Approval is requested for: {leave}." if leave else emits)
     if status == "waiting":
-        nodes = ", ".join(repr(pending.node) for pending in session.pending)
-        return f"{nodes or repr(current)} waits for a person."
+        nodes = [repr(pending.node) for pending in session.pending] or [repr(current)]
+        return f"Now {', '.join(nodes)} {'waits' if len(nodes) == 1 else 'wait'} for a person."
     if status == "failed":
         return "Step tries it again." if position else "What the recipe requires does not hold. Edit the board."
     later = 0 if state_of(session).recorded else len(session.trace) - position  # a record has all of its steps

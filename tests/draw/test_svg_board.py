@@ -1,3 +1,4 @@
+import itertools
 import re
 import xml.etree.ElementTree as ET
 
@@ -5,8 +6,10 @@ import pytest
 
 from agentnb.draw.board_table import BoardTable, Flow, Row, board_table
 from agentnb.draw.plain_layout import plain_layout
+from agentnb.draw.render import VARIABLE, lay_out
 from agentnb.draw.svg import write_svg
 from agentnb.draw.svg_board import board_parts, board_place, flow_classes, flow_lines, row_classes, row_middle
+from agentnb.recipe.model import Edge, Node
 from tests.draw.recipes import DIRECTIONS, SVG, diamond, groups, long, picture, recipe, support, support_run, texts
 
 
@@ -34,7 +37,7 @@ def test_every_flow_has_a_line_and_a_head_and_ends_at_its_node(direction):
     boxes = {box.id: box for box in shown.boxes}
     spot = board_place(shown.board, geometry, direction)
     for flow, (line, heads) in zip(shown.board.flows, flow_lines(shown, shown.board, geometry, spot), strict=True):
-        x, y = map(float, re.match(r"M(-?[\d.]+),(-?[\d.]+)C", line).groups())
+        x, y = map(float, re.match(r"M(-?[\d.]+),(-?[\d.]+)L", line).groups())
         box, (at_x, at_y) = boxes[flow.node], geometry.boxes[boxes[flow.node].name]
         assert abs(x - at_x) <= box.width / 2 + 0.1
         assert abs(y - at_y) <= box.height / 2 + 0.1
@@ -50,6 +53,48 @@ def test_a_flow_ends_at_the_middle_of_its_rows():
     flow = next(flow for flow in lines if flow.node == "load")
     for row in flow.rows:
         assert f"{spot[0]:g},{spot[1] + row_middle(row):g}" in lines[flow][0]
+
+
+def points_of(line):
+    """Return the points of a line's first part, from the node to where it splits; corners as they are cut."""
+    return [tuple(map(float, each.split(","))) for each in re.split("[LQ ]", re.split("[MC]", line)[1])]
+
+
+def crossed(flow, line, shown, geometry):
+    """Return the nodes through which a flow runs, besides its own."""
+    found = []
+    for (x, y), (to_x, to_y) in itertools.pairwise(points_of(line)):
+        for box in shown.boxes:
+            (at_x, at_y), reach, depth = geometry.boxes[box.name], box.width / 2 - 1, box.height / 2 - 1
+            beside = max(min(x, to_x) - at_x, at_x - max(x, to_x)) > reach
+            above = max(min(y, to_y) - at_y, at_y - max(y, to_y)) > depth
+            if not (beside or above) and box.id != flow.node:
+                found.append(box.id)
+    return found
+
+
+def wide(branches):
+    nodes = [Node("root", "noop", reads=("a",), writes=("b",)), Node("end", "noop", reads=("b",), writes=("c",))]
+    middle = [Node(f"n{number}", "noop", reads=("a",), writes=(f"k{number}",)) for number in range(branches)]
+    edges = [edge for node in middle for edge in (Edge("root", node.id), Edge(node.id, "end"))]
+    return recipe([*nodes, *middle], edges)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("layout", ["plain", pytest.param("dot", marks=pytest.mark.needs_dot)])
+@pytest.mark.parametrize(
+    "given", [support(), diamond(), wide(3), wide(9), long(12)], ids=["support", "diamond", "three", "nine", "long"]
+)
+def test_flows_run_around_the_nodes_between_them_and_the_board(given, layout, direction, monkeypatch):
+    shown = picture(given, direction=direction)
+    monkeypatch.setenv(VARIABLE, layout)
+    geometry = lay_out(shown)
+    assert geometry.layout == layout
+    spot = board_place(shown.board, geometry, direction)
+    lines = zip(shown.board.flows, flow_lines(shown, shown.board, geometry, spot), strict=True)
+    found = [(flow.node, crossed(flow, line, shown, geometry)) for flow, (line, _) in lines]
+    assert found
+    assert [each for each in found if each[1]] == []
 
 
 def test_spare_rows_are_there_and_empty():

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
+import networkx as nx
+import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+import agentnb as nb
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
 from agentnb.ui.command_queue import Request
@@ -73,5 +81,70 @@ def test_what_an_approval_lets_a_node_do_leaves_the_loop_free():
         slow.go.set()
         await settled(desk)
         assert run.board["paid"] is True
+
+    live(main)
+
+
+def _asking_graph(function):
+    made = nx.DiGraph(name="asking", entry="decide")
+    made.add_node("decide", function=function, asks=True)
+    return made
+
+
+def _asking_program(function):
+    class State(TypedDict, total=False):
+        decided: str
+
+    def decide(state):
+        return {"decided": function({})["decided"]}
+
+    builder = StateGraph(State)
+    builder.add_node("decide", decide)
+    builder.add_edge(START, "decide")
+    return builder.compile()
+
+
+ASKING = {
+    "a function": lambda slow: _asking_graph(lambda board: {"decided": nb.ask("Go?"), **slow(board)}),
+    "langgraph": lambda slow: _asking_program(lambda board: {"decided": interrupt("Go?"), **slow(board)}),
+}
+
+
+@pytest.mark.parametrize("way", ["step", "run"])
+@pytest.mark.parametrize("kind", ASKING)
+def test_what_a_function_does_after_the_answer_leaves_the_loop_free(kind, way):
+    async def main():
+        slow = Barrier()
+        run = Session(nb.load(ASKING[kind](slow)), {})
+        desk, _ = made(run)
+        desk.ask(Request(way))
+        await until(lambda: run.status == "waiting")
+        await settled(desk)
+        desk.ask(Request("answer", "yes", "decide"))
+        await until(slow.begun.is_set)
+        slow.go.set()
+        await settled(desk)
+        await until(lambda: run.status == "finished")
+        assert run.board["decided"] == "yes"
+
+    live(main)
+
+
+def test_a_function_that_is_stopped_after_the_answer_writes_nothing_and_runs_again_with_the_answer():
+    async def main():
+        slow = Barrier()
+        run = Session(nb.load(ASKING["a function"](slow)), {})
+        desk, _ = made(run)
+        desk.ask(Request("step"))
+        await until(lambda: run.status == "waiting")
+        await settled(desk)
+        desk.ask(Request("answer", "yes", "decide"))
+        await until(slow.begun.is_set)
+        desk.ask(Request("stop"))
+        await settled(desk)
+        slow.go.set()
+        assert (len(run.trace), "decided" in run.board) == (0, False)
+        await run.astep()
+        assert (run.status, run.board["decided"]) == ("finished", "yes")
 
     live(main)

@@ -25,7 +25,9 @@ MEASURED = """far => {
     parts.push({kind, name, left, top, right, bottom, ...more});
   };
   for (const node of svg.querySelectorAll('g.node')) add('node', node.dataset.node, node.querySelector('.shape'));
-  for (const area of svg.querySelectorAll('g.cluster')) add('title', area.dataset.scope, area.querySelector('text'));
+  for (const area of svg.querySelectorAll('g.cluster-title')) {
+    add('title', area.dataset.scope, area.querySelector('text'));
+  }
   for (const edge of svg.querySelectorAll('g.edge')) {
     const label = edge.querySelector('text');
     if (label?.textContent) add('label', label.textContent, label, {line: edge.querySelector('path')});

@@ -40,11 +40,11 @@ def tall(on, name, view=0):
 
 
 def sash(on, name):
-    return pane(on, name).get_by_role("separator")
+    return pane(on, name).get_by_role("separator", name="height of")
 
 
 def columns(on):
-    return [round(one.bounding_box()["width"]) for one in on.page.locator(".agentnb-side").all()]
+    return [round(on.page.locator(f".agentnb-{side}").bounding_box()["width"]) for side in ("left", "right")]
 
 
 def test_a_closed_pane_stays_closed_in_the_next_cockpit(opened_again):
@@ -67,6 +67,28 @@ def test_height_and_width_are_kept_for_the_next_cockpit(opened_again):
     wide = columns(on)
     on = opened_again()
     assert (tall(on, "board"), columns(on)) == (before + 16, wide)
+
+
+def test_the_widths_of_the_boards_columns_are_kept_until_they_are_reset(opened_again):
+    def wide(on, name):
+        return round(on.page.locator(f"thead .agentnb-{name}").bounding_box()["width"])
+
+    on = opened_again()
+    before = [wide(on, name) for name in ("heading", "by")]
+    grip = on.page.get_by_role("separator", name="width of the column Key")
+    box = grip.bounding_box()
+    on.page.mouse.move(box["x"] + 4, box["y"] + 4)
+    on.page.mouse.down()
+    on.page.mouse.move(box["x"] + 44, box["y"] + 4, steps=3)
+    on.page.mouse.up()
+    on.page.get_by_role("separator", name="width of the column Step").press("ArrowLeft")
+    assert [wide(on, name) for name in ("heading", "by")] == [before[0] + 40, before[1] + 8]
+    on = opened_again()
+    assert [wide(on, name) for name in ("heading", "by")] == [before[0] + 40, before[1] + 8]
+    for name in ("Key", "Step"):
+        on.page.get_by_role("separator", name=f"width of the column {name}").dblclick()
+    assert [wide(on, name) for name in ("heading", "by")] == before
+    assert [wide(opened_again(), name) for name in ("heading", "by")] == before
 
 
 def test_somebody_elses_text_under_our_name_does_no_harm(opened_again):
@@ -102,9 +124,9 @@ def test_a_pane_keeps_a_little_height_and_its_keys_to_itself(host):
     assert on.sent() == []
 
 
-def test_no_pane_is_pushed_by_what_comes_into_another(host):
+def test_no_pane_but_the_lists_is_pushed_by_what_comes_into_another(host):
     on = host()
-    places = """[...document.querySelectorAll('.agentnb-pane')].map(one => one.getBoundingClientRect().top
+    places = """[...document.querySelectorAll('.agentnb-pane:not(.agentnb-lists *)')].map(one => one.getBoundingClientRect().top
         - document.querySelector('.agentnb-panes').getBoundingClientRect().top)"""
     before = on.page.evaluate(places)
     on.session.edit({f"key_{number}": "x" * 300 for number in range(40)})
@@ -126,8 +148,11 @@ def test_everything_fits_a_screen(host):
 def test_where_it_is_narrow_the_columns_stand_below_each_other(host, width):
     on = host()
     on.page.set_viewport_size({"width": width, "height": 900})
-    left, right = (one.bounding_box() for one in on.page.locator(".agentnb-side").all())
-    assert left["y"] + left["height"] <= right["y"]
+    tops = [
+        pane(on, name).bounding_box()["y"]
+        for name in ("graph", "timeline", "stack", "board", "details", "stops", "forks")
+    ]
+    assert tops == sorted(tops)
     assert not on.page.get_by_role("separator", name="width of the columns").is_visible()
     assert on.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 

@@ -11,7 +11,7 @@ import asyncio
 import inspect
 import types
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -127,11 +127,44 @@ def take_off(run: Run, pending_step: PendingStep | None = None) -> int:
 
 
 @types.coroutine
+def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[bool, Any]]:
+    """Run a coroutine in a thread up to its next await; return whether it has ended, and its result or what it awaits.
+
+    A step that is abandoned meanwhile ends in its thread, and nobody takes its result.
+    """
+    waits = pending_step.waits = asyncio.ensure_future(in_thread(_advance, pending_step.coro))
+    found: tuple[bool, Any] = False, None
+    try:
+        found = yield from waits
+    except asyncio.CancelledError:
+        if not pending_step.gone or pending_step.task is not None:
+            raise
+    finally:
+        pending_step.waits = None
+    return found
+
+
+def _advance(coro: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
+    try:
+        return False, coro.send(None)
+    except StopIteration as ended:
+        return True, ended.value
+
+
+@types.coroutine
 def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
     """Resume a coroutine that may have been started elsewhere; return its result, _HELD or _GONE."""
     error: BaseException | None = None
     reply: Any = None
     pending_step.resume()
+    if pending_step.leaves_loop:
+        ended, yielded = yield from _advance_in_thread(pending_step)
+        if ended or pending_step.gone:
+            return yielded if ended else _GONE
+        if isinstance(yielded, Hold):
+            pending_step.stop_at(yielded)
+            return _HELD
+        assert yielded is NEED_LOOP
     while True:
         try:
             yielded = pending_step.coro.send(reply) if error is None else pending_step.coro.throw(error)

@@ -112,6 +112,16 @@ class PendingStep:
         """True if it waits for a person to resume it."""
         return self.hold is not None and not self.hold.go and not self.hold.late
 
+    @property
+    def leaves_loop(self) -> bool:
+        """True if it was held and goes on with sync code, which may take long: it runs in a thread.
+
+        Async code goes on in the event loop that owns what it has opened; a node stepped into has its own thread.
+        """
+        work = self.act.work
+        held = self.hold is not None and type(self.coro) is CoroutineType
+        return held and work.run.threaded and not (self.looped or work.looped)
+
     def cancel(self) -> None:
         """Abandon this step: its late writes are refused, its coroutine is closed or its task cancelled."""
         work = self.act.work
@@ -120,7 +130,8 @@ class PendingStep:
         if self.task is not None:
             self.task.cancel()
             return
-        self.coro.close()
+        if not getattr(self.coro, "cr_running", False):  # in a thread, it ends there
+            self.coro.close()
         if self.waits is not None:  # its driver must not wait for a result that is no longer needed
             self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
 

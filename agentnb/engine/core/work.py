@@ -154,6 +154,7 @@ class Work:
         "dead",
         "emitted",
         "kept",
+        "looped",
         "node",
         "out",
         "own",
@@ -182,7 +183,8 @@ class Work:
         self.chance: Random | None = None
         self.called = 0  # how many calls this step has started; a retried call has several rows
         # `busy`: there is more to record than the writes that a node returns. `dead`: the step has ended.
-        self.busy = self.dead = False
+        # `looped`: its own code awaits an event loop.
+        self.busy = self.dead = self.looped = False
 
     def __getattr__(self, name: str) -> Any:
         """Make a collection that few steps use, when it is first used: a run of many nodes has a Work for each."""
@@ -331,6 +333,7 @@ class Work:
 
     async def loop(self) -> None:
         """Continue inside an event loop: whatever is awaited after this needs one."""
+        self.looped = True
         await self.run.need_loop()
 
     def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -353,7 +356,7 @@ class Work:
             getattr(self, name).clear()
         self.chance = None
         self.called = 0
-        self.busy = False
+        self.busy = self.looped = False
 
     def _check_alive(self, what: str) -> None:
         if self.dead:

@@ -1,6 +1,7 @@
 // The blackboard: fields that show and edit values, rows that expand, the table of all keys.
 const boardPart = (() => {
   const { enable, make, say, tipCard } = domPart;
+  const { keep, kept, sash } = panesPart;
 
   // Fields that show and edit values: a text, a number, true or false, null, or JSON.
   // Input is validated before it is sent, and validated again by the kernel.
@@ -8,6 +9,7 @@ const boardPart = (() => {
   const KINDS = { text: "text", number: "number", flag: "true / false", none: "nothing", json: "JSON" };
   const NUMBER = /^\s*-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\s*$/;
   const LINES = 12; // lines of a text visible at once
+  const COLUMNS_WIDE = 60; // letters in a line, about
 
   function fault(text, as) {
     if (as === "number" && !NUMBER.test(text)) return "This is not a number: write digits, such as 3 or -0.5.";
@@ -18,6 +20,12 @@ const boardPart = (() => {
     } catch (error) {
       return `This is not JSON: ${error.message}. Choose "text" to keep it as a text.`;
     }
+  }
+
+  /** The number of lines that a text area shows of a text. */
+  function linesOf(text) {
+    const parts = text.split("\n", LINES);
+    return Math.min(parts.reduce((lines, part) => lines + Math.max(1, Math.ceil(part.length / COLUMNS_WIDE)), 0), LINES);
   }
 
   /** The input element for one type of value. */
@@ -31,7 +39,7 @@ const boardPart = (() => {
       box.value = text === "false" ? "false" : "true";
     } else if (as === "number") box = make("input", { type: "text", inputmode: "decimal", class: "agentnb-input agentnb-code", autocomplete: "off", ...named });
     else if (as === "secret") box = make("input", { type: "password", class: "agentnb-input", autocomplete: "new-password", placeholder: "type a new value", ...named });
-    else box = make("textarea", { class: `agentnb-input${as === "json" ? " agentnb-code" : ""}`, rows: String(Math.min(text.split("\n").length, LINES)), spellcheck: "false", ...named });
+    else box = make("textarea", { class: `agentnb-input${as === "json" ? " agentnb-code" : ""}`, rows: String(linesOf(text)), spellcheck: "false", ...named });
     if (as !== "flag") box.value = text;
     return box;
   }
@@ -517,6 +525,38 @@ const boardPart = (() => {
     };
   }
 
+  // Columns that a person resizes: name -> pixels that it may have, and whether it grows to the left.
+  const RESIZED = { heading: [60, 400, 1], by: [40, 300, -1] };
+
+  /** A divider at a column's edge; a double click restores its width, and the browser remembers it. */
+  function columnGrip(name, label, table) {
+    const [least, most, way] = RESIZED[name];
+    const cell = () => table.querySelector(`th.agentnb-${name}`);
+    const { bar, put } = sash(
+      { class: "agentnb-grip", "aria-orientation": "vertical", "aria-label": `width of the column ${label}`, "aria-valuemin": String(least), "aria-valuemax": String(most), title: "drag to resize; double-click to reset" },
+      {
+        arrows: way > 0 ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"],
+        by: 8,
+        size: () => cell().offsetWidth,
+        begin: (event) => cell().offsetWidth - way * event.clientX,
+        at: (event, grip) => grip + way * event.clientX,
+        done: (value) => keep("columns", value, name),
+        set(value) {
+          if (!value) table.style.removeProperty(`--a-wide-${name}`);
+          const wide = value ? Math.min(most, Math.max(least, value)) : 0;
+          if (wide) table.style.setProperty(`--a-wide-${name}`, `${wide}px`);
+          return wide || cell().offsetWidth || least;
+        },
+      },
+    );
+    bar.addEventListener("dblclick", () => {
+      put(0);
+      keep("columns", 0, name);
+    });
+    bar.addEventListener("focus", () => { if (!Number(kept().columns?.[name])) bar.setAttribute("aria-valuenow", String(cell().offsetWidth)); });
+    return { bar, restore: () => put(Number(kept().columns?.[name]) || 0) };
+  }
+
   const LINE_SIZE = [150, 28]; // pixels of the small line of a key's numbers
 
   /** The numbers of a key as a small line, oldest first. */
@@ -556,8 +596,13 @@ const boardPart = (() => {
   }
 
   function board(ask, choice) {
-    const head = make("tr", { role: "row" }, ...COLUMNS.map(([name, text]) => make("th", { role: "columnheader", scope: "col", class: `agentnb-${name}` }, make("span", { text }))));
+    const head = make("tr", { role: "row" }, ...COLUMNS.map(([name, text]) => make("th", { role: "columnheader", scope: "col", class: `agentnb-${name}`, "aria-label": text }, make("span", { text }))));
     const table = make("table", { role: "treegrid", "aria-label": "Blackboard" }, make("thead", { role: "rowgroup" }, head));
+    for (const [name, text] of COLUMNS.filter(([each]) => each in RESIZED)) {
+      const grip = columnGrip(name, text, table);
+      head.querySelector(`.agentnb-${name}`).append(grip.bar);
+      grip.restore();
+    }
     const told = make("span", {});
     const further = make("button", { type: "button", class: "agentnb-link", text: "show more", click: () => sift.further(last) });
     const more = make("p", { class: "agentnb-more" }, told, " ", further);

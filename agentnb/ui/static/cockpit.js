@@ -7,7 +7,7 @@ const cockpitPart = (() => {
   const { board } = boardPart;
   const { people, problems, remedies, streams } = cardsPart;
   const { details } = detailsPart;
-  const { events, listPanes } = listsPart;
+  const { events, listPanes, stack } = listsPart;
   const { second } = secondPart;
   const { bar, faster, keyName } = barPart;
   const { wire } = wirePart;
@@ -158,8 +158,9 @@ const cockpitPart = (() => {
     const saying = streams((id) => model.send({ do: "text", target: id }));
     const below = panes(
       [parts.problems.element, parts.asks.element, saying.element],
-      [parts.graph, timeline(line.ask, choice, film), second(line.ask, choice), objects(line.ask)],
-      [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details")), ...listPanes(line.ask, choice)],
+      [parts.graph, timeline(line.ask, choice, film), second(line.ask, choice), objects(line.ask), stack()],
+      [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details"))],
+      listPanes(line.ask, choice),
     );
     const { asks } = parts;
 

@@ -12,7 +12,9 @@ const drawingPart = (() => {
   const SHEET_RIM = 8; // pixels around a sheet that fits
   const SHEET_LOWEST = 360; // pixels that a high sheet may take in any window
   const SHEET_SHARE = 0.7; // of the window's height that it may take
-  const MAP_SIZE = [150, 110]; // maximum pixels of the map of a sheet
+  const MAP_AREA = 7500; // pixels of the map of a sheet
+  const MAP_SHARE = 0.45; // of a side of its window that it may take
+  const MAP_LEAST = 24; // pixels of its shorter side
   const HAND_SLACK = 5; // pixels of movement that still count as a click
 
   const wantsStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -82,11 +84,18 @@ const drawingPart = (() => {
       const large = sheet !== null && (window_.scrollWidth > window_.clientWidth + 24 || window_.scrollHeight > window_.clientHeight + 24);
       holder.hidden = !large;
       if (!large || !map.clientWidth) return;
+      measure();
       const [outer, inner] = [window_.getBoundingClientRect(), sheet.getBoundingClientRect()];
       const by = box[0] / (inner.width || 1);
       const spot = { x: (outer.left - inner.left) * by, y: (outer.top - inner.top) * by, width: window_.clientWidth * by, height: window_.clientHeight * by };
       for (const [name, value] of Object.entries(spot)) seen.setAttribute(name, String(value));
       seen.setAttribute("stroke-width", String(2 * box[0] / map.clientWidth));
+    }
+    /** As large as its window allows: a long strip is as wide, or as high, as it may be. */
+    function measure() {
+      const shrink = Math.min(Math.sqrt(MAP_AREA / (box[0] * box[1])), (window_.clientWidth || 400) * MAP_SHARE / box[0], (window_.clientHeight || 400) * MAP_SHARE / box[1]);
+      map.setAttribute("width", String(Math.max(box[0] * shrink, MAP_LEAST)));
+      map.setAttribute("height", String(Math.max(box[1] * shrink, MAP_LEAST)));
     }
     function go(event) {
       const [outer, inner] = [map.getBoundingClientRect(), sheet.getBoundingClientRect()];
@@ -102,10 +111,8 @@ const drawingPart = (() => {
       draw(svg) {
         sheet = svg;
         box = (svg.getAttribute("viewBox") || "0 0 400 300").split(" ").slice(2).map(Number);
-        const shrink = Math.min(MAP_SIZE[0] / box[0], MAP_SIZE[1] / box[1]);
         map.setAttribute("viewBox", `0 0 ${box[0]} ${box[1]}`);
-        map.setAttribute("width", String(Math.max(box[0] * shrink, 24)));
-        map.setAttribute("height", String(Math.max(box[1] * shrink, 24)));
+        measure();
         dots = new Map();
         for (const node of svg.querySelectorAll("g.node[data-node]")) {
           const [x, y] = (node.getAttribute("transform")?.match(/-?[\d.]+/g) || [0, 0]).map(Number);
@@ -416,14 +423,14 @@ const drawingPart = (() => {
 
   /** A button at each region's title that collapses it. */
   function foldable(svg) {
-    for (const cluster of svg.querySelectorAll("g.cluster[data-scope]")) {
-      const title = cluster.querySelector("text");
+    for (const holder of svg.querySelectorAll("g.cluster-title[data-scope]")) {
+      const title = holder.querySelector("text");
       const [x, y] = ["x", "y"].map((name) => Number(title.getAttribute(name)));
       title.setAttribute("x", String(x + 13));
       const box = svgPart("rect", { x: String(x - 5), y: String(y - 10), width: "13", height: "13", rx: "3" });
       const reach = svgPart("rect", { class: "agentnb-reach", x: String(x - 8), y: String(y - 13), width: "19", height: "19" });
       const sign = svgPart("path", { d: `M${x - 1.5},${y - 3.5}h6` });
-      cluster.append(svgPart("g", { class: "agentnb-fold", role: "button", "aria-expanded": "true", "data-scope": cluster.dataset.scope,
+      holder.append(svgPart("g", { class: "agentnb-fold", role: "button", "aria-expanded": "true", "data-scope": holder.dataset.scope,
         "aria-label": `close region ${title.textContent}` }, reach, box, sign));
     }
   }
@@ -459,6 +466,7 @@ const drawingPart = (() => {
   // The blackboard in the drawing: its rows show current values, thin lines lead to the nodes that read and write them.
 
   const VALUE_COLUMNS = 24; // columns available for a value
+  const [HEAD_TALL, ROW_TALL] = [24, 20]; // points, as the kernel draws them
 
   /** A text truncated to fit; East Asian wide characters take two columns. */
   function fitting(text) {
@@ -489,12 +497,15 @@ const drawingPart = (() => {
   function drawnBoard({ svg, tips }, ask) {
     const rows = [...svg.querySelectorAll("g.row[data-index]")].map((group) => drawnRow(group, tips.get(group)));
     const more = svg.querySelector(".board .more");
+    const frames = [...svg.querySelectorAll(".board :is(.back, .frame)")];
     const holder = svg.querySelector("g.flows");
     const drawn = new Map([...svg.querySelectorAll("g.flow")].map((group) => [`${group.dataset.way} ${group.dataset.node}`, group]));
     const added = new Map();
     const byNode = new Map();
     let active = null;
     let lastLines = "";
+    let lowest = -1; // the number of lines below the head that the frame encloses
+    const width = Number(frames[0]?.getAttribute("transform").match(/-?[\d.]+/)[0]) * 2; // it is drawn around its middle
 
     /** Assign a key to a row, with its data on the board: [key, text, marks]. */
     function fill(row, names, told) {
@@ -507,6 +518,18 @@ const drawingPart = (() => {
       row.group.dataset.row = row.value.dataset.key = name;
       say(row.key, label);
       say(row.value, fitting(row.text));
+    }
+    /** Let the table end below its last line: the kernel leaves room for keys to come. */
+    function enclose(lines) {
+      if (lines === lowest || !frames.length) return;
+      lowest = lines;
+      const height = HEAD_TALL + ROW_TALL * lines;
+      const outline = `M8,0H${width - 8}Q${width},0 ${width},8V${height - 8}Q${width},${height} ${width - 8},${height}H8Q0,${height} 0,${height - 8}V8Q0,0 8,0Z`;
+      for (const frame of frames) {
+        frame.setAttribute("d", outline);
+        frame.removeAttribute("transform");
+      }
+      more?.setAttribute("y", String(height - 7));
     }
     const flowsOf = (node) => byNode.get(node) || byNode.set(node, [...drawn.values(), ...added.values()].filter((each) => each.dataset.node === node)).get(node);
     function stand(node) {
@@ -548,6 +571,7 @@ const drawingPart = (() => {
           fill(row, names, names && known.get(names[0]));
         }
         if (more) say(more, below.more || "");
+        enclose(rows.findLastIndex((row) => row.name) + 1 + (below.more ? 1 : 0));
         if (node !== active) stand(node);
         const word = below.flows || "";
         if (word === lastLines || !rests) return;

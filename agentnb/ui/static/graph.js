@@ -269,6 +269,7 @@ const graphPart = (() => {
   // The objects of a reactive run and their relations, drawn at the current step.
 
   const OBJECTS_PAUSE = 700; // milliseconds between two pictures while a run moves
+  const OBJECTS_SHARE = 0.45; // of the window's height that the drawing may take
 
   function objects(ask) {
     const view = zoomed("Objects");
@@ -286,7 +287,9 @@ const graphPart = (() => {
       note.hidden = some !== null;
       view.element.hidden = some === null;
       say(note, "No objects yet.");
-      if (some) view.set(on.svg, () => on.size);
+      if (!some) return;
+      view.set(on.svg, () => on.size);
+      part.grow?.(Math.min(view.height(), window.innerHeight * OBJECTS_SHARE));
     });
     function look(state) {
       const now = JSON.stringify([state.position, state.length, state.said]);
@@ -299,7 +302,7 @@ const graphPart = (() => {
       const text = group && on?.tips.get(group);
       return text ? [group, text.split("\n")] : null;
     });
-    return {
+    const part = {
       name: "objects",
       title: "Objects",
       body: element,
@@ -312,6 +315,7 @@ const graphPart = (() => {
         else look(state);
       },
     };
+    return part;
   }
 
   return { graph, objects };

@@ -32,6 +32,7 @@ const listsPart = (() => {
     let shown = "";
     return {
       name: "stack",
+      fits: true,
       title: "Call stack and next nodes",
       body: element,
       show(state) {
@@ -179,7 +180,7 @@ const listsPart = (() => {
   function stopAdder(ask) {
     const clause = make("select", { class: "agentnb-input agentnb-clause", "aria-label": "what stops the run" }, make("option", { value: "when", text: "this holds" }));
     const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "e.g. n > 3", "aria-label": "stop when this holds", autocomplete: "off", spellcheck: "false" });
-    const log = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "log, e.g. n is {{ n }}", "aria-label": "message to log instead of stopping", title: "With a message, the run does not stop: the message is written",
+    const log = make("input", { type: "text", class: "agentnb-input agentnb-code agentnb-log", placeholder: "log, e.g. n is {{ n }}", "aria-label": "message to log instead of stopping", title: "With a message, the run does not stop: the message is written",
       autocomplete: "off", spellcheck: "false" });
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const form = make("form", { class: "agentnb-stop-form" }, make("label", { class: "agentnb-faint" }, "stop when ", clause), input, log, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": "add this breakpoint" }), wrong);
@@ -250,10 +251,11 @@ const listsPart = (() => {
   /** Rows rebuilt only if they differ; the focus stays near its place. */
   function list(label, hint, rowOf) {
     const element = make("ul", { class: "agentnb-rows", "aria-label": label });
-    const none = make("p", { class: "agentnb-faint", text: hint });
+    const none = make("span", { class: "agentnb-hint agentnb-faint", text: hint });
     let shown = "";
     return {
-      parts: [element, none],
+      element,
+      hint: none, // shown while there are no rows
       show(rows, home) {
         const told = JSON.stringify(rows);
         if (told === shown) return;
@@ -267,17 +269,18 @@ const listsPart = (() => {
   }
 
   function stops(ask) {
-    const marks = list("breakpoints", "Click left of a node to set a breakpoint.", (row) => stopRow(row, ask));
-    const watches = list("watches", "A condition or a key, evaluated after each step.", (row) => watchRow(row, ask));
+    const marks = list("breakpoints", "click left of a node to set one", (row) => stopRow(row, ask));
+    const watches = list("watches", "evaluated after each step", (row) => watchRow(row, ask));
     const messages = list("messages of logpoints", "", (text) => make("li", { class: "agentnb-code", text }));
-    const logged = make("div", { class: "agentnb-messages", hidden: true }, make("h4", { "aria-level": "2", text: "Messages" }), messages.parts[0]);
+    const logged = make("div", { class: "agentnb-messages", hidden: true }, make("h4", { "aria-level": "2", text: "Messages" }), messages.element);
     const form = stopAdder(ask);
     const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
-      make("div", {}, make("h4", { "aria-level": "2", text: "Breakpoints" }), marks.parts[0], form.form, marks.parts[1]),
-      make("div", {}, make("h4", { "aria-level": "2", text: "Watches" }), ...watches.parts,
+      make("div", {}, make("h4", { "aria-level": "2" }, "Breakpoints", marks.hint), marks.element, form.form),
+      make("div", {}, make("h4", { "aria-level": "2" }, "Watches", watches.hint), watches.element,
         adder("watch this", "e.g. items|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
     return {
       name: "stops",
+      fits: true,
       title: "Breakpoints and watches",
       body,
       says: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
@@ -314,6 +317,7 @@ const listsPart = (() => {
     pick.addEventListener("change", paint);
     return {
       name: "usage",
+      fits: true,
       title: "Usage by node",
       open: false,
       body,
@@ -433,8 +437,8 @@ const listsPart = (() => {
     };
   }
 
-  /** The panes below the details, from top to bottom. */
-  const listPanes = (ask, choice) => [stack(), stops(ask), forks(ask), usage(ask, choice)];
+  /** The panes below the timeline, from top to bottom. */
+  const listPanes = (ask, choice) => [stops(ask), forks(ask), usage(ask, choice)];
 
-  return { events, listPanes };
+  return { events, listPanes, stack };
 })();

@@ -6,7 +6,7 @@ const panesPart = (() => {
   const NARROWEST = 20; // minimum percentage of a column
   const LOWEST = 48; // minimum height of an open pane in pixels
   const HIGHEST = 1200;
-  const TALL = { graph: 420, objects: 260, timeline: 84, board: 206, details: 178, second: 110, usage: 150, stack: 50, stops: 104, forks: 38 }; // initial pixels
+  const TALL = { graph: 420, objects: 260, timeline: 78, board: 206, details: 228, second: 110, usage: 150, stack: 58, stops: 84, forks: 38 }; // initial pixels
   const OTHERWISE = 160;
   const FIT_ROOM = 10; // pixels below the last line of a pane that is as high as its content
   const FIT_MOST = 260;
@@ -30,8 +30,11 @@ const panesPart = (() => {
     }
   }
 
-  /** A divider, dragged or moved by arrow keys. `set(value)` sets and returns the result; `at(event)` converts a pointer position. */
-  function sash(attributes, { arrows, by, begin, at, set, done }) {
+  /**
+   * A divider, dragged or moved by arrow keys. `set(value)` sets and returns the result; `at(event)` converts a pointer position;
+   * `size()` is the present value where it may be another than the one that was set.
+   */
+  function sash(attributes, { arrows, by, begin, at, set, done, size = null }) {
     const bar = make("div", { role: "separator", tabindex: "0", ...attributes });
     let now = 0;
     const put = (value) => {
@@ -49,7 +52,7 @@ const panesPart = (() => {
     bar.addEventListener("keydown", (event) => {
       const sign = arrows.indexOf(event.key) * 2 - 1;
       if (sign < -1) return;
-      put(now + sign * by);
+      put((size ? size() : now) + sign * by);
       done(now);
       event.preventDefault();
       event.stopPropagation();
@@ -127,6 +130,8 @@ const panesPart = (() => {
       if (end) part.grow(Math.min(Math.max(end - body.offsetTop + FIT_ROOM, TALL[part.name] || OTHERWISE), FIT_MOST));
     }
     set(open);
+    const fitSoon = () => { due ||= requestAnimationFrame(fit); };
+    if (part.fits) new ResizeObserver(fitSoon).observe(part.body);
     return {
       element,
       /** A collapsed pane is not rendered until it is opened. Its title may show more than its name: `part.says`. */
@@ -135,7 +140,7 @@ const panesPart = (() => {
         element.hidden = part.wanted ? !part.wanted(state) : false;
         part.retitle?.();
         if (open && !element.hidden) part.show(state);
-        if (part.fits && !element.hidden) due ||= requestAnimationFrame(fit);
+        if (part.fits && !element.hidden) fitSoon();
       },
       open: () => { if (!open) set(true); },
     };
@@ -165,12 +170,24 @@ const panesPart = (() => {
     return bar;
   }
 
-  /** Two columns of panes, with cards above the right one, so that a card moves nothing on the left. */
-  function panes(cards, left, right) {
-    const made = new Map([...left, ...right].map((part) => [part.name, pane(part)]));
-    const side = (parts) => make("div", { class: "agentnb-side" }, ...parts.map((part) => made.get(part.name).element));
+  /**
+   * Two columns of panes: `left`; `right`, with cards above it, so that a card moves nothing on the left; and below the shorter
+   * one `lists`. In a narrow page they are one column, and the lists come last.
+   */
+  function panes(cards, left, right, lists) {
+    const made = new Map([...left, ...right, ...lists].map((part) => [part.name, pane(part)]));
+    const side = (name, parts, ...before) => make("div", { class: `agentnb-side agentnb-${name}` }, ...before, ...parts.map((part) => made.get(part.name).element));
     const element = make("div", { class: "agentnb-panes" });
-    element.append(side(left), splitter(element), make("div", { class: "agentnb-cards" }, ...cards), side(right));
+    let width = 0; // of the page for which the place of the lists was chosen
+    /** Put the lists where there is more room, once the graph is there, and again when the page has another width. */
+    function balance([{ contentRect }]) {
+      if (contentRect.width === width || !element.querySelector(".agentnb-graph svg")) return;
+      width = contentRect.width;
+      const [one, other] = ["left", "right"].map((name) => element.querySelector(`.agentnb-${name}`).offsetHeight);
+      element.classList.toggle("agentnb-lists-right", one > other);
+    }
+    new ResizeObserver(balance).observe(element);
+    element.append(side("left", left), splitter(element), side("right", right, make("div", { class: "agentnb-cards" }, ...cards)), side("lists", lists));
     return {
       element,
       show(state) { for (const one of made.values()) one.show(state); },
@@ -179,5 +196,5 @@ const panesPart = (() => {
     };
   }
 
-  return { keep, kept, panes };
+  return { keep, kept, panes, sash };
 })();

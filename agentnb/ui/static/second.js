@@ -89,7 +89,7 @@ const secondPart = (() => {
         last = state;
         const { beside: now } = state;
         if (!now) return;
-        say(parted, now.parted ? `First divergence: ${now.parted.text}` : "The runs do not differ.");
+        say(parted, now.parted ? `First divergence: ${now.parted.text} (a is this run, b the second)` : "The runs do not differ.");
         tools[0].hidden = !now.parted;
         say(said, `Step ${now.position} of ${now.length}. ${now.said.replace(/^Step \d+: /, "")}`);
         look();

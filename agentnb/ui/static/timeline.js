@@ -174,14 +174,15 @@ const timelinePart = (() => {
     return new Map(sorted.map(([key], index) => [key, index]));
   }
 
+  const signOf = ({ status, phase }) => STATUS_SIGNS[status] || PHASE_SIGNS[phase];
+  const textOf = (step) => `${signOf(step)} ${step.node}`.trim();
   const CHANGE_WORDS = { differs: "differs from the second run", only_a: "is not in the second run" };
 
   function fillStep(cell, step, { number, marks, width, state, picked, lit, longest }) {
-    const sign = STATUS_SIGNS[step.status] || PHASE_SIGNS[step.phase];
     const beside = [CHANGE_WORDS[lit.second?.steps?.[number]], lit.slice?.steps?.has(number) && `led to ${lit.slice.key}`, lit.hits?.has(number) && "found"].filter(Boolean);
     const words = [toldStep(number, step, marks), ...beside].join("; ");
     cell.style.setProperty("--a-lasted", longest ? String(Math.max(step.ms / longest, 0.02)) : "0");
-    say(cell, width < NAMED ? sign : `${sign} ${step.node}`.trim());
+    say(cell, width < NAMED ? signOf(step) : textOf(step));
     const told = {
       title: words, "aria-label": words, "aria-selected": String(number === picked), "aria-setsize": String(state.length), "aria-posinset": String(number),
       "data-status": STATUS_NAMES[step.status] || "ok", "data-later": number > state.position ? "" : null,
@@ -253,7 +254,8 @@ const timelinePart = (() => {
 
   // The steps in order. Only the visible ones are on the page, and all of them as marks of an overview.
 
-  const FITTED = [56, 112]; // pixels per step until a person chooses: wider for fewer steps; names are legible
+  const FITTED = [56, 112]; // pixels per step until a person chooses: as wide as the longest name, wider for fewer steps
+  const [LETTER, AROUND] = [6.3, 15]; // pixels of a letter, and of what surrounds a name
   const ZOOMED = [14, 168]; // pixels per step that a person may choose
   const LONGEST = 8e6; // maximum width of the strip in pixels, a limit of browsers
   const LEFT = 10; // pixels before the first step, for marks of interventions before it
@@ -294,13 +296,21 @@ const timelinePart = (() => {
     const room = () => broad || (broad = strip.clientWidth);
     new ResizeObserver(() => { broad = 0; }).observe(strip);
     strip.addEventListener("scroll", () => { from = strip.scrollLeft; });
-    const fitting = () => within((room() - 2 * LEFT) / Math.max(length, 1), FITTED);
+    let longest = 0; // letters of the longest name
+    const fitting = () => Math.max(within((room() - 2 * LEFT) / Math.max(length, 1), FITTED), within(longest * LETTER + AROUND, FITTED));
     const wide = () => Math.min(zoom ?? fitting(), LONGEST / Math.max(length, 1));
     return {
       wide,
       room,
       from: () => from,
       of: (steps) => { length = steps; },
+      /** Take the names of the known steps; return whether the width has changed. */
+      named(steps) {
+        const before = wide();
+        longest = 0;
+        for (const step of steps.values()) longest = Math.max(longest, textOf(step).length);
+        return wide() !== before;
+      },
       zoom: (times) => { zoom = within(wide() * times, ZOOMED); },
       whole: () => 2 * LEFT + length * wide(),
       /** The offset of a position in pixels from the start of the strip. */
@@ -350,7 +360,12 @@ const timelinePart = (() => {
     new ResizeObserver(soon).observe(element);
     choice.on(soon);
     choice.onLight(soon);
-    tape.on(soon);
+    tape.on(() => {
+      if (sizes.named(tape.steps)) {
+        draw();
+        reveal(last.position);
+      } else soon();
+    });
     tape.want(sizes.seen);
     return {
       element,
@@ -490,7 +505,7 @@ const timelinePart = (() => {
     /** As high as its lanes, up to a limit. */
     function grow() {
       const lanes = parseFloat(strip.inner.style.height) || 0;
-      part.grow?.(Math.min(Math.max(lanes + strip.overview.offsetHeight + 34, 70), 220));
+      part.grow?.(Math.min(Math.max(lanes + strip.overview.offsetHeight + 34, 78), 220));
     }
     tape.on(() => requestAnimationFrame(grow));
     return part;
