@@ -126,8 +126,9 @@ def test_a_pane_keeps_a_little_height_and_its_keys_to_itself(host):
 
 def test_no_pane_but_the_lists_is_pushed_by_what_comes_into_another(host):
     on = host()
-    places = """[...document.querySelectorAll('.agentnb-pane:not(.agentnb-lists *)')].map(one => one.getBoundingClientRect().top
-        - document.querySelector('.agentnb-panes').getBoundingClientRect().top)"""
+    places = """[...document.querySelectorAll('.agentnb-pane:not(.agentnb-lists *)')]
+        .map(one => one.getBoundingClientRect().top
+            - document.querySelector('.agentnb-panes').getBoundingClientRect().top)"""
     before = on.page.evaluate(places)
     on.session.edit({f"key_{number}": "x" * 300 for number in range(40)})
     on.session.breakpoints.add(node="ask")
