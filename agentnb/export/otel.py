@@ -1,14 +1,15 @@
 """A run as spans of OpenTelemetry, by the semantic conventions for generative AI: afterwards, or while it runs.
 
 A run is a span `invoke_agent NAME`; inside it are a span per step (per composite node one from `enter` to `leave`), and
-in those a span per call: `chat MODEL` or `execute_tool NAME`. A step that waited for a person lasts as long as it
-worked.
+in those a span per call: `chat MODEL`, `execute_tool NAME`, `invoke_agent NAME`, or the kind and the name of another
+call. Messages have the form of the conventions' JSON schemas: a role and parts. A step that waited for a person lasts
+as long as it worked.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.codec import encode
@@ -22,7 +23,9 @@ from agentnb.trace.trace import SimulationTrace
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
-_OPERATIONS = {"llm": "chat", "tool": "execute_tool", "embedding": "embeddings"}
+_OPERATIONS = {"llm": "chat", "tool": "execute_tool"}
+_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}  # LangChain's names
+_UNKNOWN = "unknown"  # in place of an attribute that the conventions require and the run does not have
 
 
 def to_otel(trace: SimulationTrace, tracer_provider: TracerProvider) -> int:
@@ -138,10 +141,10 @@ class _Writer:
         """Send the calls of a step one after the other: of a call only its duration is recorded."""
         for call in calls:
             ended = began + int(call.seconds * 1e9)
-            operation = _OPERATIONS.get(call.kind, call.kind)
-            name = safe_str(call.name, 200)
-            span = self._begin(f"{operation} {safe_str(call.model, 200) if call.model else name}", around, began,
-                               _call_attributes(call, operation, name), call=call.kind != "tool")  # fmt: skip
+            operation, name = _operation_of(call), safe_str(call.name, 200)
+            subject = safe_str(call.model, 200) if operation == "chat" and call.model else name
+            span = self._begin(f"{operation or call.kind} {subject}", around, began,
+                               _call_attributes(call, operation, name), call=operation == "chat")  # fmt: skip
             if call.error is not None:
                 span.set_attribute("error.type", call.error.partition(":")[0])
                 span.set_status(self._error(safe_str(call.error, LONGEST_TEXT)))
@@ -149,31 +152,88 @@ class _Writer:
             began = ended
 
 
+def _operation_of(call: Call) -> str:
+    """Return the GenAI operation of a call; empty for what the conventions do not describe, as a question to a person.
+
+    An agent that is called with messages is a model with a role; one with named inputs is another agent.
+    """
+    if call.kind == "agent":
+        return "chat" if isinstance(call.arguments, Mapping) and "messages" in call.arguments else "invoke_agent"
+    return _OPERATIONS.get(call.kind, "")
+
+
 def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
     """Return the attributes of a call; those without a value are left out."""
-    found: dict[str, Any] = {"gen_ai.operation.name": operation, "agentnb.attempt": call.attempt}
-    if call.kind == "tool":
-        found |= {"gen_ai.tool.name": name, "gen_ai.tool.call.arguments": _text(call.arguments)}
+    found: dict[str, Any] = {"agentnb.attempt": call.attempt, "agentnb.call.kind": call.kind}
+    if not operation:
+        found["agentnb.arguments"] = _text(call.arguments)
+        return found | ({} if call.error is not None else {"agentnb.result": _text(call.result)})
+    found["gen_ai.operation.name"] = operation
+    if operation == "execute_tool":
+        found |= {"gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
+        found["gen_ai.tool.call.arguments"] = _text(call.arguments)
         if call.error is None:
             found["gen_ai.tool.call.result"] = _text(call.result)
-    elif call.kind in _OPERATIONS:
-        arguments: Any = mask_value(call.arguments)
-        asked = arguments.get("messages") if isinstance(arguments, dict) else None
-        found["gen_ai.input.messages"] = _text(arguments if asked is None else asked)
-        if call.error is None:
-            found["gen_ai.output.messages"] = _text([{"role": "assistant", "content": mask_value(call.result)}])
-        found |= {
-            "gen_ai.provider.name": call.provider,
-            "gen_ai.request.model": call.model,
-            "gen_ai.response.model": call.model,
-            "gen_ai.usage.input_tokens": call.tokens_in,
-            "gen_ai.usage.output_tokens": call.tokens_out,
-            "gen_ai.response.finish_reasons": None if call.finish_reason is None else [call.finish_reason],
-            "agentnb.cost_usd": None if call.cost_usd is None else float(call.cost_usd),
-        }
-    else:
-        found["agentnb.arguments"] = _text(call.arguments)
+        return found
+    arguments: Any = mask_value(call.arguments)
+    asked = arguments.get("messages") if isinstance(arguments, dict) else None
+    found["gen_ai.input.messages"] = _text([_message(each, "user") for each in _listed(asked or arguments)])
+    if call.error is None:
+        answer = _message(mask_value(call.result), "assistant")
+        found["gen_ai.output.messages"] = _text([{**answer, "finish_reason": call.finish_reason or _UNKNOWN}])
+    found |= {
+        "gen_ai.agent.name": name if operation == "invoke_agent" else None,
+        "gen_ai.provider.name": call.provider or _UNKNOWN,
+        "gen_ai.request.model": call.model,
+        "gen_ai.response.model": call.model,
+        "gen_ai.usage.input_tokens": call.tokens_in,
+        "gen_ai.usage.output_tokens": call.tokens_out,
+        "gen_ai.response.finish_reasons": None if call.finish_reason is None else [call.finish_reason],
+        "agentnb.cost_usd": None if call.cost_usd is None else float(call.cost_usd),
+    }
     return {key: value for key, value in found.items() if value is not None}
+
+
+# -- messages, as the schemas of gen_ai.input.messages and gen_ai.output.messages have them --------------------------
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _message(value: Any, role: str) -> dict[str, Any]:
+    """Return a message of any library, or a value, as a role and parts."""
+    if not isinstance(value, dict) or not ({"content", "parts", "tool_calls", "data"} & value.keys()):
+        return {"role": role, "parts": [_text_part(value)]}
+    said = value["data"] if isinstance(value.get("data"), dict) else value  # LangChain's form
+    kind = str(said.get("role") or value.get("type") or said.get("type") or role)
+    role = _ROLES.get(kind, kind)
+    if isinstance(said.get("parts"), list):
+        return {"role": role, "parts": said["parts"]}
+    content = said.get("content")
+    if role == "tool":
+        id = said.get("tool_call_id")
+        return {"role": role, "parts": [{"type": "tool_call_response", "id": id, "response": content}]}
+    given = [] if content in (None, "", []) else _listed(content)
+    parts = [part if isinstance(part, dict) and "type" in part and "text" not in part else _text_part(part)
+             for part in given]  # fmt: skip
+    calls = said.get("tool_calls")
+    return {"role": role, "parts": [*parts, *map(_tool_call, calls if isinstance(calls, list) else ())]}
+
+
+def _text_part(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict) and isinstance(value.get("text"), str):
+        value = value["text"]
+    return {"type": "text", "content": value if isinstance(value, str) else _text(value)}
+
+
+def _tool_call(call: Any) -> dict[str, Any]:
+    """Return a part for the request of a tool, in OpenAI's form or LangChain's."""
+    given: dict[Any, Any] = call if isinstance(call, dict) else {"name": call}
+    inner = given.get("function")
+    function = inner if isinstance(inner, dict) else given
+    arguments = function.get("arguments", function.get("args"))
+    return {"type": "tool_call", "id": given.get("id"), "name": str(function.get("name") or ""), "arguments": arguments}
 
 
 def _text(value: Any) -> str:

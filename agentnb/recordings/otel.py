@@ -2,6 +2,10 @@
 
 The board has `messages` (of the last model call, with its answer), `usage` (tokens so far), and the last result of each
 tool under the tool's name.
+
+Spans of libraries with attributes of their own are read too: OpenInference (`openinference.span.kind`, `llm.*`),
+OpenLLMetry (`traceloop.*`, numbered `gen_ai.prompt.N.*`) and LangSmith (`langsmith.span.kind`). `_ALIASES` lists
+their names for the attributes of the conventions.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from agentnb.errors import Problem, StoreError, did_you_mean
@@ -23,6 +28,39 @@ _MOST_TOKENS: Final = 2**53
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 _MODEL: Final = {"chat", "generate_content", "text_completion", "embeddings"}
 _AGENT: Final = {"invoke_agent", "create_agent", "invoke_workflow"}
+# How libraries name the kind of a span, and the operations that it stands for; of several, the first.
+_KINDS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({
+    "openinference.span.kind": {"llm": "chat", "tool": "execute_tool", "agent": "invoke_agent",
+                                "embedding": "embeddings"},
+    "traceloop.span.kind": {"tool": "execute_tool", "agent": "invoke_agent", "workflow": "invoke_workflow"},
+    "langsmith.span.kind": {"llm": "chat", "tool": "execute_tool", "embedding": "embeddings"},
+    "llm.request.type": {"chat": "chat", "completion": "text_completion", "embedding": "embeddings"},
+})  # fmt: skip
+_OF_MODELS: Final = ("gen_ai.request.model", "gen_ai.prompt.0.content", "gen_ai.input.messages")
+# The conventions' name first, then the ones of libraries.
+_ALIASES: Final[Mapping[str, Sequence[str]]] = MappingProxyType({
+    "agent": ("gen_ai.agent.name", "agent.name", "traceloop.entity.name"),
+    "tool": ("gen_ai.tool.name", "tool.name", "traceloop.entity.name"),
+    "arguments": ("gen_ai.tool.call.arguments", "input.value", "tool.parameters", "traceloop.entity.input",
+                  "gen_ai.prompt"),
+    "result": ("gen_ai.tool.call.result", "output.value", "traceloop.entity.output", "gen_ai.completion"),
+    "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.response.model_name",
+              "llm.request.model_name"),
+    "provider": ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"),
+    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
+                     "llm.usage.prompt_tokens"),
+    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
+                      "llm.usage.completion_tokens"),
+    "reasons": ("gen_ai.response.finish_reasons", "gen_ai.response.finish_reason", "gen_ai.completion.0.finish_reason",
+                "llm.finish_reason", "llm.response.finish_reason"),
+    "input": ("gen_ai.input.messages", "gen_ai.prompt", "input.value", "traceloop.entity.input"),
+    "output": ("gen_ai.output.messages", "gen_ai.completion", "output.value", "traceloop.entity.output"),
+})  # fmt: skip
+_NUMBERED: Final = {"input": ("gen_ai.prompt.", "llm.input_messages."),
+                    "output": ("gen_ai.completion.", "llm.output_messages.")}  # fmt: skip
+_WRAPPERS: Final = ("message", "tool_call", "message_content")  # of OpenInference: a mapping around each item of a list
+_MOST_PARTS: Final = 12  # of the name of an attribute
+_DETAILS: Final = "gen_ai.client.inference.operation.details"  # an event with the messages as attributes
 _EVENTS: Final = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.tool.message": "tool",
                   "gen_ai.assistant.message": "assistant", "gen_ai.choice": "assistant"}  # fmt: skip
 
@@ -45,14 +83,25 @@ class Span:
     @property
     def operation(self) -> str:
         """The GenAI operation, as in `chat` or `execute_tool`; empty for any other span."""
-        return str(self.attributes.get("gen_ai.operation.name") or "")
+        given = self.attributes.get("gen_ai.operation.name")
+        if given is not None and given != "":
+            return str(given)
+        for attribute, operations in _KINDS.items():
+            kind = self.attributes.get(attribute)
+            if isinstance(kind, str) and kind:
+                return operations.get(kind.lower(), "")
+        return "chat" if any(name in self.attributes for name in _OF_MODELS) else ""
 
     @property
     def label(self) -> str:
         """The name of the node: that of the tool or the agent, else the span's."""
-        kind = {"execute_tool": "gen_ai.tool.name"}.get(self.operation)
-        kind = "gen_ai.agent.name" if self.operation in _AGENT else kind
-        return str((kind and self.attributes.get(kind)) or self.name or self.id)
+        kind = "tool" if self.operation == "execute_tool" else "agent" if self.operation in _AGENT else ""
+        return str((kind and self.find(kind)) or self.name or self.id)
+
+    def find(self, what: str) -> Any:
+        """Return what the span says of itself, under the first name of `_ALIASES` that it has; None if nothing."""
+        values = (self.attributes.get(name) for name in _ALIASES[what])
+        return next((value for value in values if value is not None), None)
 
 
 def open_otel(where: str | os.PathLike[str], run_id: str | None = None) -> Recording:
@@ -142,10 +191,8 @@ class _Steps:
         said = span.attributes
         if span.operation in _MODEL:
             asked, answered = _messages(span)
-            tokens_in, tokens_out = (_whole(said.get(f"gen_ai.usage.{side}_tokens")) for side in ("input", "output"))
-            reasons = said.get("gen_ai.response.finish_reasons")
-            model = said.get("gen_ai.response.model") or said.get("gen_ai.request.model")
-            provider = said.get("gen_ai.provider.name") or said.get("gen_ai.system")
+            tokens_in, tokens_out = (_whole(span.find(f"{side}_tokens")) for side in ("input", "output"))
+            reasons, model, provider = span.find("reasons"), span.find("model"), span.find("provider")
             for side, number in zip(self.usage, (tokens_in, tokens_out), strict=True):
                 self.usage[side] += number or 0
             step.calls = [
@@ -155,8 +202,7 @@ class _Steps:
             ]  # fmt: skip
             step.writes = {"messages": [*asked, *answered], "usage": dict(self.usage)}
         elif span.operation == "execute_tool":
-            result = _json(said.get("gen_ai.tool.call.result"))
-            arguments = _json(said.get("gen_ai.tool.call.arguments"))
+            result, arguments = _json(span.find("result")), _json(span.find("arguments"))
             step.calls = [RecordedCall("tool", span.label, arguments, result, span.error,
                                        (span.ended - span.began) / 1e9)]  # fmt: skip
             step.inputs = arguments if isinstance(arguments, dict) else None
@@ -187,29 +233,69 @@ def _lanes(spans: Sequence[Span]) -> dict[str, int]:
 
 
 def _messages(span: Span) -> tuple[list[Any], list[Any]]:
-    """Return the messages of a model call, and its answers: from attributes, numbered attributes, or events."""
-    found: dict[str, list[Any]] = {}
-    for side, old in (("input", "prompt"), ("output", "completion")):
-        given = _json(span.attributes.get(f"gen_ai.{side}.messages"))
-        found[side] = given if isinstance(given, list) else _collect_numbered(span.attributes, f"gen_ai.{old}.")
-    if not any(found.values()):
-        for name, said in span.events:
-            if name in _EVENTS:
-                content = _json(said.get("content") or said.get("message"))
-                found["output" if name == "gen_ai.choice" else "input"].append(
-                    {"role": str(said.get("role") or _EVENTS[name]), "content": content}
-                )
+    """Return the messages of a model call, and its answers: from events, numbered attributes, or one attribute."""
+    found: dict[str, list[Any]] = {"input": [], "output": []}
+    for name, said in span.events:
+        if name == _DETAILS:
+            for side in found:
+                found[side] += _listed(_json(said.get(f"gen_ai.{side}.messages")), side)
+        elif name in _EVENTS:
+            content = _json(said.get("content") or said.get("message"))
+            row = {"role": str(said.get("role") or _EVENTS[name]), "content": content}
+            found["output" if name == "gen_ai.choice" else "input"].append(row)
+    for side, prefixes in _NUMBERED.items():
+        given = _listed(_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
+        numbered = (_collect_numbered(span.attributes, prefix) for prefix in prefixes)
+        found[side] = given or next(filter(None, numbered), found[side]) or _listed(_json(span.find(side)), side)
     return found["input"], found["output"]
 
 
+def _listed(value: Any, side: str) -> list[Any]:
+    """Return the messages in a value: a list, a mapping that has one, or one message or text."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, dict):
+        inner = next((value[name] for name in ("messages", "generations") if isinstance(value.get(name), list)), None)
+        value = value if inner is None else inner
+    while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):  # a batch of one
+        value = value[0]
+    if isinstance(value, list):
+        return value
+    is_message = isinstance(value, dict) and "role" in value
+    return [value if is_message else {"role": "user" if side == "input" else "assistant", "content": value}]
+
+
 def _collect_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
-    """Return messages that were written as attributes PREFIX0.role, PREFIX0.content ..."""
-    rows: dict[int, dict[str, Any]] = {}
+    """Return messages that were written as attributes PREFIX0.role, PREFIX0.content, PREFIX0.tool_calls.0.name ..."""
+    tree: dict[Any, Any] = {}
     for key, value in attributes.items():
-        number, _, part = key.removeprefix(prefix).partition(".")
-        if key.startswith(prefix) and number.isdecimal() and len(number) < 10 and part:
-            rows.setdefault(int(number), {})[part] = value
-    return [rows[number] for number in sorted(rows)]
+        parts = key.removeprefix(prefix).split(".")
+        if not key.startswith(prefix) or not 2 <= len(parts) <= _MOST_PARTS or not _is_place(parts[0]):
+            continue
+        at = tree
+        for part in parts[:-1]:
+            at = at.setdefault(int(part) if _is_place(part) else part, {})
+            if not isinstance(at, dict):
+                break
+        else:
+            at.setdefault(parts[-1], value)
+    found = _unwrapped(tree)
+    return found if isinstance(found, list) else []
+
+
+def _is_place(text: str) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) < 10
+
+
+def _unwrapped(tree: Any) -> Any:
+    """Return a tree with numbers for keys as lists, and without the mappings with which OpenInference wraps items."""
+    if not isinstance(tree, dict):
+        return tree
+    if tree and all(type(key) is int for key in tree):
+        return [_unwrapped(tree[number]) for number in sorted(tree)]
+    if len(tree) == 1 and (name := next(iter(tree))) in _WRAPPERS:
+        return _unwrapped(tree[name])
+    return {str(key): _unwrapped(value) for key, value in tree.items()}
 
 
 def _json(value: Any) -> Any:

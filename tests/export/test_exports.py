@@ -237,3 +237,55 @@ def test_a_missing_library_is_told_with_its_cure(monkeypatch):
         monkeypatch.setitem(sys.modules, library, None)
         with pytest.raises(ExecutionError, match=r"L590.*\n.*\n.*\n.*pip install"):
             act()
+
+
+CONVENTIONS = ("gen_ai.operation.name", "gen_ai.provider.name")  # what each model span must have
+
+
+@pytest.mark.parametrize("name", ["rag", "document", "moderation", "triage", "search"])
+def test_every_attribute_and_message_is_one_of_the_conventions(name):
+    from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as known
+
+    names = {value for value in vars(known).values() if isinstance(value, str) and value.startswith("gen_ai.")}
+    operations = {each.value for each in known.GenAiOperationNameValues}
+    session = nb.Session(nb.samples(name), answers=["approve"])
+    session.run(max_steps=30)
+    spans = sent(session)
+    used = {key for span in spans for key in span.attributes if key.startswith("gen_ai.")}
+    assert used - names == set()
+    found = [span for span in spans if "gen_ai.operation.name" in span.attributes]
+    assert len(found) > 0
+    for span in found:
+        said = span.attributes
+        assert said["gen_ai.operation.name"] in operations
+        assert span.name.startswith(f"{said['gen_ai.operation.name']} ")
+        if said["gen_ai.operation.name"] == "execute_tool":
+            assert said["gen_ai.tool.type"] == "function"
+        for side in ("input", "output"):
+            for message in json.loads(said.get(f"gen_ai.{side}.messages", "[]")):
+                assert {"role", "parts"} | ({"finish_reason"} if side == "output" else set()) == message.keys()
+                assert message["parts"]
+                assert all(isinstance(part["content"], str) for part in message["parts"] if part["type"] == "text")
+        if "gen_ai.input.messages" in said:
+            assert set(CONVENTIONS) <= said.keys()
+
+
+def test_messages_of_libraries_become_roles_and_parts():
+    from agentnb.export.otel import _message
+
+    openai = {"role": "assistant", "content": None,
+              "tool_calls": [{"id": "c1", "function": {"name": "rain", "arguments": "{}"}}]}  # fmt: skip
+    langchain = {
+        "type": "ai",
+        "data": {"type": "ai", "content": "hm", "tool_calls": [{"name": "rain", "args": {}, "id": "c1"}]},
+    }
+    asked = {"type": "tool_call", "id": "c1", "name": "rain"}
+    assert _message(openai, "user") == {"role": "assistant", "parts": [{**asked, "arguments": "{}"}]}
+    text = {"type": "text", "content": "hm"}
+    assert _message(langchain, "user") == {"role": "assistant", "parts": [text, {**asked, "arguments": {}}]}
+    answer = {"role": "tool", "tool_call_id": "c1", "content": "70 %"}
+    response = {"type": "tool_call_response", "id": "c1", "response": "70 %"}
+    assert _message(answer, "user") == {"role": "tool", "parts": [response]}
+    image = {"type": "image", "url": "x"}
+    several = _message({"role": "user", "content": [{"type": "text", "text": "hm"}, image]}, "user")
+    assert several == {"role": "user", "parts": [text, image]}

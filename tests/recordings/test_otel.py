@@ -149,3 +149,110 @@ def test_damaged_spans_are_told_or_shown(tmp_path_factory, data):
         session.recipe.draw().dot  # noqa: B018
     except AgentNbError:
         pass
+
+
+def spans_of(*rows):
+    """Return an OTLP document of spans under one root; each row is a name and its attributes."""
+
+    def value(given):
+        return {"intValue": str(given)} if isinstance(given, int) else {"stringValue": given}
+
+    spans = [
+        {
+            "traceId": "t", "spanId": f"s{at}", "parentSpanId": "s0" if at else "", "name": name,
+            "startTimeUnixNano": str(1_000 + at * 10), "endTimeUnixNano": str(1_005 + at * 10 if at else 9_000),
+            "attributes": [{"key": key, "value": value(each)} for key, each in said.items()],
+        }
+        for at, (name, said) in enumerate(rows)
+    ]  # fmt: skip
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+
+
+OPENINFERENCE = spans_of(
+    ("AgentExecutor", {"openinference.span.kind": "AGENT", "agent.name": "planner", "input.value": "hi"}),
+    ("ChatOpenAI", {
+        "openinference.span.kind": "LLM", "llm.model_name": "gpt-x", "llm.provider": "openai",
+        "llm.input_messages.0.message.role": "system", "llm.input_messages.0.message.content": "be brief",
+        "llm.input_messages.1.message.role": "user", "llm.input_messages.1.message.content": "rain?",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.id": "c1",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "weather",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": '{"city": "Oslo"}',
+        "llm.token_count.prompt": 11, "llm.token_count.completion": 4, "llm.finish_reason": "tool_calls",
+    }),
+    ("weather", {"openinference.span.kind": "TOOL", "tool.name": "weather", "input.value": '{"city": "Oslo"}',
+                 "output.value": '{"rain": 70}'}),
+)  # fmt: skip
+OPENLLMETRY = spans_of(
+    ("planner.workflow", {"traceloop.span.kind": "agent", "traceloop.entity.name": "planner"}),
+    ("openai.chat", {
+        "llm.request.type": "chat", "gen_ai.system": "openai", "gen_ai.request.model": "gpt-x",
+        "gen_ai.prompt.0.role": "system", "gen_ai.prompt.0.content": "be brief",
+        "gen_ai.prompt.1.role": "user", "gen_ai.prompt.1.content": "rain?",
+        "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.finish_reason": "tool_calls",
+        "gen_ai.completion.0.tool_calls.0.id": "c1", "gen_ai.completion.0.tool_calls.0.name": "weather",
+        "gen_ai.completion.0.tool_calls.0.arguments": '{"city": "Oslo"}',
+        "gen_ai.usage.prompt_tokens": 11, "gen_ai.usage.completion_tokens": 4,
+    }),
+    ("weather.tool", {"traceloop.span.kind": "tool", "traceloop.entity.name": "weather",
+                      "traceloop.entity.input": '{"city": "Oslo"}', "traceloop.entity.output": '{"rain": 70}'}),
+)  # fmt: skip
+LANGSMITH = spans_of(
+    ("planner", {"langsmith.span.kind": "chain", "gen_ai.prompt": '{"topic": "rain"}'}),
+    ("ChatOpenAI", {
+        "langsmith.span.kind": "llm", "gen_ai.operation.name": "chat", "gen_ai.system": "openai",
+        "gen_ai.request.model": "gpt-x", "gen_ai.response.finish_reason": "tool_calls",
+        "gen_ai.prompt": json.dumps({"messages": [[{"role": "system", "content": "be brief"},
+                                                   {"role": "user", "content": "rain?"}]]}),
+        "gen_ai.completion": json.dumps({"role": "assistant", "content": "", "tool_calls": [{"name": "weather"}]}),
+        "gen_ai.usage.input_tokens": 11, "gen_ai.usage.output_tokens": 4,
+    }),
+    ("weather", {"langsmith.span.kind": "tool", "gen_ai.prompt": '{"city": "Oslo"}',
+                 "gen_ai.completion": '{"rain": 70}'}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", [OPENINFERENCE, OPENLLMETRY, LANGSMITH], ids=["openinference", "openllmetry", "langsmith"]
+)
+def test_spans_of_other_libraries_are_read_with_their_names(text, tmp_path):
+    path = tmp_path / "spans.json"
+    path.write_text(text)
+    session = nb.open(path)
+    begin, chat, tool, end = session.trace.steps
+    assert (begin.phase, end.phase, begin.node_id) == ("enter", "leave", "planner")
+    assert (chat.kind, tool.kind, tool.node_id) == ("llm", "tool", "planner/weather")
+    model, call = session.trace.frames.calls.to_dict("records")
+    told = (model["kind"], model["model"], model["provider"], model["tokens_in"], model["tokens_out"])
+    assert told == ("llm", "gpt-x", "openai", 11, 4)
+    assert model["finish_reason"] == "tool_calls"
+    asked = [(row["role"], row["content"]) for row in model["arguments"]["messages"]]
+    assert asked == [("system", "be brief"), ("user", "rain?")]
+    assert (call["kind"], call["name"], call["arguments"], call["result"]) == (
+        "tool", "weather", {"city": "Oslo"}, {"rain": 70}
+    )  # fmt: skip
+    answer = session.board["messages"][-1]
+    assert answer["role"] == "assistant"
+    (wanted,) = answer["tool_calls"]
+    assert "weather" in (wanted.get("name"), wanted.get("function", {}).get("name"))
+    assert session.board["usage"] == {"input_tokens": 11, "output_tokens": 4}
+    assert session.who_wrote("weather") == 3
+
+
+@pytest.mark.parametrize("said", [
+    {"llm.input_messages.0.message": "x", "llm.input_messages.0.message.role": "user"},
+    {"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message": "x"},
+    {"gen_ai.prompt.0." + "a." * 5_000 + "b": "x"},
+    {"gen_ai.prompt.99999999999999999999.role": "user", "gen_ai.prompt..role": "x", "gen_ai.prompt.0.": "y"},
+    {"gen_ai.prompt": "[" * 90_000}, {"gen_ai.prompt": "[[[[[]]]]]"}, {"gen_ai.prompt": '{"messages": {"a": 1}}'},
+    {"gen_ai.operation.name": 3}, {"openinference.span.kind": 7}, {"traceloop.span.kind": "tool", "tool.name": 5},
+])  # fmt: skip
+def test_odd_attributes_of_libraries_are_shown_or_told(said, tmp_path):
+    path = tmp_path / "spans.json"
+    path.write_text(spans_of(("root", {}), ("call", {"openinference.span.kind": "LLM", **said})))
+    try:
+        session = nb.open(path)
+    except StoreError:
+        return
+    session.goto(0).run()
+    str(session.trace.to_json())
