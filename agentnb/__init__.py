@@ -194,24 +194,24 @@ class _Dialects(ModuleType):
 
 
 # Displays, checks and analyses of lower layers' objects, made by higher ones and imported at first use.
-_register("cockpit", "agentnb.ui.debugger:cockpit")
+_register("cockpit", "agentnb.ui.debugger:open_cockpit")
 _register("controls", "agentnb.ui.controls:Controls")
 _register("mcp", "agentnb.mcp.server:serve_mcp")
 _register("drawing", "agentnb.draw.dot:draw_recipe")
 _register("page", "agentnb.ui.page_export:to_html")
 _register("problems", "agentnb.kinds:check_with_kinds")
-_register("recording", "agentnb.recordings.trace_files:session_of")
-_register("table", "agentnb.trace.frames:table")
+_register("recording", "agentnb.recordings.trace_files:make_recording")
+_register("table", "agentnb.trace.frames:make_table")
 _register("arrow", "agentnb.export.parquet:to_arrow")
-_register("charts", "agentnb.export.charts:charts_of")
-_register("sweep_charts", "agentnb.export.sweep_charts:charts_of_sweep")
+_register("charts", "agentnb.export.charts:make_charts")
+_register("sweep_charts", "agentnb.export.sweep_charts:make_sweep_charts")
 _register("event_log", "agentnb.export.event_log:to_event_log")
 _register("otel", "agentnb.export.otel:to_otel")
 _register("parquet", "agentnb.export.parquet:to_parquet")
-_register("sequence_diagram", "agentnb.export.sequence_diagram:sequence_diagram")
+_register("sequence_diagram", "agentnb.export.sequence_diagram:render_sequence_diagram")
 _register("slice", "agentnb.analysis.slices:slice_of")
 _register("find", "agentnb.analysis.search:find")
-_register("counterfactuals", "agentnb.analysis.counterfactuals:counterfactuals")
+_register("counterfactuals", "agentnb.analysis.counterfactuals:find_counterfactuals")
 _register("progress", "agentnb.ui.progress_bar:progress_bar")
 
 sys.modules[__name__].__class__ = _Package

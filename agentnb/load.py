@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agentnb.arguments import plain_arguments
-from agentnb.dialects.table import DIALECTS, Dialect, describe_content, in_order, recipe_of
+from agentnb.dialects.table import DIALECTS, Dialect, describe_content, load_recipe, sort_problems
 from agentnb.errors import Problem, RecipeError, did_you_mean, limit_suggestions, with_article
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import ROOT, Recipe
-from agentnb.sources import SUFFIXES, Source, plain_source, read_file, read_text
-from agentnb.sources.problems import no_such_file, not_a_mapping
+from agentnb.sources import SUFFIXES, Source, make_plain_source, read_file, read_text
+from agentnb.sources.problems import make_mapping_problem, make_missing_file_problem
 from agentnb.text import class_name, safe_str
 from agentnb.world.tools.allow_list import allow_entries
 
@@ -77,7 +77,7 @@ def load(
             read, file = _read(source)
             read = replace(read, allow=allowed)
             chosen = _dialect_named(dialect) if dialect is not None else _recognise(read)
-            return _rename(replace(recipe_of(read, chosen), file=file), name)
+            return _rename(replace(load_recipe(read, chosen), file=file), name)
     except (RecipeError, KeyboardInterrupt):
         raise
     except BaseException as error:  # also the SystemExit of an object in a dict or a graph
@@ -111,7 +111,7 @@ def _read(source: Any) -> tuple[Source, str | None]:
     if isinstance(source, str):
         return (read_text(source), None) if _is_text(source) else _of_file(source)
     if isinstance(source, Mapping):
-        return plain_source(source), None
+        return make_plain_source(source), None
     return Source(source, f"<{type(source).__name__}>"), None
 
 
@@ -134,7 +134,9 @@ def _of_file(path: str | os.PathLike[str]) -> tuple[Source, str | None]:
     ):  # a null character, a name too long, no home, a path of bytes
         file, exists = Path(), False
     if not exists:
-        raise RecipeError(no_such_file(os.fspath(path) if isinstance(path, str) else str(path), *_neighbours(path)))
+        raise RecipeError(
+            make_missing_file_problem(os.fspath(path) if isinstance(path, str) else str(path), *_neighbours(path))
+        )
     return read_file(file), str(file)
 
 
@@ -167,7 +169,7 @@ def _recognise(source: Source) -> Dialect:
     for dialect in DIALECTS.values():
         if dialect.recognise(source.content):
             return dialect
-    raise RecipeError(*in_order([*source.problems, *_unknown(source)]))
+    raise RecipeError(*sort_problems([*source.problems, *_unknown(source)]))
 
 
 def _unknown(source: Source) -> Iterator[Problem]:
@@ -181,7 +183,7 @@ def _unknown(source: Source) -> Iterator[Problem]:
         yield Problem("R107", "no dialect recognizes this recipe", str(source.place()),
                       f"its keys are: {keys}; tried: {tried}", order)  # fmt: skip
     elif source.text is not None:
-        yield not_a_mapping(source.place(), describe_content(source))
+        yield make_mapping_problem(source.place(), describe_content(source))
     else:
         yield Problem("R107", f"{describe_content(source)} is not a recipe", str(source.place()),
                       f"tried: {tried}", f"give {_SORTS}")  # fmt: skip

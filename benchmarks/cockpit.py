@@ -33,8 +33,8 @@ from clocks import seconds_of
 from limits import verdict
 
 import agentnb as nb
-from agentnb.ui.commands import command_rows
-from agentnb.ui.debugger import Debugger, page_module, page_style
+from agentnb.ui.commands import list_commands
+from agentnb.ui.debugger import Debugger, build_page_module, build_page_style
 
 SIZES = (10, 100, 1_000)
 SHOWN = 30  # steps that are shown one by one
@@ -142,7 +142,7 @@ def page_rows(browser: str, size: int) -> Iterator[Row]:
     watched = Watched(ring(size))
     session = watched.session
     session.step(size)  # once round: every node has run
-    first = {"svg": watched.svg, "state": {**watched.state}, "commands": command_rows()}
+    first = {"svg": watched.svg, "state": {**watched.state}, "commands": list_commands()}
     watched.sent.clear()
     for _ in range(SHOWN * 10):
         session.step()
@@ -152,7 +152,7 @@ def page_rows(browser: str, size: int) -> Iterator[Row]:
         page = context.new_page()
         page.goto("about:blank")
         page.evaluate(HOST)
-        page.evaluate("([a, b, c]) => mount(a, b, c, 1)", [page_module(), page_style(), first])
+        page.evaluate("([a, b, c]) => mount(a, b, c, 1)", [build_page_module(), build_page_style(), first])
         took = page.evaluate(PAINT, messages[:SHOWN])
         count = "document.querySelectorAll('*').length"
         before = page.evaluate(count)
@@ -221,8 +221,8 @@ def click_rows(browser: str, size: int) -> Iterator[Row]:
         page.expose_binding("bridge", bridge)
         page.goto("about:blank")
         page.evaluate(HOST)
-        first = {"svg": watched.svg, "state": {**watched.state}, "commands": command_rows()}
-        page.evaluate("([a, b, c]) => mount(a, b, c, 1)", [page_module(), page_style(), first])
+        first = {"svg": watched.svg, "state": {**watched.state}, "commands": list_commands()}
+        page.evaluate("([a, b, c]) => mount(a, b, c, 1)", [build_page_module(), build_page_style(), first])
         found = page.evaluate(CLICKS, SHOWN)
         assert page.evaluate("host.model.get('state').position") == session.position == SHOWN + 3
     watched.close()

@@ -14,10 +14,10 @@ from clocks import bytes_of, seconds_of
 from peers import first, second
 
 from agentnb.engine.core.work import Append
-from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.conditions import to_condition
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 
 Function = Callable[..., Any]
 MANY = 1_000  # keys on a large board
@@ -65,7 +65,7 @@ def two_nodes(a: Function, b: Function, kind: str = "function", inputs: Mapping[
 
 def with_conditions(when: Any) -> Recipe:
     """Return the loop a -> b -> a with a condition on each edge, or with none."""
-    condition = None if when is None else as_condition(when)
+    condition = None if when is None else to_condition(when)
     recipe = two_nodes(one, two)
     return replace(recipe, edges=tuple(replace(edge, when=condition) for edge in recipe.edges))
 
@@ -196,7 +196,7 @@ class Travels:
 
     def _at_the_end(self) -> Session:
         if self.session.position < self.steps:
-            if not state_of(self.session).run.past:
+            if not get_state(self.session).run.past:
                 self.session.run(max_steps=self.steps - self.session.position)
             self.session.goto(self.steps)
         gc.collect()

@@ -26,7 +26,7 @@ from limits import verdict
 from peers import AT_REST, plain_loop
 
 import agentnb as nb
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 
 RUNS = 5
 STEP_LIMIT, BATCH_LIMIT = 2_000, 20_000  # steps a second
@@ -164,7 +164,7 @@ def measured(folder: Path, steps: int) -> list[Row]:
     for durability in ("step", "batch"):
         session, _, path = run_of(folder, steps, durability)
         session.close()
-        state_of(session).log.close()  # what SQLite keeps beside the file goes into it
+        get_state(session).log.close()  # what SQLite keeps beside the file goes into it
         rows.append(Row(f"bytes a step, durability {durability!r}", size_of(path) / steps, "bytes"))
         recipe = session.recipe
         took = median(reopened(path, recipe) for _ in range(RUNS)) * 100_000 / steps

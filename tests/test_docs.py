@@ -18,7 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import agentnb as nb
 from agentnb.cli import main
-from agentnb.cli.arguments import parser_of_all
+from agentnb.cli.arguments import make_parser
 from agentnb.dialects.activegraph import clear_registry, clear_tool_registry
 from agentnb.dialects.activegraph.foreign.reading import read_runs
 from agentnb.samples import samples
@@ -299,7 +299,7 @@ def test_every_public_member_is_in_the_reference_with_an_example(cls):
 
 def test_every_command_is_in_the_reference_with_an_example():
     page = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
-    (choices,) = (each.choices for each in parser_of_all()._actions if each.choices)
+    (choices,) = (each.choices for each in make_parser()._actions if each.choices)
     for command in choices:
         assert f"\n## {command}\n" in page
         assert f"\nagentnb {command}" in page

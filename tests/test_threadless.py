@@ -10,7 +10,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.scenarios.compare import likeness
+from agentnb.scenarios.compare import measure_likeness
 
 MISSING = ("datalogic_py", "greenlet", "psutil", "rapidfuzz", "pygraphviz")
 
@@ -109,7 +109,7 @@ def test_runs_are_stored_and_reopened(tmp_path, durability):
 
 
 def test_likeness_is_difflibs():
-    assert likeness("Good morning", "Good evening") == pytest.approx(0.75)
+    assert measure_likeness("Good morning", "Good evening") == pytest.approx(0.75)
 
 
 def test_a_large_drawing_is_made_at_once():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentnb.analysis.runs import frame_names
+from agentnb.analysis.runs import name_frames
 
 if TYPE_CHECKING:
     from agentnb.trace.row_index import StepIndex
@@ -36,7 +36,7 @@ class StepKeys:
 
     def __init__(self, reading: StepIndex) -> None:
         self.reading = reading
-        self.frames = frame_names(reading)
+        self.frames = name_frames(reading)
         self.keys = list(self._keys())
         self.numbers = {key: step for step, key in enumerate(self.keys, 1)}
 

@@ -8,13 +8,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.analysis.alignment import Pair, StepKeys, align
-from agentnb.analysis.runs import recipe_of, session_of, trace_of
+from agentnb.analysis.runs import get_recipe, get_session, trace_of
 from agentnb.analysis.slices import Slice, Slices
-from agentnb.analysis.step_differences import Difference, StepRows, differences
+from agentnb.analysis.step_differences import Difference, StepRows, iter_differences
 from agentnb.arguments import plain_arguments
 from agentnb.board.values import ABSENT
 from agentnb.recipe.model import Recipe
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
@@ -49,19 +49,19 @@ class Comparison:
         self.a, self.b = a, b
         self._keys = tuple(StepKeys(trace_of(run).reading()) for run in (a, b))
         rows_a, rows_b = map(StepRows, self._keys, (trace_of(run).run_id for run in (a, b)))
-        self.start = tuple(differences(rows_a, rows_b, 0, 0))
+        self.start = tuple(iter_differences(rows_a, rows_b, 0, 0))
         self.rows = tuple(self._row(pair, rows_a, rows_b) for pair in align(*self._keys))
 
     def _row(self, pair: Pair, a: StepRows, b: StepRows) -> Row:
         if pair.step_a is None or pair.step_b is None:
             only: Change = "only_b" if pair.step_a is None else "only_a"
             return Row(only, pair, (self._missing(pair),))
-        found = tuple(differences(a, b, pair.step_a, pair.step_b))
+        found = tuple(iter_differences(a, b, pair.step_a, pair.step_b))
         return Row("differs" if found else "same", pair, found)
 
     def _missing(self, pair: Pair) -> Difference:
         present, absent = ("b", "a") if pair.step_a is None else ("a", "b")
-        visit = "" if pair.key.visit == 1 else f" for the {_ordinal(pair.key.visit)} time"
+        visit = "" if pair.key.visit == 1 else f" for the {_format_ordinal(pair.key.visit)} time"
         tip = self._keys[absent == "b"].reading.tip
         ended = f"; {absent} ended after step {tip}" if tip < (pair.step_a or pair.step_b or 0) else ""
         then, now = (ABSENT if step is None else pair.key.node for step in (pair.step_a, pair.step_b))
@@ -130,18 +130,18 @@ class Comparison:
         `change` is same, differs, only_a or only_b; `paths` are the places that differ. Inputs that differ are a row of
         step 0 without a node.
         """
-        from agentnb.trace.frames import table
+        from agentnb.trace.frames import make_table
 
         rows: list[dict[str, Any]] = []
         if self.start:
             rows.append({"change": "differs", "node": None, "frame": "root", "visit": None, "step_a": 0, "step_b": 0,
-                         "paths": _paths(self.start)})  # fmt: skip
+                         "paths": _get_paths(self.start)})  # fmt: skip
         for row in self.rows:
             key = row.pair.key
             steps = {"step_a": row.pair.step_a, "step_b": row.pair.step_b}
             rows.append({"change": row.change, "node": key.node, "frame": key.frame, "visit": key.visit, **steps,
-                         "paths": _paths(row.differences)})  # fmt: skip
-        return table(rows, _TYPES)
+                         "paths": _get_paths(row.differences)})  # fmt: skip
+        return make_table(rows, _TYPES)
 
     @plain_arguments
     def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
@@ -152,7 +152,7 @@ class Comparison:
         """
         from agentnb.draw.overlay import draw_overlay
 
-        recipe = _join_recipes(recipe_of(self.a), recipe_of(self.b))
+        recipe = _join_recipes(get_recipe(self.a), get_recipe(self.b))
         visits = self._visits()
         marks = self.node_marks()
         parted = self.first_divergence
@@ -201,16 +201,16 @@ class Comparison:
     @property
     def verdicts(self) -> dict[str, bool]:
         """For each of the runs `a` and `b` that is a fork with an expectation: whether it holds."""
-        sessions = {"a": session_of(self.a), "b": session_of(self.b)}
+        sessions = {"a": get_session(self.a), "b": get_session(self.b)}
         holds = {name: session.expectation_holds for name, session in sessions.items() if session is not None}
         return {name: held for name, held in holds.items() if held is not None}
 
     def _verdict_lines(self) -> list[str]:
         found = []
         for name, held in self.verdicts.items():
-            session = session_of(self.a if name == "a" else self.b)
+            session = get_session(self.a if name == "a" else self.b)
             assert session is not None
-            expectation = state_of(session).expectation
+            expectation = get_state(session).expectation
             text = "" if expectation is None else safe_str(expectation.text, 200)
             note = f" ({session.note})" if session.note else ""
             found.append(f"{name} was expected to satisfy {text!r}{note}: {'it does' if held else 'it does not'}")
@@ -219,14 +219,18 @@ class Comparison:
     @property
     def names(self) -> tuple[str, str]:
         """The names of the two runs."""
-        found = [getattr(session_of(run), "name", None) or trace_of(run).agent_id for run in (self.a, self.b)]
+        found = [getattr(get_session(run), "name", None) or trace_of(run).agent_id for run in (self.a, self.b)]
         return safe_str(found[0], 200), safe_str(found[1], 200)
 
     def lines(self) -> list[str]:
         """Return the comparison as lines of text, without secrets: the first divergence, what led to it, the rest."""
         a, b = self.names
         sizes = tuple(keys.reading.tip for keys in self._keys)
-        found = [f"a: {a}, {_steps(sizes[0])}", f"b: {b}, {_steps(sizes[1])}", *self._verdict_lines()]
+        found = [
+            f"a: {a}, {_format_steps_count(sizes[0])}",
+            f"b: {b}, {_format_steps_count(sizes[1])}",
+            *self._verdict_lines(),
+        ]
         parted = self.first_divergence
         if parted is None:
             return [*found, "the runs do not differ"]
@@ -273,7 +277,7 @@ def compare(a: Any, b: Any) -> Comparison:
     return Comparison(a, b)
 
 
-def _paths(found: tuple[Difference, ...]) -> list[str]:
+def _get_paths(found: tuple[Difference, ...]) -> list[str]:
     return [safe_str(path) for path in dict.fromkeys(each.path for each in found) if path]
 
 
@@ -292,11 +296,11 @@ def _count(a: int, b: int) -> str:
     return f"×{a}" if a == b else f"×{a}/{b}"
 
 
-def _steps(count: int) -> str:
+def _format_steps_count(count: int) -> str:
     return f"{count} step{'' if count == 1 else 's'}"
 
 
-def _ordinal(number: int) -> str:
+def _format_ordinal(number: int) -> str:
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
     return f"{number}{ending}"
 

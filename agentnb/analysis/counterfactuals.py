@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agentnb.analysis.dependence import Dependence
 from agentnb.analysis.judging import Judge
-from agentnb.board.masking import secret_word
+from agentnb.board.masking import find_secret_word
 from agentnb.board.values import freeze, thaw
 from agentnb.display import view
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.history import RUN
-from agentnb.engine.replay.equality import unlike
+from agentnb.engine.replay.equality import iter_innermost_differences
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import parse_path
-from agentnb.recipe.descriptions import choices
+from agentnb.recipe.descriptions import list_choices
 from agentnb.session import Session
 from agentnb.session.checks import check_locked, refuse_step
-from agentnb.session.parts import parts_of
-from agentnb.session.state import state_of
+from agentnb.session.parts import get_parts
+from agentnb.session.state import get_state
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.llm.base import Usage
 from agentnb.world.llm.recorded import UNRECORDED, RecordedClient
@@ -92,12 +92,12 @@ class Trial:
         """Return the columns of a result with samples; a fork without a live model is certain after one."""
         count = len(self.outcomes)
         right = sum(self.outcomes) / count if count else nan
-        low, high = interval(sum(self.outcomes), count) if self.is_live else (right, right)
+        low, high = compute_interval(sum(self.outcomes), count) if self.is_live else (right, right)
         wanted = samples if self.is_live or not count else 1
         return {**self.row(), "right": right, "low": low, "high": high, "samples": count, "missing": wanted - count}
 
 
-def interval(right: int, count: int) -> tuple[float, float]:
+def compute_interval(right: int, count: int) -> tuple[float, float]:
     """Return the 95 % interval of a share, by Wilson's score.
 
     E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference. Journal of the American
@@ -115,7 +115,7 @@ def interval(right: int, count: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1 + square / count)), min(1.0, (middle + half) / (1 + square / count))
 
 
-def counterfactuals(
+def find_counterfactuals(
     session: Session,
     ok: Callable[[Session], Any],
     at: int | None = None,
@@ -126,17 +126,17 @@ def counterfactuals(
     progress: bool = True,
 ) -> pd.DataFrame:
     """Return which single changes of the past make `ok(fork)` true; see `Session.counterfactuals`."""
-    from agentnb.trace.frames import table
+    from agentnb.trace.frames import make_table
 
-    limits = _limits(samples, budget)
-    state, judge = state_of(session), Judge(ok, "session.counterfactuals()")
+    limits = _make_limits(samples, budget)
+    state, judge = get_state(session), Judge(ok, "session.counterfactuals()")
     check_locked(state)
     end = session.position if at is None else at
     refuse_step(state, end)
     if problems := [*state.check_paths([parse_path(key) for key in candidates or ()], "session.counterfactuals()")]:
         raise ExecutionError(*problems)
-    options = _recorded_world(session)
-    changes = islice(_fairly(_changes(session, end, candidates)), max(max_forks, 0))
+    options = _make_recorded_world(session)
+    changes = islice(_take_fairly(_changes(session, end, candidates)), max(max_forks, 0))
     if samples is None:
         trials = []
         for change in changes:
@@ -145,7 +145,7 @@ def counterfactuals(
         judge.check()
         rows = [trial.row() for trial in trials]
         rows.sort(key=lambda row: (not row["outcome"], _KINDS.index(row["kind"]), row["step"]))
-        return table(rows, _TYPES)
+        return make_table(rows, _TYPES)
     model = _Model(session, limits)
     trials = list(map(Trial, changes))
     bar = view("progress")(len(trials) * samples) if progress and trials else nullcontext(lambda _count: None)
@@ -160,10 +160,10 @@ def counterfactuals(
     rows = [trial.sampled_row(samples) for trial in trials]
     rows.sort(key=lambda row: (not row["samples"], -row["low"] if row["samples"] else 0, _KINDS.index(row["kind"]),
                                row["step"]))  # fmt: skip
-    return table(rows, _TYPES | _SAMPLED)
+    return make_table(rows, _TYPES | _SAMPLED)
 
 
-def _limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budget:
+def _make_limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budget:
     """Return the limits of all forks together.
 
     A116: the samples or the budget of counterfactuals are invalid.
@@ -208,7 +208,7 @@ def _try_change(session: Session, change: Change, judge: Judge, options: Mapping
         llm = options["llm"]
         if llm is not None and change.skipped:
             llm = _LaterAnswers(llm, change.node, change.skipped)
-        fork = parts_of(session).forks.trial(change.at, None, None, llm, options["tools"]).state.session
+        fork = get_parts(session).forks.trial(change.at, None, None, llm, options["tools"]).state.session
         change.apply(fork)
         fork.run(max_steps=2 * len(session.trace) + _ROOM)
     except Exception:  # noqa: BLE001  (a change may be impossible: then it does not make the run right)
@@ -235,10 +235,10 @@ def _changes(
             if candidates is None or key in candidates:
                 found[kind].append(_writes(step, node, kind, outputs, key, values.instead_of(key, value), skipped))
         if candidates is None:
-            found["route"].append(_routes(session, rows, step, node))
+            found["route"].append(_iter_routes(session, rows, step, node))
     for key, value in session.inputs.items():
         if candidates is None or key in candidates:
-            found["input"].append(_inputs(key, value, values.instead_of(key, value)))
+            found["input"].append(_iter_inputs(key, value, values.instead_of(key, value)))
     return found
 
 
@@ -247,7 +247,7 @@ def _writes(
 ) -> Iterator[Change]:
     for other in others:
         writes = {**outputs, key: other}
-        text = _text(key, outputs[key], other)
+        text = _format_text(key, outputs[key], other)
         yield Change(step, node, kind, text, step - 1, partial(_skip, writes), skipped)
 
 
@@ -255,11 +255,11 @@ def _skip(writes: Mapping[str, Any], fork: Session) -> None:
     fork.skip(writes)
 
 
-def _routes(session: Session, rows: Dependence, step: int, node: str) -> Iterator[Change]:
+def _iter_routes(session: Session, rows: Dependence, step: int, node: str) -> Iterator[Change]:
     edges = rows.reading.edges
     targets = [edge.target for edge in edges if edge.source == node and edge.kind not in ("error", "timeout", "event")]
     own = session.recipe.nodes.get(node)
-    targets += [target for _, target in choices(own)] if own is not None else []
+    targets += [target for _, target in list_choices(own)] if own is not None else []
     history, row = rows.reading.owner(step)
     pushed = history.p_act[history.s_pend[row - 1] : history.s_pend[row]]
     taken = {rows.reading.nodes[rows.reading.tables.acts[number].node].id for number in pushed}
@@ -273,23 +273,23 @@ def _set_next(target: str, fork: Session) -> None:
     fork.set_next(target)
 
 
-def _inputs(key: str, value: Any, others: Iterable[Any]) -> Iterator[Change]:
+def _iter_inputs(key: str, value: Any, others: Iterable[Any]) -> Iterator[Change]:
     for other in others:
-        yield Change(0, None, "input", _text(key, value, other), 0, partial(_edit, {key: other}))
+        yield Change(0, None, "input", _format_text(key, value, other), 0, partial(_edit, {key: other}))
 
 
 def _edit(changes: Mapping[str, Any], fork: Session) -> None:
     fork.edit(changes)
 
 
-def _text(key: str, old: Any, new: Any) -> str:
-    word = secret_word(parse_path(key))
+def _format_text(key: str, old: Any, new: Any) -> str:
+    word = find_secret_word(parse_path(key))
     return f"{key}: {safe_repr(old, key=word)} -> {safe_repr(new, key=word)}"
 
 
 def _is_same(one: Any, other: Any) -> bool:
     """Return True if two values are of one type and equal; runs none of their own comparisons."""
-    return type(one) is type(other) and next(iter(unlike(freeze(one), freeze(other))), None) is None
+    return type(one) is type(other) and next(iter(iter_innermost_differences(freeze(one), freeze(other))), None) is None
 
 
 class _Values:
@@ -303,7 +303,7 @@ class _Values:
             path = rows.path(row)
             if len(path) == 1 and not columns.w_code[row] & 3:
                 self._elsewhere.setdefault(str(path[0]), []).append(columns.w_new[row])
-        self._words = [text for node in session.recipe.nodes.values() for text, _ in choices(node)]
+        self._words = [text for node in session.recipe.nodes.values() for text, _ in list_choices(node)]
 
     def instead_of(self, key: str, value: Any) -> Iterator[Any]:
         """Yield a few other values for a key."""
@@ -337,13 +337,13 @@ class _Values:
                 yield []
                 yield value[:-1]
                 yield value[::-1]
-                yield from _in_turn([map(partial(_with_element, value, at), self._neighbours(part))
+                yield from _interleave([map(partial(_replace_element, value, at), self._neighbours(part))
                                      for at, part in enumerate(value[:_PARTS])])  # fmt: skip
             case dict():
-                yield from _in_turn([map(partial(_with_item, value, name), self._neighbours(part))
+                yield from _interleave([map(partial(_replace_item, value, name), self._neighbours(part))
                                      for name, part in value.items()])  # fmt: skip
             case object() if is_dataclass(value) and not isinstance(value, type):
-                yield from _in_turn([_with_field(value, field.name, self._neighbours(getattr(value, field.name)))
+                yield from _interleave([_replace_field(value, field.name, self._neighbours(getattr(value, field.name)))
                                      for field in fields(value) if field.init])  # fmt: skip
             case None:
                 yield from (0, "", True)
@@ -357,15 +357,15 @@ def _parse(text: str) -> Any:
         return {}
 
 
-def _with_element(value: list[Any], at: int, other: Any) -> list[Any]:
+def _replace_element(value: list[Any], at: int, other: Any) -> list[Any]:
     return [*value[:at], other, *value[at + 1 :]]
 
 
-def _with_item(value: Mapping[str, Any], name: str, other: Any) -> dict[str, Any]:
+def _replace_item(value: Mapping[str, Any], name: str, other: Any) -> dict[str, Any]:
     return {**value, name: other}
 
 
-def _with_field(value: Any, name: str, others: Iterator[Any]) -> Iterator[Any]:
+def _replace_field(value: Any, name: str, others: Iterator[Any]) -> Iterator[Any]:
     for other in others:
         try:
             changed = replace(value, **{name: other})
@@ -374,12 +374,12 @@ def _with_field(value: Any, name: str, others: Iterator[Any]) -> Iterator[Any]:
         yield changed
 
 
-def _fairly(changes: dict[str, list[Iterator[Change]]]) -> Iterator[Change]:
+def _take_fairly(changes: dict[str, list[Iterator[Change]]]) -> Iterator[Change]:
     """Yield one change of each value in turn: calls, routes, writes, inputs; then the next one of each."""
-    return _in_turn([iterator for kind in _KINDS for iterator in changes[kind]])
+    return _interleave([iterator for kind in _KINDS for iterator in changes[kind]])
 
 
-def _in_turn(waiting: list[Iterator[_Item]]) -> Iterator[_Item]:
+def _interleave(waiting: list[Iterator[_Item]]) -> Iterator[_Item]:
     """Yield one item of each iterator in turn until all are exhausted."""
     while waiting:
         left = []
@@ -393,15 +393,15 @@ def _in_turn(waiting: list[Iterator[_Item]]) -> Iterator[_Item]:
 # -- recorded answers -----------------------------------------------------------------------------------------------
 
 
-def _recorded_world(session: Session) -> dict[str, Any]:
+def _make_recorded_world(session: Session) -> dict[str, Any]:
     """Return the model and the tools of a fork: they give the recorded answers to the recorded requests."""
-    run, trace = state_of(session).run, session.trace
+    run, trace = get_state(session).run, session.trace
     calls = [call for part, _ in trace.reading().parts() for call in part.calls]
     found: dict[str, Any] = {"llm": None, "tools": None}
     if any(call.kind == "llm" for call in calls):
         found["llm"] = RecordedClient(trace)
     tools = {
-        name: _recorded_tool(tool, [call for call in calls if call.name == name and call.error is None])
+        name: _make_recorded_tool(tool, [call for call in calls if call.name == name and call.error is None])
         for name, tool in dict(run.world.given).items()
         if callable(tool) and not inspect.isclass(tool)
     }
@@ -417,7 +417,7 @@ class _Model:
 
     def __init__(self, session: Session, limits: Budget) -> None:
         self._recorded = RecordedClient(session.trace, strict=True)
-        self._live = state_of(session).run.world.llm
+        self._live = get_state(session).run.world.llm
         self._limits, self._begun = limits, perf_counter()
         self._tokens, self._cost = 0, 0.0
         self.calls, self.refused = 0, False
@@ -490,7 +490,7 @@ class _LaterAnswers:
         return self.client.complete(request)
 
 
-def _recorded_tool(tool: Any, calls: list[Any]) -> Any:
+def _make_recorded_tool(tool: Any, calls: list[Any]) -> Any:
     """Return a tool that gives the recorded answer to recorded arguments, and calls the original for others."""
     try:
         signature = inspect.signature(tool)
@@ -510,4 +510,4 @@ def _recorded_tool(tool: Any, calls: list[Any]) -> Any:
     return call_recorded
 
 
-__all__ = ["counterfactuals"]
+__all__ = ["find_counterfactuals"]

@@ -17,13 +17,13 @@ import pandas as pd
 
 from agentnb.analysis.judging import Judge
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
-from agentnb.analysis.runs import recipe_of, runs_of, trace_of
+from agentnb.analysis.runs import get_recipe, get_runs, trace_of
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import ENTER, ERROR, LEAVE, RUN, STATUS
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import CHOOSERS
 from agentnb.text import safe_str
-from agentnb.trace.edge_rows import ways_of
+from agentnb.trace.edge_rows import find_taken_edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class Coverage:
 
         `outcome` is NA except for conditions; `runs` counts the runs that visited the element.
         """
-        from agentnb.trace.frames import table
+        from agentnb.trace.frames import make_table
 
         rows = [
             {"element": safe_str(element.name), "kind": element.kind,
@@ -81,7 +81,7 @@ class Coverage:
              "visits": int(counts.sum()), "runs": int((counts > 0).sum())}
             for element, counts in self.visits.items() if element.kind != "error"
         ]  # fmt: skip
-        return table(rows, _TYPES)
+        return make_table(rows, _TYPES)
 
     @property
     def unvisited(self) -> list[str]:
@@ -96,7 +96,7 @@ class Coverage:
         most = max(totals.values(), default=0) or 1
         shares = {element: visits / most for element, visits in totals.items()}
         counts = {element.name: f"×{visits}" for element, visits in totals.items() if element.kind == "node" and visits}
-        return _heat_map(self.recipe, shares, counts, board=board, direction=direction, what="coverage of")
+        return _draw_heat_map(self.recipe, shares, counts, board=board, direction=direction, what="coverage of")
 
     def __repr__(self) -> str:
         """Return one line: how many of the nodes, edges and outcomes were visited."""
@@ -127,7 +127,7 @@ class Suspects(pd.DataFrame):
         """Return the recipe's drawing as a heat map of suspicion."""
         counts = {element.name: f"{share:.2f}" for element, share in self.ranking.items()
                   if element.kind == "node" and share}  # fmt: skip
-        return _heat_map(self.recipe, self.ranking, counts, board=board, direction=direction, what="suspects in")
+        return _draw_heat_map(self.recipe, self.ranking, counts, board=board, direction=direction, what="suspects in")
 
 
 @plain_arguments
@@ -140,7 +140,7 @@ def coverage(runs: Any) -> Coverage:
     Raises:
         ExecutionError: A101, one of them is not a run; A103, there are none.
     """
-    found = runs_of(runs, "nb.coverage()")
+    found = get_runs(runs, "nb.coverage()")
     return _measure(found, "nb.coverage()")
 
 
@@ -160,9 +160,9 @@ def suspects(runs: Any, ok: Any) -> Suspects:
         ExecutionError: A101, one of them is not a run; A103, there are none; A104, there is not one value per run;
             A118, the function raised for every run.
     """
-    found = runs_of(runs, "nb.suspects()")
+    found = get_runs(runs, "nb.suspects()")
     covered = _measure(found, "nb.suspects()")
-    right = np.array(_judge_all(ok, found) if callable(ok) else _values(ok, len(found)), dtype=bool)
+    right = np.array(_judge_all(ok, found) if callable(ok) else _get_values(ok, len(found)), dtype=bool)
     failures = int((~right).sum())
     rows: list[tuple[Element, int, int, float]] = []
     for element, counts in covered.visits.items():
@@ -190,7 +190,7 @@ def _judge_all(ok: Callable[[Any], Any], runs: list[Any]) -> list[bool]:
     return right
 
 
-def _values(ok: Iterable[Any], size: int) -> list[bool]:
+def _get_values(ok: Iterable[Any], size: int) -> list[bool]:
     found = [bool(value) for value in ok] if isinstance(ok, Iterable) else []
     if len(found) != size:
         raise ExecutionError(
@@ -215,9 +215,9 @@ def _measure(runs: list[Any], where: str) -> Coverage:
     for place, reading in enumerate(readings):
         groups.setdefault((reading.nodes, reading.edges), []).append(place)
     visits: dict[Element, NDArray[np.int64]] = {}
-    recipe = recipe_of(runs[next(iter(groups.values()))[0]])
+    recipe = get_recipe(runs[next(iter(groups.values()))[0]])
     for places in groups.values():
-        own = recipe_of(runs[places[0]])
+        own = get_recipe(runs[places[0]])
         rows = _Visits(MergedRows([readings[place] for place in places]), own, len(places))
         for element, counts in rows.every():
             total = visits.setdefault(element, np.zeros(len(runs), dtype=np.int64))
@@ -259,7 +259,7 @@ class _Visits:
         self, steps: NDArray[Any], phase: NDArray[Any], failed: NDArray[np.bool_]
     ) -> Iterator[tuple[Element, NDArray[np.int64]]]:
         columns, rows = self.columns, self.merged.edges
-        ways = ways_of(columns)
+        ways = find_taken_edges(columns)
         kinds = {row.id: row.kind for row in self.merged.nodes}
         pairs = [(row.source, row.target) for row in rows]
         taken = [ways.steps[ways.edge == at] for at in range(len(rows))]
@@ -313,7 +313,7 @@ class _Visits:
                        np.bincount(found, minlength=self.runs).astype(np.int64))  # fmt: skip
 
 
-def _heat_map(recipe: Recipe, shares: Mapping[Element, float], counts: Mapping[str, str], **look: Any) -> Drawing:
+def _draw_heat_map(recipe: Recipe, shares: Mapping[Element, float], counts: Mapping[str, str], **look: Any) -> Drawing:
     from agentnb.draw.overlay import draw_overlay
 
     def heat(share: float) -> tuple[str, ...]:

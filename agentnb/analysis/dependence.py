@@ -13,7 +13,7 @@ from agentnb.analysis.control_dependence import CHOOSERS, ControlDependence
 from agentnb.board.paths import APPEND
 from agentnb.engine.core.history import AGAIN, ENTER, LEAVE, RUN
 from agentnb.errors import RecipeError
-from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.conditions import to_condition
 from agentnb.trace.columns import Columns
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Dependence:
         reads = when.reads
         if not reads and not hasattr(when, "whole"):
             try:
-                reads = as_condition(when.text).reads
+                reads = to_condition(when.text).reads
             except RecipeError:
                 return None
             if not all(any(path[0] == key for _, path in self.columns.codes) for key, *_ in reads):

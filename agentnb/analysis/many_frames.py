@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
-from agentnb.analysis.runs import runs_of, trace_of
+from agentnb.analysis.runs import get_runs, trace_of
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import History, Tables
 from agentnb.errors import ExecutionError, Problem, pluralize
-from agentnb.trace.columns import least
+from agentnb.trace.columns import choose_int_type
 from agentnb.trace.frames import NAMES, Frames
 from agentnb.trace.row_index import StepIndex
 
@@ -87,11 +87,11 @@ class ManyFrames(Frames):
             made, runs = group.table(name)
             tables.append((made, np.array(places, dtype=np.int64)[runs]))
         if not tables:
-            made = Frames(_no_rows())[name]
+            made = Frames(_make_empty_index())[name]
             tables = [(made, np.zeros(0, dtype=np.int64))]
         frame, runs = _concatenate(tables)
         ids = pd.Index(self._ids, dtype="str")
-        column = pd.Categorical.from_codes(runs.astype(least(len(ids))), categories=ids)
+        column = pd.Categorical.from_codes(runs.astype(choose_int_type(len(ids))), categories=ids)
         frame.insert(0, "run_id", pd.Series(column))
         return frame
 
@@ -115,7 +115,7 @@ def frames(runs: Any) -> ManyFrames:
         >>> list(nb.frames(sessions).steps.groupby("run_id", observed=True).size())
         [27, 33]
     """
-    return ManyFrames(runs_of(runs, "nb.frames()"))
+    return ManyFrames(get_runs(runs, "nb.frames()"))
 
 
 def _check_ids(traces: list[SimulationTrace]) -> None:
@@ -134,7 +134,7 @@ def _check_ids(traces: list[SimulationTrace]) -> None:
         )  # fmt: skip
 
 
-def _no_rows() -> StepIndex:
+def _make_empty_index() -> StepIndex:
     history = History(Tables())
     history.first_row([], 0)
     return StepIndex([history], ())

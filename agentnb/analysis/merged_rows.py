@@ -15,7 +15,7 @@ import numpy as np
 
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.engine.core.history import OUTSIDE, ActRow, Checkpoint, FrameRow, History, Tables
-from agentnb.trace.columns import Columns, ints
+from agentnb.trace.columns import Columns, to_array
 from agentnb.trace.row_index import StepIndex
 
 if TYPE_CHECKING:
@@ -120,10 +120,10 @@ class MergedRows(StepIndex):
         rows, last = part
         first = 0 if rows.parent is None else 1  # row 0 of a fork belongs to the step where it begins
         writes = len(history.w_new)
-        w_ends = ints(rows.s_wend, last + 1).astype(np.int64)
-        p_ends = ints(rows.s_pend, last + 1).astype(np.int64)
+        w_ends = to_array(rows.s_wend, last + 1).astype(np.int64)
+        p_ends = to_array(rows.s_pend, last + 1).astype(np.int64)
         begin, end = int(p_ends[0]), int(p_ends[-1])
-        acts = ints(rows.s_act, last + 1)[1:]
+        acts = to_array(rows.s_act, last + 1)[1:]
         own = numbers.acts[acts]
         if first == 0:
             own = np.concatenate([[numbers.start], own])
@@ -131,17 +131,17 @@ class MergedRows(StepIndex):
             self._columns.parts["s_wend"][-1][-1] = writes + int(w_ends[0])
         pushed = self._pushes
         count = int(w_ends[-1])
-        codes = ints(rows.w_code, count).astype(np.int64)
+        codes = to_array(rows.w_code, count).astype(np.int64)
         reads = min(len(rows.r_step), len(rows.r_code))
-        read_steps = ints(rows.r_step, reads).astype(np.int64)
+        read_steps = to_array(rows.r_step, reads).astype(np.int64)
         mine = int(np.searchsorted(read_steps, rows.base + last, side="right"))
         self._columns.add(
             s_act=own,
             s_wend=w_ends[first:] + writes,
             s_pend=np.maximum(p_ends[first:] - begin, 0) + pushed,
             w_code=numbers.codes[codes >> 2] + (codes & 3),
-            p_act=numbers.acts[ints(rows.p_act, end)[begin:]],
-            r_code=numbers.codes[ints(rows.r_code, mine).astype(np.int64) >> 2],
+            p_act=numbers.acts[to_array(rows.p_act, end)[begin:]],
+            r_code=numbers.codes[to_array(rows.r_code, mine).astype(np.int64) >> 2],
             r_step=read_steps[:mine] + start,
         )
         history.s_t0 += rows.s_t0[first : last + 1]

@@ -69,22 +69,22 @@ def minimize(
     before = None
     while before != found:
         before = found
-        found = _smaller(found, still_fails)
+        found = _shrink(found, still_fails)
     return found
 
 
-def _smaller(value: Any, fails: Callable[[Any], bool]) -> Any:
+def _shrink(value: Any, fails: Callable[[Any], bool]) -> Any:
     """Return a value without the parts that can be removed: first its own, then those of each that is left."""
     if isinstance(value, Mapping):
         pairs = ddmin(list(value.items()), lambda kept: fails(dict(kept)))
         found = dict(pairs)
         for key in list(found):
-            found[key] = _smaller(found[key], lambda part, key=key: fails({**found, key: part}))  # type: ignore[misc]
+            found[key] = _shrink(found[key], lambda part, key=key: fails({**found, key: part}))  # type: ignore[misc]
         return found
     if isinstance(value, list):
         items = ddmin(value, fails)
         for at in range(len(items)):
-            items[at] = _smaller(items[at], lambda part, at=at: fails([*items[:at], part, *items[at + 1 :]]))  # type: ignore[misc]
+            items[at] = _shrink(items[at], lambda part, at=at: fails([*items[:at], part, *items[at + 1 :]]))  # type: ignore[misc]
         return items
     if isinstance(value, str) and len(value) > 1:
         return "".join(ddmin(_WORDS.findall(value), lambda words: fails("".join(words))))

@@ -9,7 +9,7 @@ from agentnb.errors import ExecutionError, Problem, with_article
 from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe
 from agentnb.session import Session
 from agentnb.text import class_name, safe_str
-from agentnb.trace.recipe_snapshot import recipe_of as snapshot_recipe
+from agentnb.trace.recipe_snapshot import rebuild_recipe as snapshot_recipe
 from agentnb.trace.row_index import StepIndex
 from agentnb.trace.trace import SimulationTrace
 
@@ -34,7 +34,7 @@ def trace_of(run: Any, where: str = "nb.compare()") -> SimulationTrace:
     )  # fmt: skip
 
 
-def session_of(run: Any) -> Session | None:
+def get_session(run: Any) -> Session | None:
     """Return the session of a run; None if only its trace is known."""
     if isinstance(run, Session):
         return run
@@ -42,9 +42,9 @@ def session_of(run: Any) -> Session | None:
     return found if isinstance(found, Session) else None
 
 
-def recipe_of(run: Any) -> Recipe:
+def get_recipe(run: Any) -> Recipe:
     """Return the recipe of a run; of a trace alone one with its nodes and edges, which can be drawn but not run."""
-    session = session_of(run)
+    session = get_session(run)
     if session is not None:
         return session.recipe
     trace = trace_of(run)
@@ -59,7 +59,7 @@ def recipe_of(run: Any) -> Recipe:
     return Recipe(safe_str(trace.agent_id, 200), "trace", nodes, tuple(edges), entry)
 
 
-def runs_of(runs: Any, where: str) -> list[Any]:
+def get_runs(runs: Any, where: str) -> list[Any]:
     """Return several runs as a list: an iterable of runs, one run, a Sweep, or the place of a store.
 
     Raises:
@@ -77,10 +77,10 @@ def runs_of(runs: Any, where: str) -> list[Any]:
         for run in found:
             trace_of(run, where)
         return found
-    return list(stored_runs(runs))
+    return list(iter_stored_runs(runs))
 
 
-def stored_runs(store: Any) -> Iterator[Session]:
+def iter_stored_runs(store: Any) -> Iterator[Session]:
     """Yield the runs of a store, oldest first, each opened read-only."""
     from agentnb.session.reopen import open_stored
     from agentnb.session.run_list import runs
@@ -89,7 +89,7 @@ def stored_runs(store: Any) -> Iterator[Session]:
         yield open_stored(store, run_id)
 
 
-def frame_names(reading: StepIndex) -> dict[int, str]:
+def name_frames(reading: StepIndex) -> dict[int, str]:
     """Return a name for each frame of a run that a second run can share: its regions, outermost first.
 
     `root` is the whole run. A region opened again by the same node in the same frame has the number of the opening, as
@@ -112,4 +112,4 @@ def frame_names(reading: StepIndex) -> dict[int, str]:
     return names
 
 
-__all__ = ["frame_names", "recipe_of", "runs_of", "session_of", "stored_runs", "trace_of"]
+__all__ = ["get_recipe", "get_runs", "get_session", "iter_stored_runs", "name_frames", "trace_of"]

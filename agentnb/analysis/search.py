@@ -19,14 +19,14 @@ import numpy as np
 from agentnb.board.paths import apply_change
 from agentnb.board.scopes import Board, Scope
 from agentnb.board.values import ABSENT, ATOMS, thaw
-from agentnb.engine.core.frames import frame_inputs
+from agentnb.engine.core.frames import get_frame_inputs
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError
-from agentnb.expressions.board_queries import Question, as_question
-from agentnb.expressions.conditions import Condition, NoAnswer, as_condition
+from agentnb.expressions.board_queries import Question, compile_question
+from agentnb.expressions.conditions import Condition, NoAnswer, to_condition
 from agentnb.kinds.context import NO_NODE, Context
-from agentnb.session.state import state_of
-from agentnb.trace.columns import Columns, ints
+from agentnb.session.state import get_state
+from agentnb.trace.columns import Columns, to_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,13 +54,13 @@ def find(session: Session, condition: Any) -> list[int]:
         ExecutionError: X145, the condition reads a key that nothing writes; X314, it can never give an answer.
         RecipeError: the condition is invalid.
     """
-    asked = as_question(condition)
-    if problems := [*state_of(session).check_paths(asked.reads, "session.find()")]:
+    asked = compile_question(condition)
+    if problems := [*get_state(session).check_paths(asked.reads, "session.find()")]:
         raise ExecutionError(*problems)
     reading = session.trace.reading()
     if isinstance(asked, Question) and asked.reads[1:] and not _has_key(reading, str(condition).strip()):
-        asked = as_condition(condition)  # no key has this name, so that the text can only be an expression
-    scopes = _scopes_after(reading)
+        asked = to_condition(condition)  # no key has this name, so that the text can only be an expression
+    scopes = _get_scopes_after(reading)
     if scopes.any() or session.recipe.meta.get("context"):
         return _search_everywhere(session, reading, asked, scopes)
     return _search_root(reading, asked)
@@ -70,7 +70,7 @@ def _has_key(reading: StepIndex, name: str) -> bool:
     return any(path[0] == name for _, path in reading.tables.codes)
 
 
-def _scopes_after(reading: StepIndex) -> NDArray[np.int64]:
+def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
     """Return the scope that a condition sees after each step from step 1 on: that of the next node, or the root's."""
     tables = reading.tables
     if len(tables.frames) == 1:
@@ -78,9 +78,9 @@ def _scopes_after(reading: StepIndex) -> NDArray[np.int64]:
     scope_of = np.array([tables.frames[act.frame].scope if act.node >= 0 else 0 for act in tables.acts] or [0])
     found = []
     for history, last in reading.parts():
-        positions = ints(history.s_pos, last + 1)[1:].astype(np.int64)
-        ends = ints(history.s_pend, last + 1)[1:].astype(np.int64)
-        acts = ints(history.p_act, len(history.p_act)).astype(np.int64)
+        positions = to_array(history.s_pos, last + 1)[1:].astype(np.int64)
+        ends = to_array(history.s_pend, last + 1)[1:].astype(np.int64)
+        acts = to_array(history.p_act, len(history.p_act)).astype(np.int64)
         scopes = np.zeros(len(positions), dtype=np.int64)
         waiting = positions < ends
         scopes[waiting] = scope_of[acts[positions[waiting]]]
@@ -94,7 +94,7 @@ def _scopes_after(reading: StepIndex) -> NDArray[np.int64]:
 def _search_root(reading: StepIndex, asked: Condition) -> list[int]:
     """Search a run whose conditions all see the root's scope."""
     columns = Columns(reading)
-    keys = None if asked.whole or not asked.reads else _first_keys(asked)
+    keys = None if asked.whole or not asked.reads else _find_first_keys(asked)
     wanted = [number for number, (scope, path) in enumerate(columns.codes)
               if scope == 0 and (keys is None or path[0] in keys)]  # fmt: skip
     if len(wanted) == len(columns.codes):
@@ -106,28 +106,28 @@ def _search_root(reading: StepIndex, asked: Condition) -> list[int]:
     plain = len(wanted) == 1 and len(columns.codes[wanted[0]][1]) == 1 and not (codes & 3).any()
     if plain and asked.kind != "callable":
         key = str(columns.codes[wanted[0]][1][0])
-        holds = _answer_all(values[: len(steps)], _formula(asked), asked, key)
-        return _steps_of(steps, np.array(holds, dtype=bool), columns.tip, before=_holds(asked, {}))
+        holds = _answer_all(values[: len(steps)], _compile_formula(asked), asked, key)
+        return _find_steps(steps, np.array(holds, dtype=bool), columns.tip, before=_holds(asked, {}))
     begun, answers = [0], [_holds(asked, {})]
-    for step, answer in _answers(columns, steps, codes, values, asked):
+    for step, answer in _iter_answers(columns, steps, codes, values, asked):
         begun.append(step)
         answers.append(answer)
-    return _steps_of(np.array(begun), np.array(answers, dtype=bool), columns.tip, before=answers[0])
+    return _find_steps(np.array(begun), np.array(answers, dtype=bool), columns.tip, before=answers[0])
 
 
-def _first_keys(asked: Condition) -> set[str]:
+def _find_first_keys(asked: Condition) -> set[str]:
     """Return the keys of the board that a condition may read: a path may also be a key with dots in its name."""
     return {".".join(map(str, path[:size])) for path in asked.reads for size in range(1, len(path) + 1)}
 
 
-def _steps_of(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, before: bool) -> list[int]:
+def _find_steps(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, before: bool) -> list[int]:
     """Return the steps from 1 on after which a condition holds, given its answer from each of these steps on."""
     place = np.searchsorted(steps, np.arange(1, tip + 1), side="right")
     found: list[int] = (np.flatnonzero(np.concatenate([[before], holds])[place]) + 1).tolist()
     return found
 
 
-def _answers(
+def _iter_answers(
     columns: Columns, steps: NDArray[Any], codes: NDArray[Any], values: Sequence[Any], asked: Condition
 ) -> Iterator[tuple[int, bool]]:
     """Yield (step, answer) of a condition after each step that wrote a key which it has read."""
@@ -227,21 +227,21 @@ class _Formula(NamedTuple):
     types: frozenset[type]
 
 
-def _formula(asked: Condition) -> _Formula | None:
+def _compile_formula(asked: Condition) -> _Formula | None:
     """Return a condition on one key as a function of numbers or texts; None if it is something else."""
     if len(asked.reads) != 1 or len(asked.reads[0]) != 1 or asked.whole:
         return None
     key = str(asked.reads[0][0])
     if asked.kind == "rule":
-        found = _in_rule(asked.source)
+        found = _parse_rule_formula(asked.source)
         if found is None or found[0] != key or type(found[2]) not in (int, float, str):
             return None
         _, compare, constant = found
         return _Formula(lambda value: compare(value, constant), _TEXTS if type(constant) is str else _NUMBERS)
-    return _in_text(asked.text, key) if asked.kind == "text" else None
+    return _parse_text_formula(asked.text, key) if asked.kind == "text" else None
 
 
-def _in_text(text: str, key: str) -> _Formula | None:
+def _parse_text_formula(text: str, key: str) -> _Formula | None:
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -263,7 +263,7 @@ def _in_text(text: str, key: str) -> _Formula | None:
     return _Formula(eval(code, {"__builtins__": {}}), types)  # noqa: S307  (nothing but `_GRAMMAR` is in it)
 
 
-def _in_rule(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any] | None:
+def _parse_rule_formula(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any] | None:
     if not isinstance(rule, Mapping) or len(rule) != 1:
         return None
     (word, operands), *_ = rule.items()
@@ -271,13 +271,13 @@ def _in_rule(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any] | None:
         return None
     name = operands[0].get("var") if isinstance(operands[0], Mapping) and len(operands[0]) == 1 else None
     name = name[0] if isinstance(name, list) and len(name) == 1 else name
-    same = _same_kind if word in ("==", "!=") else None
+    same = _is_formula_constant if word in ("==", "!=") else None
     if not isinstance(name, str) or "." in name or (same is not None and not same(operands[1])):
         return None
     return name, _RULES[word], operands[1]
 
 
-def _same_kind(constant: Any) -> bool:
+def _is_formula_constant(constant: Any) -> bool:
     return type(constant) in (int, float, str)
 
 
@@ -320,7 +320,7 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
     seen = _Tracked(Scope(-1, "find"))
     answer, scope_before = False, -1
     in_context = bool(session.recipe.meta.get("context"))
-    frames = _frames_after(reading) if in_context else None
+    frames = _get_frames_after(reading) if in_context else None
     for history, last in reading.parts():
         at, writes = history.base, 0
         for row in range(last + 1):
@@ -340,7 +340,7 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
                 names: Mapping[str, Any] = seen
                 if frames is not None:
                     seen.whole, frame = True, int(frames[step - 1]) if step else 0
-                    names = Context(seen, partial(frame_inputs, state_of(session).run, frame), None, NO_NODE)
+                    names = Context(seen, partial(get_frame_inputs, get_state(session).run, frame), None, NO_NODE)
                 answer = _holds(asked, names)
             if row and answer:
                 found.append(step)
@@ -352,14 +352,14 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
     return found
 
 
-def _frames_after(reading: StepIndex) -> NDArray[np.int64]:
+def _get_frames_after(reading: StepIndex) -> NDArray[np.int64]:
     """Return the frame of the next node after each step; the root where there is none."""
     frame_of = np.array([act.frame if act.node >= 0 else 0 for act in reading.tables.acts] or [0])
     found = []
     for history, last in reading.parts():
-        positions = ints(history.s_pos, last + 1)[1:].astype(np.int64)
-        acts = ints(history.p_act, len(history.p_act)).astype(np.int64)
-        waiting = positions < ints(history.s_pend, last + 1)[1:].astype(np.int64)
+        positions = to_array(history.s_pos, last + 1)[1:].astype(np.int64)
+        acts = to_array(history.p_act, len(history.p_act)).astype(np.int64)
+        waiting = positions < to_array(history.s_pend, last + 1)[1:].astype(np.int64)
         frames = np.zeros(len(positions), dtype=np.int64)
         frames[waiting] = frame_of[acts[positions[waiting]]]
         found.append(frames)

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.analysis.dependence import Dependence, ReadRow
-from agentnb.analysis.runs import recipe_of, session_of, trace_of
+from agentnb.analysis.runs import get_recipe, get_session, trace_of
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import ENTER, LEAVE
 from agentnb.errors import ExecutionError
-from agentnb.expressions.paths import parse_path, path_text, resolve_path
+from agentnb.expressions.paths import format_path, parse_path, resolve_path
 from agentnb.session.checks import refuse_step
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class Slice:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a DataFrame: step, node, key, via (write, read, condition, call), distance, inferred."""
-        from agentnb.trace.frames import table
+        from agentnb.trace.frames import make_table
 
-        return table([row._replace(key=safe_str(row.key))._asdict() for row in self.rows], _TYPES)
+        return make_table([row._replace(key=safe_str(row.key))._asdict() for row in self.rows], _TYPES)
 
     @plain_arguments
     def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
@@ -147,7 +147,7 @@ class _Slicer:
     def _write(self, row: int, distance: int, *, inferred: bool) -> None:
         rows, step = self.rows, self.rows.step_of(row)
         by_node = rows.is_by_node(row)
-        self._add(step, rows.node(step) if by_node else None, path_text(rows.path(row)), "write", distance, inferred)
+        self._add(step, rows.node(step) if by_node else None, format_path(rows.path(row)), "write", distance, inferred)
         if by_node:
             self.step(step, distance)
             if rows.phase(step) == LEAVE:
@@ -160,7 +160,7 @@ class _Slicer:
         self._steps.add(step)
         rows, node, bound = self.rows, self.rows.node(step), self.rows.bound_before(step)
         for read in rows.reads(step):
-            self._add(step, node, path_text(read.path), "read", distance, read.inferred)
+            self._add(step, node, format_path(read.path), "read", distance, read.inferred)
             self.value(read, bound, distance + 1)
         for call in rows.calls(step):
             self._add(step, node, call.name, "call", distance)
@@ -181,7 +181,7 @@ class _Slicer:
         own = rows.condition_reads(step) if rows.phase(step) != ENTER else []
         bound = rows.bound_after(step, interventions=False)
         for read in own:
-            self._add(step, node, path_text(read.path), "condition", distance, read.inferred)
+            self._add(step, node, format_path(read.path), "condition", distance, read.inferred)
             self.value(read, bound, distance + 1)
         if own and rows.reading.failure(step) is None:
             earlier = rows.choice_before(step)
@@ -189,7 +189,7 @@ class _Slicer:
                 self._queue.append(lambda: self._choice(earlier, distance + 1))
             return
         for read in rows.reads(step):  # the node itself chose, by what it read; or it failed
-            self._add(step, node, path_text(read.path), "condition", distance, read.inferred)
+            self._add(step, node, format_path(read.path), "condition", distance, read.inferred)
         self.step(step, distance)
 
     def _follow_merge(self, row: int, step: int, distance: int) -> None:
@@ -203,7 +203,7 @@ class _Slicer:
         sure = named is not None or rows.reading.nodes[rows.act(step).node].kind == "parallel"
         for scope in same:
             read = ReadRow(scope, named or path, inferred=not sure)
-            self._add(step, rows.node(step), path_text(read.path), "read", distance, not sure)
+            self._add(step, rows.node(step), format_path(read.path), "read", distance, not sure)
             self.value(read, bound, distance + 1)
         if not same:
             for scope in inner:
@@ -257,10 +257,10 @@ def slice_of(session: Session, path: str, at: int | None = None) -> Slice:
     Raises:
         ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
     """
-    if problems := [*state_of(session).check_paths([parse_path(path)], "session.slice()")]:
+    if problems := [*get_state(session).check_paths([parse_path(path)], "session.slice()")]:
         raise ExecutionError(*problems)
     if at is not None:
-        refuse_step(state_of(session), at)
+        refuse_step(get_state(session), at)
     return Slices(session).of_path(path, session.position if at is None else at)
 
 
@@ -269,11 +269,11 @@ class Slices:
 
     def __init__(self, run: Any) -> None:
         self._run = run
-        self._recipe = recipe_of(run)
+        self._recipe = get_recipe(run)
 
     @cached_property
     def _rows(self) -> Dependence:
-        session = session_of(self._run)
+        session = get_session(self._run)
         return Dependence(trace_of(self._run), None if session is None else session.recipe)
 
     def of_path(self, path: str, at: int) -> Slice:
@@ -288,7 +288,7 @@ class Slices:
         """Return the slice of the value at a path of any scope after a step."""
         slicer = _Slicer(self._rows)
         slicer.value(ReadRow(scope, path), self._rows.bound_after(at), 0)
-        return Slice(path_text(path), at, slicer.run(), self._recipe)
+        return Slice(format_path(path), at, slicer.run(), self._recipe)
 
     def of_step(self, step: int) -> Slice:
         """Return the slice of all that made a step do what it did."""

@@ -8,12 +8,12 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.analysis.alignment import StepKeys
-from agentnb.board.masking import secret_word
+from agentnb.board.masking import find_secret_word
 from agentnb.board.paths import DELETE, OPS, Path, look
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.core.history import CARRIED, STATUSES
-from agentnb.engine.replay.equality import Unlike, says_the_same, unlike
-from agentnb.expressions.paths import parse_path, path_text
+from agentnb.engine.replay.equality import Unlike, are_messages_equal, iter_innermost_differences
+from agentnb.expressions.paths import format_path, parse_path
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class StepRows:
         return self._events.get(step, [])
 
 
-def differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iterator[Difference]:
+def iter_differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iterator[Difference]:
     """Yield what differs between two corresponding steps (0 and 0: the start): failures, writes, then the rest."""
     if _is_shared(a.reading, b.reading, step_a, step_b):
         return
@@ -131,17 +131,17 @@ def differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iterator[
     at = step_a, step_b, node
     edits = list[Difference]()
     if step_a and step_b:
-        yield from _failures(a, b, at)  # before what was not written because of them
+        yield from _iter_failures(a, b, at)  # before what was not written because of them
     for found, by_node in _writes(a, b, at):
         if by_node:
             yield found
         else:
             edits.append(found)
     if step_a and step_b:
-        yield from _routes(a, b, at)
-    yield from _events(a, b, at)
+        yield from _iter_routes(a, b, at)
+    yield from _iter_events(a, b, at)
     if step_a and step_b:
-        yield from _calls(a, b, at)
+        yield from _iter_calls(a, b, at)
     yield from edits
 
 
@@ -153,9 +153,9 @@ def _is_shared(a: StepIndex, b: StepIndex, step_a: int, step_b: int) -> bool:
     return len(a.at(step_a)) == len(b.at(step_b)) and all(one[0] is two[0] and one[1] == two[1] for one, two in rows)
 
 
-def unlike_places(a: StepRows, b: StepRows, one: Any, other: Any, path: Path = ()) -> Iterator[Unlike]:
+def iter_unlike_places(a: StepRows, b: StepRows, one: Any, other: Any, path: Path = ()) -> Iterator[Unlike]:
     """Yield the first places where two frozen values differ for certain; the ids of the two runs count as equal."""
-    for row in islice(unlike(one, other, path), MOST):
+    for row in islice(iter_innermost_differences(one, other, path), MOST):
         if row.sure and not (type(row.recorded) is str and (row.recorded, row.replayed) == (a.run_id, b.run_id)):
             yield row
 
@@ -173,7 +173,7 @@ def _writes(a: StepRows, b: StepRows, at: Place) -> Iterator[tuple[Difference, b
             by_node = (one is None or one.by_node) and (other is None or other.by_node)
             scope = wrote.scope
             if one is not None and other is not None and one.op == other.op:
-                for row in unlike_places(a, b, one.new, other.new, path):
+                for row in iter_unlike_places(a, b, one.new, other.new, path):
                     yield _compare_write(at, row.path, row.recorded, row.replayed, by_node, scope), by_node
                 continue
             then, now = (ABSENT if side is None or side.op == DELETE else side.new for side in (one, other))
@@ -187,7 +187,7 @@ def _compare_write(
     at: Place, path: Path, one: Any, other: Any, by_node: bool, scope: int,
     wrote_a: _Written | None = None, wrote_b: _Written | None = None,
 ) -> Difference:  # fmt: skip
-    name, secret = path_text(path), secret_word(path)
+    name, secret = format_path(path), find_secret_word(path)
     told = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
     for number, wrote in enumerate((wrote_a, wrote_b)):
         if wrote is not None and OPS[wrote.op] != "set":
@@ -205,35 +205,41 @@ def _thaw(value: Any) -> Any:
     return value if value is ABSENT else thaw(value)
 
 
-def _failures(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
+def _iter_failures(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     one, other = a.reading.failure(at[0]), b.reading.failure(at[1])
     status = a.status(at[0]), b.status(at[1])
     texts = [ABSENT if failure is None else f"{failure.type}: {failure.message}" for failure in (one, other)]
-    if status[0] == status[1] and (one is None or other is None or says_the_same(str(texts[0]), str(texts[1]))):
+    if status[0] == status[1] and (one is None or other is None or are_messages_equal(str(texts[0]), str(texts[1]))):
         return
     told = [word if text is ABSENT else f"failed with {safe_str(text, 200)}"
             for word, text in zip(status, texts, strict=True)]  # fmt: skip
-    yield Difference(*at, "error", texts[0], texts[1], f"it {_was(told[0])} in a and {_was(told[1])} in b")
+    yield Difference(
+        *at,
+        "error",
+        texts[0],
+        texts[1],
+        f"it {_describe_recorded(told[0])} in a and {_describe_recorded(told[1])} in b",
+    )
 
 
-def _was(told: str) -> str:
+def _describe_recorded(told: str) -> str:
     return told if told.startswith("failed") else "succeeded" if told == "ok" else f"was {told}"
 
 
-def _routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
+def _iter_routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     (one, values_a), (other, values_b) = a.route(at[0]), b.route(at[1])
     if one != other:
         told = [", ".join(names) or "no node" for names in (one, other)]
         yield Difference(*at, "route", told[0], told[1], f"it led to {told[0]} in a and to {told[1]} in b")
         return
     for target, then, now in zip(one, values_a, values_b, strict=True):
-        if next(unlike_places(a, b, then, now), None) is not None:
+        if next(iter_unlike_places(a, b, then, now), None) is not None:
             told = [safe_repr(value) for value in (then, now)]
             reason = f"the condition of the edge to {target!r} was {told[0]} in a and {told[1]} in b"
             yield Difference(*at, "route", _thaw(then), _thaw(now), reason)
 
 
-def _events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
+def _iter_events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     for one, other in zip_longest(a.events(at[0]), b.events(at[1])):
         if one is None or other is None or one.type != other.type:
             then, now = (ABSENT if event is None else event.type for event in (one, other))
@@ -241,12 +247,12 @@ def _events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
             reason = f"{told[0]} was emitted in a and {told[1]} in b"
             yield Difference(*at, f"event:{(one or other).type}", then, now, reason)
             continue
-        for row in unlike_places(a, b, one.payload, other.payload):
-            name = f"event:{one.type}{_below(row.path)}"
-            yield _value(at, name, row.recorded, row.replayed, "was emitted as")
+        for row in iter_unlike_places(a, b, one.payload, other.payload):
+            name = f"event:{one.type}{_format_subpath(row.path)}"
+            yield _compare_values(at, name, row.recorded, row.replayed, "was emitted as")
 
 
-def _calls(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
+def _iter_calls(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     for one, other in zip_longest(a.calls(at[0]), b.calls(at[1])):
         if one is None or other is None or (one.kind, one.name, one.attempt) != (other.kind, other.name, other.attempt):
             then, now = (ABSENT if call is None else call.name for call in (one, other))
@@ -255,18 +261,20 @@ def _calls(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
             yield Difference(*at, f"call:{name}", then, now, f"it made {told[0]} in a and {told[1]} in b")
             continue
         for part, verb in (("arguments", "was sent as"), ("result", "was answered as"), ("error", "failed with")):
-            for row in unlike_places(a, b, getattr(one, part), getattr(other, part)):
-                yield _value(at, f"call:{one.name}.{part}{_below(row.path)}", row.recorded, row.replayed, verb)
+            for row in iter_unlike_places(a, b, getattr(one, part), getattr(other, part)):
+                yield _compare_values(
+                    at, f"call:{one.name}.{part}{_format_subpath(row.path)}", row.recorded, row.replayed, verb
+                )
 
 
-def _below(path: Path) -> str:
-    return f".{path_text(path)}" if path else ""
+def _format_subpath(path: Path) -> str:
+    return f".{format_path(path)}" if path else ""
 
 
-def _value(at: Place, name: str, one: Any, other: Any, verb: str) -> Difference:
-    secret = secret_word(parse_path(name))
+def _compare_values(at: Place, name: str, one: Any, other: Any, verb: str) -> Difference:
+    secret = find_secret_word(parse_path(name))
     told = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
     return Difference(*at, name, _thaw(one), _thaw(other), f"{name!r} {verb} {told[0]} in a and {told[1]} in b")
 
 
-__all__ = ["Difference", "StepRows", "differences"]
+__all__ = ["Difference", "StepRows", "iter_differences"]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.analysis.sweep_executors import results
+from agentnb.analysis.sweep_executors import iter_results
 from agentnb.analysis.sweep_results import Parts, Results, Stored, Unstored
 from agentnb.analysis.sweep_workers import Job, Work
 from agentnb.arguments import plain_arguments
@@ -107,7 +107,7 @@ def sweep(
             Problem("A113", "both a store and a folder for Parquet files", "nb.sweep(store=..., parquet=...)",
                     "runs are written to one place", "leave one of them out")
         )  # fmt: skip
-    jobs = list(jobs_of(work, inputs_of(inputs), seeds))
+    jobs = list(iter_jobs(work, to_inputs(inputs), seeds))
     made: Results = Unstored()
     if parquet is not None:
         made = Parts(parquet)
@@ -120,7 +120,7 @@ def sweep(
         if job.run_id in known:
             made.add_known(job, known[job.run_id])
     with _progress_bar(len(jobs), len(jobs) - len(todo), shown=progress) as advance, made:
-        for chunk in results(work, todo, executor):
+        for chunk in iter_results(work, todo, executor):
             made.add(chunk)
             advance(len(chunk.numbers))
     return found
@@ -203,7 +203,7 @@ def _name_recipes(recipe: Any) -> dict[str, Recipe]:
     return {str(name): each for name, each in rows}
 
 
-def inputs_of(inputs: Any) -> list[dict[str, Any]]:
+def to_inputs(inputs: Any) -> list[dict[str, Any]]:
     """Return the inputs of the runs as a list of mappings.
 
     Raises:
@@ -222,7 +222,7 @@ def inputs_of(inputs: Any) -> list[dict[str, Any]]:
     )  # fmt: skip
 
 
-def jobs_of(work: Work, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Iterator[Job]:
+def iter_jobs(work: Work, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Iterator[Job]:
     """Yield the runs, each with an id that follows from its recipe, inputs, seed and model."""
     seen: Counter[str] = Counter()
     number = 0
@@ -273,11 +273,11 @@ class Sweep:
         US dollars; `outputs` are the declared outputs, or the whole board. A sweep over several recipes or models has
         the columns `recipe` and `model`, too.
         """
-        from agentnb.trace.frames import table
+        from agentnb.trace.frames import make_table
 
         more = {"recipe": len(self._work.recipes) > 1, "model": bool(self._work.models)}
         types = _TYPES | {name: "object" for name, shown in more.items() if shown}
-        return table(sorted(self._made.rows(self._jobs), key=lambda row: row["number"]), types)
+        return make_table(sorted(self._made.rows(self._jobs), key=lambda row: row["number"]), types)
 
     @property
     def failed(self) -> pd.DataFrame:
@@ -321,4 +321,4 @@ class Sweep:
         return f"<Sweep of {len(self)} runs: {', '.join(f'{count} {status}' for status, count in counts.items())}>"
 
 
-__all__ = ["Sweep", "inputs_of", "jobs_of", "sweep"]
+__all__ = ["Sweep", "iter_jobs", "sweep", "to_inputs"]

@@ -23,8 +23,8 @@ from agentnb.analysis.sweep_workers import (
     Job,
     Result,
     Work,
-    chunk_of,
-    row_of,
+    make_chunk,
+    make_row,
     run_chunk,
     run_inherited,
     run_pickled,
@@ -50,29 +50,29 @@ class _Killed(Exception):
         self.jobs = jobs
 
 
-def results(work: Work, jobs: Sequence[Job], executor: Executor | None) -> Iterator[Chunk]:
+def iter_results(work: Work, jobs: Sequence[Job], executor: Executor | None) -> Iterator[Chunk]:
     """Yield the results as they arrive."""
     if not jobs:
         return
-    workers = _workers(executor) if executor is not None else min(os.cpu_count() or 1, len(jobs))
+    workers = _count_workers(executor) if executor is not None else min(os.cpu_count() or 1, len(jobs))
     if isinstance(executor, ThreadPoolExecutor):
-        yield from _chunks_in(executor, work, jobs, workers, partial(run_chunk, work))
+        yield from _run_in_chunks(executor, work, jobs, workers, partial(run_chunk, work))
     elif executor is None and _CAN_FORK:
         number = max(INHERITED, default=0) + 1
         INHERITED[number] = work
         try:
-            yield from _in_processes(work, jobs, workers, partial(run_inherited, number), None)
+            yield from _run_in_processes(work, jobs, workers, partial(run_inherited, number), None)
         finally:
             del INHERITED[number]
     else:
-        run = partial(run_pickled, _sendable(work))
+        run = partial(run_pickled, _serialize_work(work))
         if executor is None or isinstance(executor, ProcessPoolExecutor):
-            yield from _in_processes(work, jobs, workers, run, executor)
+            yield from _run_in_processes(work, jobs, workers, run, executor)
         else:
-            yield from _chunks_in(executor, work, jobs, workers, run)
+            yield from _run_in_chunks(executor, work, jobs, workers, run)
 
 
-def _sendable(work: Work) -> bytes:
+def _serialize_work(work: Work) -> bytes:
     """Return the work as it is sent to other processes.
 
     A111: the executor's processes cannot receive the recipe or the options.
@@ -81,7 +81,7 @@ def _sendable(work: Work) -> bytes:
         ExecutionError: A111.
     """
     try:
-        return _pickle(work)
+        return _pickle_work(work)
     except Exception as error:
         raise ExecutionError(
             Problem("A111", "the recipe or its options cannot be sent to another process", "nb.sweep(executor=...)",
@@ -91,7 +91,7 @@ def _sendable(work: Work) -> bytes:
         ) from error  # fmt: skip
 
 
-def _pickle(work: Work) -> bytes:
+def _pickle_work(work: Work) -> bytes:
     """Return the work as a pickle: by cloudpickle, if it is there, functions of a notebook travel, too."""
     try:
         import cloudpickle
@@ -101,7 +101,7 @@ def _pickle(work: Work) -> bytes:
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         def reducer_override(self, value: Any) -> Any:
             if isinstance(value, Recipe):
-                return _recipe, ({field.name: getattr(value, field.name) for field in fields(value)},)
+                return _make_recipe, ({field.name: getattr(value, field.name) for field in fields(value)},)
             if type(value) is MappingProxyType:
                 return read_only, (dict(value),)
             return super().reducer_override(value)
@@ -111,11 +111,11 @@ def _pickle(work: Work) -> bytes:
     return stream.getvalue()
 
 
-def _recipe(values: dict[str, Any]) -> Recipe:
+def _make_recipe(values: dict[str, Any]) -> Recipe:
     return Recipe(**values)
 
 
-def _workers(executor: Any) -> int:
+def _count_workers(executor: Any) -> int:
     """Return how many chunks an executor runs at once, as far as it tells."""
     client = getattr(executor, "_client", None)  # Dask's executor
     if client is not None and hasattr(client, "ncores"):
@@ -123,7 +123,7 @@ def _workers(executor: Any) -> int:
     return int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
 
 
-def _chunks_in(executor: Executor, work: Work, jobs: Sequence[Job], workers: int, run: _Run) -> Iterator[Chunk]:
+def _run_in_chunks(executor: Executor, work: Work, jobs: Sequence[Job], workers: int, run: _Run) -> Iterator[Chunk]:
     """Hand over chunks, a few ahead of the results, so that memory does not grow with the number of runs.
 
     The first chunks are small; once the time of a run is known, a chunk has as many as fill `_SECONDS`. The runs of a
@@ -146,7 +146,7 @@ def _chunks_in(executor: Executor, work: Work, jobs: Sequence[Job], workers: int
                 else:
                     begin += len(chunk)
             for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                made = _result_of(future, flying[future], work)
+                made = _get_result(future, flying[future], work)
                 chunk = flying.pop(future)
                 if made is None:
                     lost += chunk
@@ -165,7 +165,7 @@ def _chunks_in(executor: Executor, work: Work, jobs: Sequence[Job], workers: int
             future.cancel()
 
 
-def _result_of(future: Future[Chunk], jobs: Sequence[Job], work: Work) -> Chunk | None:
+def _get_result(future: Future[Chunk], jobs: Sequence[Job], work: Work) -> Chunk | None:
     """Return the results of a chunk; None if it was lost and is to be tried again, run by run.
 
     Raises:
@@ -178,14 +178,14 @@ def _result_of(future: Future[Chunk], jobs: Sequence[Job], work: Work) -> Chunk 
     except Exception as error:  # noqa: BLE001  (what an executor raises is its own affair)
         if len(jobs) > 1:
             return None
-        return _killed(jobs[0], work, f"{type(error).__name__}: {error}")
+        return _make_killed_chunk(jobs[0], work, f"{type(error).__name__}: {error}")
 
 
-def _killed(job: Job, work: Work, error: str) -> Chunk:
-    return chunk_of([Result(row_of(job, None, "killed", safe_str(error)))], tables=work.tables)
+def _make_killed_chunk(job: Job, work: Work, error: str) -> Chunk:
+    return make_chunk([Result(make_row(job, None, "killed", safe_str(error)))], tables=work.tables)
 
 
-def _in_processes(
+def _run_in_processes(
     work: Work, jobs: Sequence[Job], workers: int, run: _Run, executor: ProcessPoolExecutor | None
 ) -> Iterator[Chunk]:
     """Run in a pool of processes; after one was killed, the runs that were under way are made again, each alone.
@@ -197,31 +197,31 @@ def _in_processes(
     while rest:
         done: set[int] = set()
         try:
-            with nullcontext(executor) if executor is not None else _pool(workers, context) as pool:
-                for made in _chunks_in(pool, work, rest, workers, run):
+            with nullcontext(executor) if executor is not None else _make_pool(workers, context) as pool:
+                for made in _run_in_chunks(pool, work, rest, workers, run):
                     done.update(made.numbers)
                     yield made
             rest = ()
         except _Killed as killed:
             executor = None
             for job in killed.jobs:
-                yield _alone(work, job, run, context)
+                yield _run_alone(work, job, run, context)
             done.update(job.number for job in killed.jobs)
             rest = [job for job in rest if job.number not in done]
 
 
-def _alone(work: Work, job: Job, run: _Run, context: Any) -> Chunk:
+def _run_alone(work: Work, job: Job, run: _Run, context: Any) -> Chunk:
     """Make one run in a process of its own."""
     try:
-        with _pool(1, context) as pool:
+        with _make_pool(1, context) as pool:
             return pool.submit(run, [job]).result()
     except BrokenProcessPool:
-        return _killed(job, work, "its process was killed while it ran")
+        return _make_killed_chunk(job, work, "its process was killed while it ran")
 
 
-def _pool(workers: int, context: Any) -> ProcessPoolExecutor:
+def _make_pool(workers: int, context: Any) -> ProcessPoolExecutor:
     # What a worker inherits lives as long as it does: the collector need not look at it.
     return ProcessPoolExecutor(workers, mp_context=context, initializer=gc.freeze)
 
 
-__all__ = ["CHUNK", "results"]
+__all__ = ["CHUNK", "iter_results"]

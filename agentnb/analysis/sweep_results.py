@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from agentnb.analysis.many_frames import ManyFrames
-from agentnb.analysis.sweep_workers import Chunk, Job, row_of
+from agentnb.analysis.sweep_workers import Chunk, Job, make_row
 from agentnb.engine.persistence.event_log import EventLog
 from agentnb.errors import Problem, StoreError, require_library
 from agentnb.session.reopen import open_stored
@@ -188,7 +188,7 @@ class Stored(Results):
         for run_id, status in self._known.items():
             session = open_stored(self.log, run_id)
             problem = session.error
-            found.append(row_of(jobs[run_id], session, status, None if problem is None else problem.what))
+            found.append(make_row(jobs[run_id], session, status, None if problem is None else problem.what))
         return found
 
     def session(self, run_id: str, **options: Any) -> Session:
@@ -249,7 +249,7 @@ class Parts(Results):
         name = f"part-{self._next:06d}.parquet"
         made = [pickle.loads(each.content) for each in self._held]  # noqa: S301  (a worker's)
         for table in NAMES:
-            self._put(_concatenated([frames[table] for frames in made]), table, name)
+            self._put(_concatenate_frames([frames[table] for frames in made]), table, name)
         rows = [row | {key: json.dumps(row[key], default=safe_repr) for key in _JSON}
                 for each in self._held for row in pickle.loads(each.rows)]  # noqa: S301  # fmt: skip
         self._put(pd.DataFrame(rows), "runs", name)
@@ -335,7 +335,7 @@ class PartFrames:
         return f"<frames in {safe_str(self._folder, 200)}: {', '.join(NAMES)}>"
 
 
-def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _concatenate_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return tables one below the other; categories of any of them are categories of all."""
     import pandas as pd
     from pandas.api.types import union_categoricals

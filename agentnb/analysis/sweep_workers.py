@@ -18,9 +18,9 @@ from agentnb.errors import AgentNbError
 from agentnb.recipe.model import Recipe
 from agentnb.recipe.user_functions import is_async
 from agentnb.session import Session
-from agentnb.session.parts import parts_of
+from agentnb.session.parts import get_parts
 from agentnb.session.reopen import open_stored
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.session.stored_run import copy_of
 from agentnb.store import MemoryLog
 from agentnb.text import safe_repr, safe_str
@@ -123,19 +123,19 @@ def run_chunk(work: Work, jobs: Sequence[Job]) -> Chunk:
     """Make these runs: one after the other, or several at a time on one event loop."""
     begun, together = perf_counter(), work.together()
     made = [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
-    return chunk_of(made, tables=work.tables)._replace(seconds=perf_counter() - begun)
+    return make_chunk(made, tables=work.tables)._replace(seconds=perf_counter() - begun)
 
 
-def chunk_of(results: Sequence[Result], *, tables: bool) -> Chunk:
+def make_chunk(results: Sequence[Result], *, tables: bool) -> Chunk:
     """Return results as they are sent to the calling process."""
     rows = [result.row for result in results]
     records = [result.record for result in results]
-    content: Any = _tables_of(records) if tables else records
-    return Chunk([row["number"] for row in rows], [row["status"] for row in rows], _pickled_rows(rows),
+    content: Any = _make_tables(records) if tables else records
+    return Chunk([row["number"] for row in rows], [row["status"] for row in rows], _pickle_rows(rows),
                  pickle.dumps(content, pickle.HIGHEST_PROTOCOL))  # fmt: skip
 
 
-def _tables_of(records: Iterable[Record | None]) -> dict[str, pd.DataFrame]:
+def _make_tables(records: Iterable[Record | None]) -> dict[str, pd.DataFrame]:
     """Return the seven tables over the runs that have a record."""
     from agentnb.analysis.many_frames import ManyFrames
 
@@ -145,15 +145,15 @@ def _tables_of(records: Iterable[Record | None]) -> dict[str, pd.DataFrame]:
     return {name: many[name] for name in NAMES}
 
 
-def _pickled_rows(rows: list[dict[str, Any]]) -> bytes:
+def _pickle_rows(rows: list[dict[str, Any]]) -> bytes:
     """Return rows as a pickle; an input or output that cannot be pickled is replaced by its representation."""
     try:
         return pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
     except Exception:  # noqa: BLE001  (what pickling a user's object raises is its own affair)
-        return pickle.dumps([_picklable(row) for row in rows], pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps([_make_picklable(row) for row in rows], pickle.HIGHEST_PROTOCOL)
 
 
-def _picklable(row: Mapping[str, Any]) -> dict[str, Any]:
+def _make_picklable(row: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(row)
     for column in ("inputs", "outputs"):
         for key, value in row[column].items():
@@ -181,8 +181,8 @@ def _run(work: Work, job: Job) -> Result:
         with nullcontext() if work.timeout is None else _time_limit(session, work.timeout):
             session.run()
     except (TimedOut, Exception) as raised:  # noqa: BLE001  (a run that cannot be made is a row of the sweep)
-        return _result(work, job, session, raised)
-    return _result(work, job, session)
+        return _make_result(work, job, session, raised)
+    return _make_result(work, job, session)
 
 
 async def _run_async(work: Work, job: Job) -> Result:
@@ -198,41 +198,41 @@ async def _run_async(work: Work, job: Job) -> Result:
                 raise TimedOut from None
             raise
     except (TimedOut, Exception) as raised:  # noqa: BLE001  (the same)
-        return _result(work, job, session, raised)
-    return _result(work, job, session)
+        return _make_result(work, job, session, raised)
+    return _make_result(work, job, session)
 
 
-def _result(work: Work, job: Job, session: Session | None, raised: BaseException | None = None) -> Result:
+def _make_result(work: Work, job: Job, session: Session | None, raised: BaseException | None = None) -> Result:
     """Return the result of a run that has ended, or ended by an exception."""
     error: str | None
     match raised:
         case None:
             assert session is not None
             problem = session.error
-            status, error = state_of(session).status, None if problem is None else problem.what
+            status, error = get_state(session).status, None if problem is None else problem.what
         case TimedOut():
             status, error = "timeout", f"it took longer than {work.timeout:g} seconds"
         case AgentNbError():
             status, error = "failed", safe_str(raised)
         case _:
             status, error = "failed", safe_str(f"{type(raised).__name__}: {raised}")
-    row = row_of(job, session, status, error)
+    row = make_row(job, session, status, error)
     if session is None:
         return Result(row)
     record = _record(session, status)
     if "hooks" not in work.options:  # a listener may have kept the session
-        parts_of(session).release()
+        get_parts(session).release()
     return Result(row, record)
 
 
-def row_of(job: Job, session: Session | None, status: str, error: str | None) -> dict[str, Any]:
+def make_row(job: Job, session: Session | None, status: str, error: str | None) -> dict[str, Any]:
     """Return the row of a run in the table of a sweep, without secrets."""
     row = {"number": job.number, "run_id": job.run_id, "inputs": mask_value(dict(job.inputs)), "seed": job.seed,
            "status": status, "steps": 0, "seconds": 0.0, "tokens": 0, "cost": 0.0, "outputs": {},
            "error": error, "recipe": job.recipe, "model": job.model}  # fmt: skip
     if session is None:
         return row
-    state = state_of(session)
+    state = get_state(session)
     history, calls, board = state.run.history, state.run.history.calls, state.board
     outputs = {key: board[key] for key in state.recipe.outputs or board if key in board}
     row |= {
@@ -248,7 +248,7 @@ def row_of(job: Job, session: Session | None, status: str, error: str | None) ->
 def _record(session: Session, status: str) -> Record | None:
     """Return a run as a store holds it; None if its values cannot be stored."""
     try:
-        row, entry = copy_of(state_of(session), status)
+        row, entry = copy_of(get_state(session), status)
     except AgentNbError:
         return None
     return row, [entry]
@@ -261,7 +261,7 @@ def _time_limit(session: Session, seconds: float) -> Iterator[None]:
 
     def stop() -> None:
         over.set()
-        state_of(session).run.halt.on = True
+        get_state(session).run.halt.on = True
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise TimedOut
@@ -287,6 +287,6 @@ def _time_limit(session: Session, seconds: float) -> Iterator[None]:
 
 
 __all__ = [
-    "INHERITED", "TOGETHER", "Chunk", "Job", "Record", "Result", "Work", "chunk_of", "row_of", "run_chunk",
+    "INHERITED", "TOGETHER", "Chunk", "Job", "Record", "Result", "Work", "make_chunk", "make_row", "run_chunk",
     "run_inherited", "run_pickled",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from agentnb.board import external_types
-from agentnb.board.decoders import DECODERS, Record, name_of, offset_of, zone_of
+from agentnb.board.decoders import DECODERS, Record, encode_offset, encode_zone, name_of
 from agentnb.board.masking import mask_value
 from agentnb.board.values import (
     ABSENT,
@@ -103,13 +103,13 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
     if cls is float:
         return value if math.isfinite(value) else {TAG: "float", "v": repr(value)}
     if cls is dict or cls is FrozenDict:
-        return _mapping(value, lenient)
+        return _encode_mapping(value, lenient)
     if cls is list or cls is FrozenList:
         return [encode(item, lenient=lenient) for item in value]
     found = _find_registered(cls) or (cls is Opaque and _find_registered(type(value.value)))
     if found:
-        return _by_codec(found, value.value if cls is Opaque else value, key, lenient)
-    return _ENCODERS.get(cls, _other)(value, key, lenient)
+        return _encode_by_codec(found, value.value if cls is Opaque else value, key, lenient)
+    return _ENCODERS.get(cls, _encode_other)(value, key, lenient)
 
 
 def is_json(value: Any) -> bool:
@@ -163,7 +163,7 @@ def _find_registered(cls: type) -> Registered | None:
     return next((_BY_TYPE[base] for base in cls.__mro__ if base in _BY_TYPE), None)
 
 
-def _by_codec(codec: Registered, value: Any, key: object, lenient: bool) -> Json:
+def _encode_by_codec(codec: Registered, value: Any, key: object, lenient: bool) -> Json:
     """Return the JSON that a user's codec produces for an object.
 
     L437: a codec failed, or returned a value that is nested too deeply.
@@ -202,7 +202,7 @@ def _is_name(name: Any) -> bool:
     return type(name) is str and is_json(name)
 
 
-def _mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
+def _encode_mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
     if all(map(is_stored_unchanged, value.values())) and are_plain_names(tuple(value)):
         return {**value}  # the usual case
     if TAG not in value and all(map(_is_name, value)):
@@ -250,14 +250,14 @@ def _encode_time(value: datetime | time, _: object = None, __: bool = False) -> 
     if external_types.is_scalar_of_pandas(value):
         return {TAG: "pandas", **external_types.dump_scalar(value)}
     document: dict[str, Any] = {TAG: "datetime" if isinstance(value, datetime) else "time", "v": value.isoformat()}
-    if value.tzinfo is not None and (zone := zone_of(value.tzinfo)) is not None:
+    if value.tzinfo is not None and (zone := encode_zone(value.tzinfo)) is not None:
         document["zone"] = zone
     if value.fold:
         document["fold"] = 1
     return document
 
 
-def _text(tag: str, to: Callable[[Any], Any] = str) -> Callable[[Any, object, bool], Json]:
+def _make_text_encoder(tag: str, to: Callable[[Any], Any] = str) -> Callable[[Any, object, bool], Json]:
     return lambda value, _key, _lenient: {TAG: tag, "v": to(value)}
 
 
@@ -267,10 +267,10 @@ def _unless_secret(document: dict[str, Any]) -> Json:
 
 
 def _record(value: FrozenRecord, _: object, lenient: bool) -> Json:
-    return _fields(value.template, value.parts, lenient)
+    return _encode_fields(value.template, value.parts, lenient)
 
 
-def _fields(template: Any, parts: Mapping[str, Any], lenient: bool) -> Json:
+def _encode_fields(template: Any, parts: Mapping[str, Any], lenient: bool) -> Json:
     if type(template) is Record:
         document = parts["document"]
         return thaw(document) if isinstance(document, dict) else mask_value(document)
@@ -283,13 +283,13 @@ def _fields(template: Any, parts: Mapping[str, Any], lenient: bool) -> Json:
     return model | {"extra": _encode_dict(extra, lenient)} if extra else model
 
 
-def _other(value: Any, key: object, lenient: bool) -> Json:
+def _encode_other(value: Any, key: object, lenient: bool) -> Json:
     """Encode an object of any other class; an object that cannot be read has no codec."""
     cls: Any = type(value)  # not `isinstance`, which reads `__class__`: that may be code that raises
     if issubclass(cls, Enum):
         return {TAG: "enum", "type": name_of(cls), "name": value.name, "v": encode(value.value, key, lenient=lenient)}
     if external_types.is_scalar(value) or external_types.is_array(value):
-        return _array(value, key, lenient)
+        return _encode_array(value, key, lenient)
     if external_types.is_scalar_of_pandas(value):
         return {TAG: "pandas", **external_types.dump_scalar(value)}
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
@@ -300,29 +300,29 @@ def _other(value: Any, key: object, lenient: bool) -> Json:
             return encoder(value, key, lenient)
     if issubclass(cls, Mapping):
         items = call(dict, value)
-        return _opaque(value, key, lenient) if items is UNREADABLE else _mapping(items, lenient)
-    names = external_types.model_fields(value)
+        return _encode_opaque(value, key, lenient) if items is UNREADABLE else _encode_mapping(items, lenient)
+    names = external_types.list_model_fields(value)
     if not issubclass(cls, type) and is_dataclass(cls):
         names = [field.name for field in fields(cls)]
     read: Any = UNREADABLE if names is None else call(_read_fields, value, names)
-    return _opaque(value, key, lenient) if read is UNREADABLE else _fields(value, read, lenient)
+    return _encode_opaque(value, key, lenient) if read is UNREADABLE else _encode_fields(value, read, lenient)
 
 
 def _read_fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
-def _array(value: Any, key: object, lenient: bool) -> Json:
+def _encode_array(value: Any, key: object, lenient: bool) -> Json:
     document = external_types.dump_array(value, lambda item, name=None: encode(item, name, lenient=lenient))
-    return _opaque(value, key, lenient) if document is None else {TAG: "array", **document}
+    return _encode_opaque(value, key, lenient) if document is None else {TAG: "array", **document}
 
 
-def _as_plain(plain: Callable[[Any], Any]) -> Callable[[Any, object, bool], Json]:
+def _encode_as_plain(plain: Callable[[Any], Any]) -> Callable[[Any, object, bool], Json]:
     """Return the encoder of a subclass of a plain type: the value is kept and is restored as the plain type."""
     return lambda value, key, lenient: encode(plain(value), key, lenient=lenient)
 
 
-def _opaque(value: Any, key: object, lenient: bool) -> Json:
+def _encode_opaque(value: Any, key: object, lenient: bool) -> Json:
     if type(value) is Opaque:
         return encode(value.value, key, lenient=lenient)
     name = name_of(type(value))
@@ -339,7 +339,7 @@ def _opaque(value: Any, key: object, lenient: bool) -> Json:
     )
 
 
-def _base64(value: bytes) -> str:
+def _encode_base64(value: bytes) -> str:
     return base64.b64encode(mask_value(value)).decode()
 
 
@@ -350,21 +350,23 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
     set: _make_set_encoder("set"),
     FrozenSet: _make_set_encoder("set"),
     frozenset: _make_set_encoder("frozenset"),
-    bytes: _text("bytes", _base64),
-    complex: _text("complex", repr),
-    Decimal: _text("decimal"),
-    Fraction: _text("fraction", lambda value: [encode_atom(value.numerator), encode_atom(value.denominator)]),
+    bytes: _make_text_encoder("bytes", _encode_base64),
+    complex: _make_text_encoder("complex", repr),
+    Decimal: _make_text_encoder("decimal"),
+    Fraction: _make_text_encoder(
+        "fraction", lambda value: [encode_atom(value.numerator), encode_atom(value.denominator)]
+    ),
     UUID: lambda value, *_: _unless_secret({TAG: "uuid", "v": str(value)}),
-    range: _text("range", lambda value: [*map(encode_atom, (value.start, value.stop, value.step))]),
+    range: _make_text_encoder("range", lambda value: [*map(encode_atom, (value.start, value.stop, value.step))]),
     datetime: _encode_time,
     time: _encode_time,
-    date: _text("date", date.isoformat),
-    timedelta: _text("timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
-    timezone: _text("timezone", offset_of),
+    date: _make_text_encoder("date", date.isoformat),
+    timedelta: _make_text_encoder("timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
+    timezone: _make_text_encoder("timezone", encode_offset),
     FrozenRecord: _record,
-    FrozenArray: lambda value, key, lenient: _array(value.held, key, lenient),
+    FrozenArray: lambda value, key, lenient: _encode_array(value.held, key, lenient),
     Record: lambda value, *_: value.document,
-    Opaque: _opaque,
+    Opaque: _encode_opaque,
 }
 # The encoders by base class; the first that matches.
 _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (
@@ -373,14 +375,14 @@ _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (
     (date, _ENCODERS[date]),
     (time, _encode_time),
     (timedelta, _ENCODERS[timedelta]),
-    (str, _as_plain(str.__str__)),
-    (int, _as_plain(int.__int__)),
-    (float, _as_plain(float.__float__)),
-    (bytes, _as_plain(lambda value: bytes(memoryview(value)))),
-    (tuple, _as_plain(lambda value: tuple(tuple.__iter__(value)))),
-    (frozenset, _as_plain(frozenset)),
-    (set, _as_plain(set)),
-    (list, _as_plain(lambda value: list(list.__iter__(value)))),
+    (str, _encode_as_plain(str.__str__)),
+    (int, _encode_as_plain(int.__int__)),
+    (float, _encode_as_plain(float.__float__)),
+    (bytes, _encode_as_plain(lambda value: bytes(memoryview(value)))),
+    (tuple, _encode_as_plain(lambda value: tuple(tuple.__iter__(value)))),
+    (frozenset, _encode_as_plain(frozenset)),
+    (set, _encode_as_plain(set)),
+    (list, _encode_as_plain(lambda value: list(list.__iter__(value)))),
 )
 
 __all__ = [

@@ -29,13 +29,13 @@ from agentnb.board.values import (
     FrozenDict,
     FrozenList,
     are_equal,
-    extent_of,
-    first_difference,
+    find_first_difference,
     freeze,
     freeze_dict,
     freeze_list,
-    frozen_dict,
     include,
+    make_frozen_dict,
+    measure_extent,
     thaw,
 )
 from agentnb.bounds import Walk
@@ -59,10 +59,10 @@ def lend(value: Any) -> Any:
 def _copy_of(value: Any) -> Any:
     """Return a copy of a frozen value that copies its parts when they are read."""
     cls = type(value)
-    return _dict_of(value) if cls is FrozenDict else _list_of(value) if cls is FrozenList else thaw(value)
+    return _make_dict(value) if cls is FrozenDict else _list_of(value) if cls is FrozenList else thaw(value)
 
 
-def _dict_of(frozen: FrozenDict, changes: Changes | None = None) -> Any:
+def _make_dict(frozen: FrozenDict, changes: Changes | None = None) -> Any:
     copied = _new_dict(CopiedDict if frozen.flat else LazyDict)
     _fill_dict(copied, frozen)
     if not frozen.flat:
@@ -198,7 +198,7 @@ class LazyDict(CopiedDict):
     def open_hidden(self, parts: Iterable[tuple[Any, Any]]) -> None:
         """Copy the parts whose frozen form must not be visible to code in C."""
         for key, part in parts:
-            if not extent_of(part)[3]:
+            if not measure_extent(part)[3]:
                 self._open(key)
 
     def _open_all(self) -> None:
@@ -363,7 +363,7 @@ class LazyList(CopiedList):
     __hash__ = None  # type: ignore[assignment]  # as a list
 
 
-def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
+def _build_reading_statements(method: Callable[..., Any]) -> Callable[..., Any]:
     def read(self: LazyList, *args: Any, **words: Any) -> Any:
         self._open_all()
         return method(self, *args, **words)
@@ -371,7 +371,7 @@ def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def _changing(method: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_changing(method: Callable[..., Any]) -> Callable[..., Any]:
     def change(self: Any, *args: Any, **words: Any) -> Any:
         self._change()
         return method(self, *args, **words)
@@ -388,11 +388,11 @@ _READ: Final = ("__iter__", "__reversed__", "__contains__", "__eq__", "__ne__", 
                 "__mul__", "__rmul__", "index", "count")  # fmt: skip
 _CHANGE: Final = ("__setitem__", "__delitem__", "__imul__", "insert", "pop", "remove", "sort", "reverse", "clear")
 for _name in _READ:
-    setattr(LazyList, _name, _reading(getattr(list, _name)))
-for _name, _method in (*((name, _changing(getattr(list, name))) for name in _CHANGE), ("__iadd__", _add_in_place)):
+    setattr(LazyList, _name, _build_reading_statements(getattr(list, _name)))
+for _name, _method in (*((name, _wrap_changing(getattr(list, name))) for name in _CHANGE), ("__iadd__", _add_in_place)):
     setattr(CopiedList, _name, _method)
 for _name in ("__setitem__", "__delitem__", "__ior__", "update", "clear"):
-    setattr(CopiedDict, _name, _changing(getattr(dict, _name)))
+    setattr(CopiedDict, _name, _wrap_changing(getattr(dict, _name)))
 
 _new_dict: Final[Callable[[Any], Any]] = dict.__new__
 _new_list: Final[Callable[[Any], Any]] = list.__new__
@@ -437,7 +437,7 @@ class ItemCopies:
                     del copies[size:]
             if same:
                 return size
-        return first_difference(value, copies, size)
+        return find_first_difference(value, copies, size)
 
 
 _loans: Final[deque[ref[ItemCopies]]] = deque()
@@ -469,20 +469,20 @@ def _borrow(reader: LazyList, source: FrozenList) -> bool:
         added = items[len(copies) : size]
         loan.usable = {*map(type, added)} == {FrozenDict}
         if loan.usable:
-            copies.extend([_dict_of(item, loan.changes) for item in added])
+            copies.extend([_make_dict(item, loan.changes) for item in added])
     if not loan.usable:
         copies.clear()
         return False
     mark = loan.changes.mark
     own = {index: copied for index, (copied, _) in (reader.opened or {}).items()}
     list.__setitem__(reader, slice(size), copies if len(copies) == size else copies[:size])
-    if loan.mark is not mark or sum(map(sys.getrefcount, _items(reader, size))) != _HELD_ONCE * size:
-        counts = [*map(sys.getrefcount, _items(reader, size))]
+    if loan.mark is not mark or sum(map(sys.getrefcount, _to_value_column(reader, size))) != _HELD_ONCE * size:
+        counts = [*map(sys.getrefcount, _to_value_column(reader, size))]
         stale = {index for index, count in enumerate(counts) if count > _HELD_ONCE}
         stale |= {index for index, (copied, item) in enumerate(zip(copies, items, strict=False))
                   if copied.pristine is not item and index < size}  # fmt: skip
         for index in stale:
-            copies[index] = copied = _dict_of(items[index], loan.changes)
+            copies[index] = copied = _make_dict(items[index], loan.changes)
             list.__setitem__(reader, index, copied)
         if size == len(copies):
             loan.mark = mark
@@ -492,7 +492,7 @@ def _borrow(reader: LazyList, source: FrozenList) -> bool:
     return True
 
 
-def _items(reader: list[Any], size: int) -> Iterator[Any]:
+def _to_value_column(reader: list[Any], size: int) -> Iterator[Any]:
     items = list.__iter__(reader)
     return items if list.__len__(reader) == size else islice(items, size)
 
@@ -516,7 +516,7 @@ def _freeze_dict_copy(value: CopiedDict, like: Any, walk: Walk) -> FrozenDict:
     if value.pristine is None and isinstance(value, LazyDict):
         changed = _find_changed_parts((value.opened or {}).items(), walk)
         if changed:
-            return frozen_dict({**source, **changed})
+            return make_frozen_dict({**source, **changed})
     _include_source(walk, source)
     return source
 

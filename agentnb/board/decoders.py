@@ -38,7 +38,7 @@ class Record:
         return f"<{self.tag} {name}: {safe_repr(value)}>" if name else f"<{self.tag}: {safe_repr(value)}>"
 
 
-def fields_of(value: FrozenRecord) -> Mapping[str, Any] | None:
+def get_fields(value: FrozenRecord) -> Mapping[str, Any] | None:
     """Return the fields of a dataclass or model, frozen; for an unknown class, the stored ones.
 
     None for any other value of an unknown class.
@@ -61,7 +61,7 @@ def name_of(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def class_of(name: str) -> type:
+def find_class(name: str) -> type:
     """Return the class of this name, if its module is already imported.
 
     Raises:
@@ -76,32 +76,32 @@ def class_of(name: str) -> type:
     return found
 
 
-def zone_of(zone: tzinfo) -> str | list[Any] | None:
+def encode_zone(zone: tzinfo) -> str | list[Any] | None:
     """Return the name of a time zone, or the offset and the name of a named `timezone`; else None."""
     if isinstance(zone, ZoneInfo):
         return zone.key
     if type(zone) is timezone and zone.tzname(None) != timezone(zone.utcoffset(None)).tzname(None):
-        return offset_of(zone)
+        return encode_offset(zone)
     return None
 
 
-def offset_of(zone: timezone) -> list[Any]:
+def encode_offset(zone: timezone) -> list[Any]:
     """Return the offset of a zone in microseconds, and its name."""
     return [zone.utcoffset(None) // timedelta(microseconds=1), zone.tzname(None)]
 
 
-def _with_zone(value: Any, document: Mapping[str, Any]) -> Any:
+def _restore_zone(value: Any, document: Mapping[str, Any]) -> Any:
     zone = document.get("zone")
     if isinstance(zone, list):
-        value = value.replace(tzinfo=_timezone({"v": zone}, None))
+        value = value.replace(tzinfo=_decode_timezone({"v": zone}, None))
     elif zone is not None:
         with suppress(ZoneInfoNotFoundError, OSError):  # an unknown zone: the offset suffices for the instant
             value = value.replace(tzinfo=ZoneInfo(zone))
     return value.replace(fold=document.get("fold", 0))
 
 
-def _enum(document: Mapping[str, Any], decode: Decode) -> Any:
-    cls = class_of(document["type"])
+def _decode_enum(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls = find_class(document["type"])
     if not issubclass(cls, Enum):
         raise TypeError(cls)
     if document["name"] in cls.__members__:
@@ -111,15 +111,15 @@ def _enum(document: Mapping[str, Any], decode: Decode) -> Any:
     return cls(decode(document["v"]))
 
 
-def _namedtuple(document: Mapping[str, Any], decode: Decode) -> Any:
-    cls, parts = class_of(document["type"]), document["v"]
+def _decode_namedtuple(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls, parts = find_class(document["type"]), document["v"]
     if not issubclass(cls, tuple) or getattr(cls, "_fields", None) != tuple(parts):
         raise TypeError(cls)
     return tuple.__new__(cls, [decode(item) for item in parts.values()])
 
 
-def _dataclass(document: Mapping[str, Any], decode: Decode) -> Any:
-    cls, parts = class_of(document["type"]), document["v"]
+def _decode_dataclass(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls, parts = find_class(document["type"]), document["v"]
     if not is_dataclass(cls) or not parts.keys() <= {field.name for field in fields(cls)}:
         raise TypeError(cls)
     made: Any = object.__new__(cls)
@@ -128,8 +128,8 @@ def _dataclass(document: Mapping[str, Any], decode: Decode) -> Any:
     return made
 
 
-def _model(document: Mapping[str, Any], decode: Decode) -> Any:
-    cls = class_of(document["type"])
+def _decode_model(document: Mapping[str, Any], decode: Decode) -> Any:
+    cls = find_class(document["type"])
     if not external_types.is_model(cls) or not document["v"].keys() <= cls.model_fields.keys():  # type: ignore[attr-defined]  # a pydantic class, as was just asked
         raise TypeError(cls)
     made: Any = object.__new__(cls)
@@ -141,7 +141,7 @@ def _model(document: Mapping[str, Any], decode: Decode) -> Any:
     return made
 
 
-def _fraction(parts: Any, decode: Decode) -> Fraction:
+def _decode_fraction(parts: Any, decode: Decode) -> Fraction:
     if isinstance(parts, str):  # an older format, before ints of any size were supported
         numerator, _, denominator = parts.partition("/")
         return Fraction(int(numerator), int(denominator or 1))  # no exponent: "1e99999999" would exhaust the memory
@@ -149,7 +149,7 @@ def _fraction(parts: Any, decode: Decode) -> Fraction:
     return Fraction(numerator, denominator)
 
 
-def _path(document: Mapping[str, Any], _: Decode) -> PurePath:
+def _decode_path(document: Mapping[str, Any], _: Decode) -> PurePath:
     match document["flavour"]:
         case "PurePosixPath":
             return PurePosixPath(document["v"])
@@ -162,7 +162,7 @@ def _path(document: Mapping[str, Any], _: Decode) -> PurePath:
     return PurePosixPath(document["v"])
 
 
-def _timezone(document: Mapping[str, Any], _: Decode | None) -> timezone:
+def _decode_timezone(document: Mapping[str, Any], _: Decode | None) -> timezone:
     microseconds, name = document["v"]
     offset = timedelta(microseconds=microseconds)
     plain = timezone(offset)
@@ -182,19 +182,19 @@ DECODERS: dict[str, Reader] = {
     "decimal": lambda document, _: Decimal(document["v"]),
     "text": lambda document, _: base64.b64decode(document["v"], validate=True).decode("utf-8", "surrogatepass"),
     "int": lambda document, _: int(document["v"], 16),
-    "fraction": lambda document, decode: _fraction(document["v"], decode),
+    "fraction": lambda document, decode: _decode_fraction(document["v"], decode),
     "uuid": lambda document, _: UUID(document["v"]),
     "range": lambda document, decode: range(*map(decode, document["v"])),
-    "datetime": lambda document, _: _with_zone(datetime.fromisoformat(document["v"]), document),
-    "time": lambda document, _: _with_zone(time.fromisoformat(document["v"]), document),
+    "datetime": lambda document, _: _restore_zone(datetime.fromisoformat(document["v"]), document),
+    "time": lambda document, _: _restore_zone(time.fromisoformat(document["v"]), document),
     "date": lambda document, _: date.fromisoformat(document["v"]),
     "timedelta": lambda document, _: timedelta(*document["v"]),
-    "timezone": _timezone,
-    "path": _path,
-    "enum": _enum,
-    "namedtuple": _namedtuple,
-    "dataclass": _dataclass,
-    "model": _model,
+    "timezone": _decode_timezone,
+    "path": _decode_path,
+    "enum": _decode_enum,
+    "namedtuple": _decode_namedtuple,
+    "dataclass": _decode_dataclass,
+    "model": _decode_model,
     "array": external_types.load_array,
     "pandas": lambda document, _: external_types.load_scalar(document),
 }

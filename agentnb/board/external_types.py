@@ -49,7 +49,7 @@ def copy_array(value: Any, copy_item: Callable[[Any], Any]) -> Any:
     return made
 
 
-def same_array(one: Any, other: Any) -> bool:
+def are_same_arrays(one: Any, other: Any) -> bool:
     """Return True if two arrays or frames have the same values and types."""
     if type(one) is not type(other) or one.shape != other.shape:
         return False
@@ -61,23 +61,23 @@ def same_array(one: Any, other: Any) -> bool:
     if one.dtype != other.dtype:
         return False
     if one.dtype.hasobject:
-        return all(map(_same_object, one.flat, other.flat))
+        return all(map(_are_same_objects, one.flat, other.flat))
     return bool(one.tobytes() == other.tobytes())
 
 
-def _same_object(one: Any, other: Any) -> bool:
+def _are_same_objects(one: Any, other: Any) -> bool:
     """Return True if two items of an object array are equal; one that cannot be compared equals only itself."""
     if one is other:
         return True
     if is_array(one):
-        return same_array(one, other)
+        return are_same_arrays(one, other)
     try:
         return type(one) is type(other) and bool(one == other)
     except Exception:  # noqa: BLE001  (its comparison is user code, and may not return a bool)
         return False
 
 
-def model_fields(value: Any) -> Sequence[str] | None:
+def list_model_fields(value: Any) -> Sequence[str] | None:
     """Return the names of a pydantic object's fields, including extra ones; None for anything else."""
     pydantic = sys.modules.get("pydantic")
     if pydantic is None or not issubclass(type(value), pydantic.BaseModel):
@@ -176,7 +176,7 @@ def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
     return made.reshape(value.shape)
 
 
-def secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
+def iter_secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
     """Yield the columns and rows of a DataFrame or Series whose labels are names of secrets, each with its label.
 
     A frame of more than 10,000 rows has data in its rows, whose labels are not looked at.

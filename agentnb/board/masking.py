@@ -22,7 +22,7 @@ from agentnb.board.values import (
     FrozenSet,
     Opaque,
     is_named_tuple,
-    remade,
+    rebuild_tuple,
     thaw,
 )
 from agentnb.bounds import DEPTH_LIMIT
@@ -54,10 +54,10 @@ def register_secrets(value: Any, key: object = None) -> None:
                 hide(part)
         elif (id(part), secret) not in seen:
             seen.add((id(part), secret))
-            waiting.extend((item, secret or is_secret(name, item)) for name, item in _parts(part, kind))
+            waiting.extend((item, secret or is_secret(name, item)) for name, item in _split_parts(part, kind))
 
 
-def _parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:
+def _split_parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:
     """Return the parts of a value with their names (None in a list), without running code of the value."""
     if kind is FrozenRecord:
         return dict.items(value.parts)
@@ -66,7 +66,7 @@ def _parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:
     if kind is FrozenList:
         return () if value.flat and _has_no_texts(value.items) else ((None, item) for item in value)
     if kind is FrozenArray or external_types.is_array(value):
-        return external_types.secret_columns(value.held if kind is FrozenArray else value)
+        return external_types.iter_secret_columns(value.held if kind is FrozenArray else value)
     if issubclass(kind, tuple) and is_named_tuple(kind):
         return zip(kind._fields, tuple.__iter__(value), strict=False)  # type: ignore[attr-defined]  # it is one
     for base in (list, tuple, set, frozenset):
@@ -79,7 +79,7 @@ def _has_no_texts(items: list[Any]) -> bool:
     return {*map(type, items)}.isdisjoint((str, bytes, int))
 
 
-def secret_word(path: Iterable[Any]) -> str | None:
+def find_secret_word(path: Iterable[Any]) -> str | None:
     """Return the first key of a path that is the name of a secret, or None: the `key` argument of `masked`."""
     return next((str(word) for word in path if is_secret(word)), None)
 
@@ -157,7 +157,7 @@ class _Masking:
                 else ((None, item) for item in tuple.__iter__(value))
             )
             parts = [self.mask_value(item, depth, name) for name, item in named]
-            return remade(kind, parts)
+            return rebuild_tuple(kind, parts)
         if issubclass(kind, set | frozenset):
             return self._mask_set(value, kind, depth)
         if issubclass(kind, Enum | PurePath):
@@ -209,9 +209,9 @@ def _display_object(value: Opaque) -> Any:
 
 
 def _display_fields(value: FrozenRecord) -> Any:
-    from agentnb.board.decoders import fields_of  # here to avoid an import cycle
+    from agentnb.board.decoders import get_fields  # here to avoid an import cycle
 
-    found = fields_of(value)
+    found = get_fields(value)
     if found is not None:
         return {name: to_display(item, name) for name, item in found.items()}
     copied = thaw(value)

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentnb.board.decoders import fields_of
-from agentnb.board.values import ABSENT, FrozenDict, FrozenList, FrozenRecord, freeze, frozen_dict, frozen_list
+from agentnb.board.decoders import get_fields
+from agentnb.board.values import (
+    ABSENT,
+    FrozenDict,
+    FrozenList,
+    FrozenRecord,
+    freeze,
+    make_frozen_dict,
+    make_frozen_list,
+)
 from agentnb.errors import BoardError, Problem, with_article
 
 SET, DELETE, APPEND = 0, 1, 2
@@ -16,15 +24,15 @@ Path = tuple[str | int, ...]
 def look(value: Any, rest: Path) -> Any:
     """Return the value at `rest` inside a frozen value; ABSENT if there is none."""
     for key in rest:
-        value = _part(value, key)
+        value = _get_part(value, key)
         if value is ABSENT:
             return ABSENT
     return value
 
 
-def _part(value: Any, key: str | int) -> Any:
+def _get_part(value: Any, key: str | int) -> Any:
     if isinstance(value, FrozenRecord):
-        value = fields_of(value) or value.parts
+        value = get_fields(value) or value.parts
     if isinstance(value, dict):
         if key in value:
             return value[key]
@@ -54,24 +62,24 @@ def apply_change(value: Any, rest: Path, op: int, new: Any, path: Path) -> Any:
         if op == SET:
             return freeze(new, value)
         return ABSENT if op == DELETE else _append(value, new, path)
-    inner = _part(value, rest[0])
+    inner = _get_part(value, rest[0])
     if op == DELETE and inner is ABSENT:
         return value
     part = apply_change(inner, rest[1:], op, new, path)
     if op == DELETE and part is inner:  # the part to delete further down is missing
         return value
     if isinstance(value, FrozenRecord):
-        return FrozenRecord(value.template, _in_dict(value.parts, rest[0], part))
+        return FrozenRecord(value.template, _check_in_dict(value.parts, rest[0], part))
     if isinstance(value, FrozenDict):
-        return _in_dict(value, rest[0], part)
+        return _check_in_dict(value, rest[0], part)
     if isinstance(value, FrozenList):
-        return _in_list(value, rest[0], part, path)
+        return _check_in_list(value, rest[0], part, path)
     if value is None or value is ABSENT:
-        return frozen_dict({rest[0]: part})
-    raise _not_a_container(path, value)
+        return make_frozen_dict({rest[0]: part})
+    raise _make_container_error(path, value)
 
 
-def _in_dict(value: FrozenDict, key: str | int, part: Any) -> FrozenDict:
+def _check_in_dict(value: FrozenDict, key: str | int, part: Any) -> FrozenDict:
     parts = dict(value)
     if key not in parts and isinstance(key, str) and key.isdecimal() and int(key) in parts:
         key = int(key)
@@ -79,10 +87,10 @@ def _in_dict(value: FrozenDict, key: str | int, part: Any) -> FrozenDict:
         parts.pop(key, None)
     else:
         parts[key] = part
-    return frozen_dict(parts)
+    return make_frozen_dict(parts)
 
 
-def _in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> FrozenList:
+def _check_in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> FrozenList:
     index = _index(key)
     if index is not None and index < 0:
         index += len(value)
@@ -97,12 +105,12 @@ def _in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> Frozen
             )
         )
     if part is ABSENT:
-        return frozen_list(value.items[:index] + value.items[index + 1 : value.size])
+        return make_frozen_list(value.items[:index] + value.items[index + 1 : value.size])
     if index == len(value):
         return value.grown(part)
     items = value.items[: value.size]
     items[index] = part
-    return frozen_list(items)
+    return make_frozen_list(items)
 
 
 def _append(value: Any, new: Any, path: Path) -> FrozenList:
@@ -110,11 +118,11 @@ def _append(value: Any, new: Any, path: Path) -> FrozenList:
     if isinstance(value, FrozenList):
         return value.grown(item)
     if value is None or value is ABSENT:
-        return frozen_list([item])
-    raise _not_a_container(path, value, "append to")
+        return make_frozen_list([item])
+    raise _make_container_error(path, value, "append to")
 
 
-def _not_a_container(path: Path, value: Any, verb: str = "write") -> BoardError:
+def _make_container_error(path: Path, value: Any, verb: str = "write") -> BoardError:
     text = ".".join(map(str, path))
     needed = "a list" if verb == "append to" else "a mapping or a list"
     return BoardError(
@@ -122,13 +130,13 @@ def _not_a_container(path: Path, value: Any, verb: str = "write") -> BoardError:
             "B103",
             f"cannot {verb} {text!r}",
             f"board key {path[0]!r}",
-            f"on the way stands {_repr(value, path)}, {with_article(type(value).__name__)}, where {needed} is needed",
+            f"the path crosses {_format_value(value, path)}, {with_article(type(value).__name__)}, but needs {needed}",
             f"write {path[0]!r} as a whole first, or choose another path",
         )
     )
 
 
-def _repr(value: Any, path: Path) -> str:
+def _format_value(value: Any, path: Path) -> str:
     from agentnb.text import safe_repr
 
     return safe_repr(value, key=path[0], limit=40)

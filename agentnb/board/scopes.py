@@ -94,7 +94,7 @@ class Board(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         scope: Scope = self._find()
         if type(key) is not str:
-            key = _plain_key(key, scope)
+            key = _to_plain_key(key, scope)
         value = scope.get(key)
         if value is ABSENT and "." in key:
             value = scope.look(resolve_path(key, scope.visible_items()))
@@ -128,7 +128,7 @@ class Board(Mapping[str, Any]):
         return f"<Board: {pluralize(len(self), 'key')}>{rows}"
 
 
-def _plain_key(key: object, scope: Scope) -> str:
+def _to_plain_key(key: object, scope: Scope) -> str:
     """Return a key of a subclass of str as a plain text; nothing else is a key."""
     from agentnb.text import safe_repr
 
@@ -148,7 +148,7 @@ def put(scope: Scope, key: str, top: Any) -> None:
         data[key] = DELETED
 
 
-def closed_scope_error(scope: Scope, path: Path) -> BoardError:
+def make_closed_scope_error(scope: Scope, path: Path) -> BoardError:
     """Return the error for a write to a scope that has open child scopes: B106."""
     return BoardError(
         Problem(

@@ -24,7 +24,7 @@ from uuid import UUID
 from agentnb.board import external_types
 from agentnb.bounds import SIZE_LIMIT, Walk
 from agentnb.errors import BoardError, Problem, with_article
-from agentnb.recipe.user_functions import how_to_run, unrun
+from agentnb.recipe.user_functions import describe_how_to_run, find_unrun
 from agentnb.text import UNREADABLE, Fields, call, class_name, safe_repr, show_as
 
 
@@ -164,7 +164,7 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
         items, size, loan = self.items, self.size, self.loan
         flat = self.flat and type(item) in ATOMS
         levels, total, weight, plain = self.extent
-        inner, within, more, seen = extent_of(item)
+        inner, within, more, seen = measure_extent(item)
         extent = max(levels, inner + 1), total + within, weight + 1 + more, plain and seen
         if len(items) <= size or items[size] is not item:
             if len(items) != size:
@@ -179,14 +179,14 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
         items = self.items[: self.size]
         levels, total, weight, plain = self.extent
         for index, part in parts.items():
-            before, after = extent_of(items[index]), extent_of(part)
+            before, after = measure_extent(items[index]), measure_extent(part)
             levels, total = max(levels, after[0] + 1), total + after[1] - before[1]
             weight, plain = weight + after[2] - before[2], plain and after[3]
             items[index] = part
         return FrozenList(items, self.size, ATOMS.issuperset(map(type, items)), (levels, total, weight, plain))
 
 
-def _through_items(name: str) -> Callable[..., Any]:
+def _wrap_items(name: str) -> Callable[..., Any]:
     method = getattr(list, name)
 
     def read(self: FrozenList, *args: Any) -> Any:
@@ -197,7 +197,7 @@ def _through_items(name: str) -> Callable[..., Any]:
 
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__",
               "__contains__", "__reversed__", "index", "count", "copy", "__copy__"):  # fmt: skip
-    setattr(FrozenList, _name, _through_items("copy" if _name == "__copy__" else _name))
+    setattr(FrozenList, _name, _wrap_items("copy" if _name == "__copy__" else _name))
 
 
 class FrozenSet(frozenset[Any]):
@@ -279,7 +279,7 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
     if cls is dict and like is ABSENT:  # most values that nodes write and tools return are small records of atoms
         if not value:
             return _EMPTY
-        flat = frozen_dict(value)
+        flat = make_frozen_dict(value)
         if flat.flat and ATOMS.issuperset(map(type, value)):
             return flat
     walk = Walk(value) if walk is None else walk
@@ -303,7 +303,7 @@ def enter(walk: Walk, value: Any) -> None:
     """
     why = walk.enter()
     if why:
-        raise _beyond_bounds(value, why)
+        raise _make_bounds_error(value, why)
 
 
 def include(walk: Walk, frozen: Any) -> None:
@@ -313,17 +313,17 @@ def include(walk: Walk, frozen: Any) -> None:
         BoardError: B102, with it the value is too deep or too large.
     """
     cls = type(frozen)
-    extent = frozen.extent if cls is FrozenList or cls is FrozenDict else extent_of(frozen)
+    extent = frozen.extent if cls is FrozenList or cls is FrozenDict else measure_extent(frozen)
     _include(walk, extent[0], extent[1])
 
 
 def _include(walk: Walk, levels: int, total: int) -> None:
     why = walk.include(levels, total)
     if why:
-        raise _beyond_bounds(walk.value, why)
+        raise _make_bounds_error(walk.value, why)
 
 
-def extent_of(frozen: Any) -> Extent:
+def measure_extent(frozen: Any) -> Extent:
     """Return how deep and how large a frozen value is, and whether code in C may see it."""
     cls = type(frozen)
     if cls in ATOMS:
@@ -334,7 +334,7 @@ def extent_of(frozen: Any) -> Extent:
     if cls is FrozenRecord:
         return _hide(frozen.parts.extent, 1)
     if issubclass(cls, tuple):
-        extent = _extent_around(frozen)
+        extent = _measure_around(frozen)
         return extent if extent[0] == 1 else _hide(extent)
     if cls is FrozenArray:
         # Code in C finds the wrapper. Copying each array with the value that it is in would cost too much.
@@ -348,18 +348,18 @@ def _hide(extent: Extent, levels: int = 0) -> Extent:
     return extent[0] + levels, extent[1], extent[2], False
 
 
-def _extent_around(parts: Collection[Any]) -> Extent:
+def _measure_around(parts: Collection[Any]) -> Extent:
     """Return the extent of a collection of frozen parts."""
     levels, total, weight, plain = 0, 1, 1 + len(parts), True
     for part in parts:
         cls = type(part)
         if cls not in ATOMS:
-            inner, within, more, seen = part.extent if cls is FrozenDict else extent_of(part)
+            inner, within, more, seen = part.extent if cls is FrozenDict else measure_extent(part)
             levels, total, weight, plain = max(levels, inner), total + within, weight + more, plain and seen
     return levels + 1, total, weight, plain
 
 
-def _beyond_bounds(value: Any, why: str) -> BoardError:
+def _make_bounds_error(value: Any, why: str) -> BoardError:
     return BoardError(
         Problem(
             "B102",
@@ -371,34 +371,34 @@ def _beyond_bounds(value: Any, why: str) -> BoardError:
     )
 
 
-def frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
+def make_frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
     """Return a FrozenDict of parts that are already frozen."""
     result = FrozenDict(parts)
     classes = {*map(type, parts.values())}
     result.flat = 2 if classes <= _TEXTS else int(classes <= ATOMS)
-    result.extent = (1, 1, 1 + len(parts), True) if result.flat else _extent_around(parts.values())
+    result.extent = (1, 1, 1 + len(parts), True) if result.flat else _measure_around(parts.values())
     return result
 
 
-def frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Callable[[Any], Any]) -> FrozenDict:
+def make_frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Callable[[Any], Any]) -> FrozenDict:
     """Return a FrozenDict of names and as many values, of which `frozen` freezes those that are not atoms."""
     classes = {*map(type, values)}
     if not classes <= ATOMS:
         parts = [value if type(value) in ATOMS else frozen(value) for value in values]
-        return frozen_dict(dict(zip(names, parts, strict=True)))
+        return make_frozen_dict(dict(zip(names, parts, strict=True)))
     result, count = FrozenDict(zip(names, values, strict=True)), len(values)
     result.flat = 2 if classes <= _TEXTS else 1
     result.extent = _FLAT[count] if count < len(_FLAT) else (1, 1, 1 + count, True)
     return result
 
 
-_EMPTY: FrozenDict = frozen_dict({})
+_EMPTY: FrozenDict = make_frozen_dict({})
 
 
-def frozen_list(items: list[Any]) -> FrozenList:
+def make_frozen_list(items: list[Any]) -> FrozenList:
     """Return a FrozenList that owns `items`, which are already frozen."""
     flat = ATOMS.issuperset(map(type, items))
-    return FrozenList(items, len(items), flat, (1, 1, 1 + len(items), True) if flat else _extent_around(items))
+    return FrozenList(items, len(items), flat, (1, 1, 1 + len(items), True) if flat else _measure_around(items))
 
 
 def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
@@ -406,21 +406,21 @@ def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
     if not ATOMS.issuperset(map(type, value)):
         _check_members((key for key in value if issubclass(type(key), tuple | frozenset)), walk)
     if type(like) is not FrozenDict:
-        return frozen_dict({key: freeze(item, ABSENT, walk) for key, item in value.items()})
+        return make_frozen_dict({key: freeze(item, ABSENT, walk) for key, item in value.items()})
     before = like.get
     parts = {key: freeze(item, before(key, ABSENT), walk) for key, item in value.items()}
     if len(parts) == len(like) and all(map(is_, parts.values(), like.values())) and list(parts) == list(like):
         return like
-    return frozen_dict(parts)
+    return make_frozen_dict(parts)
 
 
 def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
     """Freeze a list item by item; see `freeze`."""
     if type(like) is not FrozenList:
         if ATOMS.issuperset(map(type, value)):
-            return frozen_list(value[:])
-        return frozen_list([freeze(item, ABSENT, walk) for item in value])
-    same = _shared_prefix(value, like)
+            return make_frozen_list(value[:])
+        return make_frozen_list([freeze(item, ABSENT, walk) for item in value])
+    same = _count_shared_prefix(value, like)
     if same == like.size:
         include(walk, like)
         grown = like
@@ -428,10 +428,10 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
             grown = grown.grown(freeze(item, ABSENT, walk))
         return grown
     if ATOMS.issuperset(map(type, value)):
-        return frozen_list(value[:])
+        return make_frozen_list(value[:])
     old, left = like.items, like.items[same : like.size]
     levels, total, weight, plain = like.extent
-    gone = _extent_around(left)
+    gone = _measure_around(left)
     total, weight = total - gone[1] + 1, weight - gone[2] + 1  # of the items that are kept
     if same:
         _include(walk, levels, total - 1)
@@ -448,23 +448,23 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
             grown = grown.grown(freeze(item, ABSENT, walk))
         return grown
     rest.extend(freeze(item, ABSENT, walk) for item in value[same + len(rest) :])
-    around = _extent_around(rest)
+    around = _measure_around(rest)
     items = [*old[:same], *rest]
     flat = ATOMS.issuperset(map(type, items))
     extent = max(levels, around[0]), total + around[1] - 1, weight + around[2] - 1, plain and around[3]
     return FrozenList(items, len(items), flat, extent)
 
 
-def _shared_prefix(value: list[Any], like: FrozenList) -> int:
+def _count_shared_prefix(value: list[Any], like: FrozenList) -> int:
     """Return how many of the first items are those of `like` or unchanged copies of them, as far as a look tells."""
     if like.loan is not None and (same := like.loan.shared_prefix(value, like.size)):
         return int(same)
     if value and like.size and value[0] is like.items[0]:
-        return first_difference(value, like.items, like.size)
+        return find_first_difference(value, like.items, like.size)
     return 0
 
 
-def first_difference(one: list[Any], other: list[Any], size: int) -> int:
+def find_first_difference(one: list[Any], other: list[Any], size: int) -> int:
     """Return how many of the first `size` items of two lists are the same objects."""
     if all(map(is_, one, other)):
         return min(len(one), len(other), size)
@@ -483,7 +483,7 @@ def _freeze_tuple(value: tuple[Any, ...], like: Any, walk: Walk) -> tuple[Any, .
 def _freeze_set(value: Iterable[Any], like: Any, walk: Walk) -> FrozenSet:
     frozen = FrozenSet(value)
     _check_members(frozenset.__iter__(frozen), walk)
-    return like if type(like) is FrozenSet and _equal(like, frozen) else frozen
+    return like if type(like) is FrozenSet and _are_equal(like, frozen) else frozen
 
 
 def _freeze_frozenset(value: frozenset[Any], _like: Any, walk: Walk) -> frozenset[Any]:
@@ -498,13 +498,13 @@ def _check_members(value: Iterable[Any], walk: Walk) -> None:
             freeze(member, ABSENT, walk)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _are_equal(one: Any, other: Any) -> bool:
     return are_equal(eq, one, other)
 
 
 def _are_same_texts(one: dict[Any, Any], frozen: FrozenDict) -> bool:
     """Return whether a dict equals one of texts only; a text of another class, as a bytearray, is another value."""
-    return _equal(one, frozen) and _TEXTS.issuperset(map(type, one.values()))
+    return _are_equal(one, frozen) and _TEXTS.issuperset(map(type, one.values()))
 
 
 def are_equal(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> bool:
@@ -531,11 +531,11 @@ def _freeze_record(value: Any, names: Sequence[str], like: Any, walk: Walk) -> A
 
 
 def _freeze_mapping(value: Mapping[Any, Any], like: Any, walk: Walk) -> Any:
-    items = items_of(value)
+    items = to_items(value)
     return _freeze_by_reference(value, like) if items is UNREADABLE else freeze_dict(items, like, walk)
 
 
-def items_of(value: Mapping[Any, Any]) -> Any:
+def to_items(value: Mapping[Any, Any]) -> Any:
     """Return the items of a mapping of any class as a dict; UNREADABLE if its methods raise.
 
     Raises:
@@ -543,7 +543,7 @@ def items_of(value: Mapping[Any, Any]) -> Any:
     """
     pairs = call(lambda: list(islice(value.items(), SIZE_LIMIT + 1)))
     if pairs is not UNREADABLE and len(pairs) > SIZE_LIMIT:
-        raise _beyond_bounds(value, f"it has more than {SIZE_LIMIT:,} keys")
+        raise _make_bounds_error(value, f"it has more than {SIZE_LIMIT:,} keys")
     return pairs if pairs is UNREADABLE else call(dict, pairs)
 
 
@@ -558,11 +558,11 @@ def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
         return _freeze_collection(value, cls, like, walk)
     if is_dataclass(cls) and not issubclass(cls, type):
         return _freeze_record(value, [field.name for field in fields(cls)], like, walk)
-    names = external_types.model_fields(value)
+    names = external_types.list_model_fields(value)
     if names is not None:
         return _freeze_record(value, names, like, walk)
     if external_types.is_array(value):
-        if type(like) is FrozenArray and external_types.same_array(value, like.held):
+        if type(like) is FrozenArray and external_types.are_same_arrays(value, like.held):
             return like
         return FrozenArray(external_types.copy_array(value, lambda cell: thaw(freeze(cell, ABSENT, walk))))
     return _freeze_by_reference(value, like)
@@ -580,10 +580,10 @@ def _freeze_collection(value: Any, cls: Any, like: Any, walk: Walk) -> Any:
     parts = _freeze_tuple(items, like, walk)
     if parts is items:
         return value
-    return remade(cls, parts)
+    return rebuild_tuple(cls, parts)
 
 
-def remade(cls: type, parts: Iterable[Any]) -> tuple[Any, ...]:
+def rebuild_tuple(cls: type, parts: Iterable[Any]) -> tuple[Any, ...]:
     """Return a tuple of other parts: a named tuple keeps its class (none of its code runs); else a plain one.
 
     Args:
@@ -600,14 +600,14 @@ def is_named_tuple(cls: type) -> bool:
 def _freeze_by_reference(value: Any, like: Any) -> Opaque:
     if type(like) is Opaque and like.value is value:
         return like
-    if (what := unrun(value)) is not None:
+    if (what := find_unrun(value)) is not None:
         raise BoardError(
             Problem(
                 "X468",
                 f"{what} was returned, of which nothing has run",
                 "a value for the blackboard",
                 "the board keeps values, and each reader would find this one at another point",
-                how_to_run(value),
+                describe_how_to_run(value),
             )
         )
     _warn_opaque(type(value))
@@ -661,11 +661,11 @@ def thaw(value: Any) -> Any:
         return value.value
     if issubclass(cls, tuple) and not ATOMS.issuperset(map(type, tuple.__iter__(value))):
         parts = map(thaw, tuple.__iter__(value))
-        return remade(cls, parts)
+        return rebuild_tuple(cls, parts)
     return value
 
 
-def same(copied: Any, frozen: Any) -> bool:
+def is_unchanged(copied: Any, frozen: Any) -> bool:
     """Return whether a thawed or lent copy is unchanged; atoms are compared with their types, as 1 and True differ."""
     cls = type(frozen)
     if copied is frozen or cls is Opaque:
@@ -678,12 +678,12 @@ def same(copied: Any, frozen: Any) -> bool:
         if frozen.flat == 2:
             return _are_same_texts(copied, frozen)
         get = frozen.get
-        return all(same(item, get(key, ABSENT)) for key, item in copied.items())
+        return all(is_unchanged(item, get(key, ABSENT)) for key, item in copied.items())
     if cls is FrozenList:
         if type(copied) is not list or len(copied) != frozen.size:
             return False
-        return all(map(is_ if frozen.flat else same, copied, frozen.items))
-    return _same_other(copied, frozen, cls)
+        return all(map(is_ if frozen.flat else is_unchanged, copied, frozen.items))
+    return _is_other_unchanged(copied, frozen, cls)
 
 
 def is_truthy(value: Any) -> bool:
@@ -699,18 +699,18 @@ def is_truthy(value: Any) -> bool:
         return True
 
 
-def _same_other(copied: Any, frozen: Any, cls: type[Any]) -> bool:
+def _is_other_unchanged(copied: Any, frozen: Any, cls: type[Any]) -> bool:
     if cls is FrozenRecord:
         return type(copied) is type(frozen.template) and all(
-            same(call(getattr, copied, name, ABSENT), item) for name, item in frozen.parts.items()
+            is_unchanged(call(getattr, copied, name, ABSENT), item) for name, item in frozen.parts.items()
         )
     if cls is FrozenArray:
-        return type(copied) is type(frozen.held) and external_types.same_array(copied, frozen.held)
+        return type(copied) is type(frozen.held) and external_types.are_same_arrays(copied, frozen.held)
     if cls is FrozenSet:
-        return issubclass(type(copied), set) and _equal(copied, frozen)
+        return issubclass(type(copied), set) and _are_equal(copied, frozen)
     if issubclass(cls, tuple):
         if type(copied) is not cls or tuple.__len__(copied) != tuple.__len__(frozen):
             return False
-        return all(map(same, tuple.__iter__(copied), tuple.__iter__(frozen)))
+        return all(map(is_unchanged, tuple.__iter__(copied), tuple.__iter__(frozen)))
     # Numbers and times may be equal and yet differ: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00").
-    return type(copied) is cls and _equal(copied, frozen) and (cls not in ATOMS or repr(copied) == repr(frozen))
+    return type(copied) is cls and _are_equal(copied, frozen) and (cls not in ATOMS or repr(copied) == repr(frozen))

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 
-from agentnb.cli.arguments import WrongWords, parser_of_all
+from agentnb.cli.arguments import WrongWords, make_parser
 from agentnb.cli.output import Pipe, refuse
 from agentnb.errors import AgentNbError, Problem
 
@@ -21,16 +21,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: `agentnb --help` lists them."""
     with redirect_stdout(Pipe(sys.stdout)):
         try:
-            return _main(argv)
+            return _run_command(argv)
         finally:
             sys.stdout.flush()
 
 
-def _main(argv: Sequence[str] | None) -> int:
+def _run_command(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     cut = words.index("--") if "--" in words else len(words)
     try:
-        args = parser_of_all().parse_args(words[:cut])
+        args = make_parser().parse_args(words[:cut])
     except WrongWords as error:
         if "--json" not in words[:cut]:
             error.parser.print_usage(sys.stderr)

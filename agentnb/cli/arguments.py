@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from agentnb.cli.check_and_draw import check_command, draw_command
-from agentnb.cli.diff import diff_command
+from agentnb.cli.diff import run_diff
 from agentnb.cli.export import FORMATS, export_command
-from agentnb.cli.lab import lab_command
-from agentnb.cli.mcp import mcp_command
+from agentnb.cli.lab import run_lab
+from agentnb.cli.mcp import run_mcp
 from agentnb.cli.replay import replay_command
 from agentnb.cli.run import run_command
 from agentnb.cli.stored_runs import answer_command, fork_command, resume_command
-from agentnb.cli.stores import TABLES, runs_command, trace_command
+from agentnb.cli.stores import TABLES, run_runs, trace_command
 from agentnb.cli.versions import print_versions
 from agentnb.errors import AgentNbError, Problem
 
@@ -63,7 +63,7 @@ class _Versions(argparse.Action):
         parser.exit()
 
 
-def parser_of_all() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     form = argparse.RawDescriptionHelpFormatter  # preserves the lines of the exit codes
     parser = _Parser(
@@ -83,24 +83,24 @@ def parser_of_all() -> argparse.ArgumentParser:
         added.set_defaults(act=act)
         return added
 
-    lab = command("lab", lab_command, "open JupyterLab on copies of the notebooks; words after `--` go to JupyterLab")
+    lab = command("lab", run_lab, "open JupyterLab on copies of the notebooks; words after `--` go to JupyterLab")
     lab.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where the notebooks are copied to")
     lab.add_argument("--reset", action="store_true", help="copy them anew: your changes to them are lost")
     lab.add_argument("--no-browser", action="store_true", help="print the address only")
 
     check = command("check", check_command, "print every problem of recipes; nothing of them runs")
     check.add_argument("files", nargs="+", metavar="FILE")
-    _word_of_tools(check)
+    _add_tools_option(check)
 
     run = command("run", run_command, "run a recipe, one line a step; or its scenarios, one line each")
-    _words_of_run(run)
+    _add_run_options(run)
 
     draw = command("draw", draw_command, "draw a recipe")
     draw.add_argument("file", metavar="FILE", help="a file, the name of a sample, or module:object")
-    _word_of_tools(draw)
+    _add_tools_option(draw)
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a .svg, .png, .dot or .mmd file")
 
-    _words_of_runs(command("runs", runs_command, "list the runs in a store, the newest first"))
+    _add_stored_run_commands(command("runs", run_runs, "list the runs in a store, the newest first"))
 
     trace = command("trace", trace_command, "print what happened in a run")
     trace.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, or a store")
@@ -108,7 +108,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     trace.add_argument("--table", choices=TABLES, default="steps", help="which table; left out: steps")
     trace.add_argument("-o", "--output", type=Path, metavar="OUT", help="write the trace as JSON too")
 
-    diff = command("diff", diff_command, "print where two runs parted, what led to it, and all that differs")
+    diff = command("diff", run_diff, "print where two runs parted, what led to it, and all that differs")
     diff.add_argument("a", metavar="A", help="a trace as JSON, or a store")
     diff.add_argument("b", metavar="B", help="the same, of the other run")
     diff.add_argument("--run-a", metavar="RUN_ID", help="which run of store A; left out, the one written last")
@@ -123,9 +123,9 @@ def parser_of_all() -> argparse.ArgumentParser:
     export.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help=f"a {', '.join(FORMATS)} file; left out: SOURCE.html"
     )
-    _words_of_kept_runs(command)
+    _add_recorded_run_commands(command)
 
-    mcp = command("mcp", mcp_command, "serve runs to a coding assistant, which debugs them (MCP on stdin and stdout)")
+    mcp = command("mcp", run_mcp, "serve runs to a coding assistant, which debugs them (MCP on stdin and stdout)")
     mcp.add_argument(
         "stores", nargs="*", metavar="STORE", help="stores, recordings, or folders with them; left out: this folder"
     )
@@ -139,12 +139,12 @@ def parser_of_all() -> argparse.ArgumentParser:
     mcp.add_argument(
         "--name", metavar="NAME", help="under which its changes are recorded; left out: what it calls itself"
     )
-    _word_of_tools(mcp)
-    _words_of_world(mcp)
+    _add_tools_option(mcp)
+    _add_world_options(mcp)
     return parser
 
 
-def _words_of_runs(runs: argparse.ArgumentParser) -> None:
+def _add_stored_run_commands(runs: argparse.ArgumentParser) -> None:
     runs.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
     runs.add_argument("--recipe", metavar="NAME", help="only runs of the recipe of this name")
     runs.add_argument("--fingerprint", metavar="TEXT", help="only runs of this version of a recipe")
@@ -156,7 +156,7 @@ def _words_of_runs(runs: argparse.ArgumentParser) -> None:
     runs.add_argument("--after", metavar="RUN_ID", help="only runs listed after this one: the next page")
 
 
-def _words_of_kept_runs(command: Callable[..., argparse.ArgumentParser]) -> None:
+def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands that continue and replay recorded runs."""
     resume = command("resume", resume_command, "continue a run of a store until it stops")
     answer = command("answer", answer_command, "answer what a run of a store waits for, and continue it")
@@ -167,36 +167,36 @@ def _words_of_kept_runs(command: Callable[..., argparse.ArgumentParser]) -> None
     answer.add_argument("value", metavar="VALUE", help="the answer; JSON where it is JSON, else text")
     answer.add_argument("--node", metavar="NODE", help="which of the waiting nodes")
     fork.add_argument("--at", type=int, metavar="STEP", help="the last step that is shared; left out: the current one")
-    fork.add_argument("--edit", dest="edits", action="append", default=[], type=_key_value, metavar="PATH=VALUE",
+    fork.add_argument("--edit", dest="edits", action="append", default=[], type=_parse_key_value, metavar="PATH=VALUE",
                       help="a value on the blackboard of the fork; may be repeated")  # fmt: skip
     for one in (resume, answer, fork):
         one.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
         one.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer")
         one.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
-        _word_of_tools(one)
-        _words_of_world(one)
+        _add_tools_option(one)
+        _add_world_options(one)
 
     replay = command("replay", replay_command, "replay goldens with a recipe; nothing is called, exit 1 if one differs")
     replay.add_argument("file", metavar="RECIPE", help="the recipe: a file, or module:object")
     replay.add_argument("goldens", nargs="+", metavar="GOLDEN", help="a .jsonl file")
     replay.add_argument("--holds", action="append", default=[], choices=("route", "values", "reads", "calls"),
                         help="what must hold; may be repeated; left out: route, values, calls")  # fmt: skip
-    _word_of_tools(replay)
+    _add_tools_option(replay)
 
 
-def _words_of_world(run: argparse.ArgumentParser, model: argparse._ActionsContainer | None = None) -> None:
+def _add_world_options(run: argparse.ArgumentParser, model: argparse._ActionsContainer | None = None) -> None:
     (model or run).add_argument(
         "--llm", metavar="MODEL", help="provider:model, or a client or function as module:object"
     )
-    run.add_argument("--tools", action="append", default=[], type=_key_value, metavar="NAME=MODULE:OBJECT",
+    run.add_argument("--tools", action="append", default=[], type=_parse_key_value, metavar="NAME=MODULE:OBJECT",
                      help="the function of a tool or an agent; may be repeated")  # fmt: skip
 
 
-def _words_of_run(run: argparse.ArgumentParser) -> None:
+def _add_run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("file", metavar="FILE", help="a recipe: a file, the name of a sample, or module:object")
-    _word_of_tools(run)
+    _add_tools_option(run)
     model = run.add_mutually_exclusive_group()
-    _words_of_world(run, model)
+    _add_world_options(run, model)
     model.add_argument("--live", action="store_true", help="ask a real model: that of openai, anthropic or gemini "
                        "whose key is in the environment")  # fmt: skip
     run.add_argument(
@@ -204,7 +204,7 @@ def _words_of_run(run: argparse.ArgumentParser) -> None:
         dest="inputs",
         action="append",
         default=[],
-        type=_key_value,
+        type=_parse_key_value,
         metavar="KEY=VALUE",
         help="an input; text where it is declared so, else JSON where it is JSON, else text",
     )
@@ -225,14 +225,14 @@ def _words_of_run(run: argparse.ArgumentParser) -> None:
         "--chaos",
         action="append",
         default=[],
-        type=_key_value,
+        type=_parse_key_value,
         metavar="KEY=VALUE",
         help="make calls slow or fail: latency_ms=200, error_rate=0.1, token_throttle=true; may be repeated",
     )
     run.add_argument("--seed", type=int, default=0, metavar="N", help="decides what is drawn by chance")
 
 
-def _word_of_tools(command: argparse.ArgumentParser) -> None:
+def _add_tools_option(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--allow",
         action="append",
@@ -243,7 +243,7 @@ def _word_of_tools(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _key_value(word: str) -> tuple[str, str]:
+def _parse_key_value(word: str) -> tuple[str, str]:
     key, sign, text = word.partition("=")
     if not (key and sign):
         raise argparse.ArgumentTypeError(f"{word!r} is not of the form KEY=VALUE")

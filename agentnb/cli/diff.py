@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.masking import mask_value, secret_word
+from agentnb.board.masking import find_secret_word, mask_value
 from agentnb.board.values import ABSENT
 from agentnb.cli.output import print_json
 from agentnb.expressions.paths import parse_path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agentnb.analysis.step_differences import Difference
 
 
-def diff_command(args: argparse.Namespace) -> int:
+def run_diff(args: argparse.Namespace) -> int:
     """Print the comparison of two runs; return 0 if they do not differ, else 1."""
     from agentnb.analysis.compare import compare
     from agentnb.recordings.formats import open as open_run
@@ -27,10 +27,10 @@ def diff_command(args: argparse.Namespace) -> int:
         slices = [None if part is None else part.to_frame() for part in found.slices]
         print_json(
             {
-                "first_divergence": None if parted is None else _plain(parted),
+                "first_divergence": None if parted is None else _to_plain(parted),
                 "slices": dict(zip("ab", slices, strict=True)),
                 "steps": found.to_frame(),
-                "differences": [_plain(each) for each in found.differences],
+                "differences": [_to_plain(each) for each in found.differences],
             }
         )
     else:
@@ -38,12 +38,12 @@ def diff_command(args: argparse.Namespace) -> int:
     return 0 if parted is None else 1
 
 
-def _plain(found: Difference) -> dict[str, Any]:
+def _to_plain(found: Difference) -> dict[str, Any]:
     """Return a difference as a mapping, without secrets; a missing value is omitted."""
-    word = secret_word(parse_path(found.path))
+    word = find_secret_word(parse_path(found.path))
     values = {name: mask_value(value, word) for name, value in (("a", found.a), ("b", found.b)) if value is not ABSENT}
     where = {name: getattr(found, name) for name in ("step_a", "step_b", "node", "path")}
     return {**where, **values, "reason": str(found)}
 
 
-__all__ = ["diff_command"]
+__all__ = ["run_diff"]

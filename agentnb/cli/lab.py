@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parent.parent
 TOUR = "00_tour.ipynb"
 
 
-def lab_command(args: argparse.Namespace) -> int:
+def run_lab(args: argparse.Namespace) -> int:
     """Replace this process by JupyterLab, with the tour open."""
     if importlib.util.find_spec("jupyterlab") is None:
         problem = Problem(
@@ -29,7 +29,7 @@ def lab_command(args: argparse.Namespace) -> int:
             do='run: pip install "agentnb[lab]"; or, without installing: uvx --from "agentnb[lab]" agentnb lab',
         )
         raise AgentNbError(problem)
-    folder = _notebooks(args.folder, reset=args.reset)
+    folder = _prepare_notebooks(args.folder, reset=args.reset)
     command = [
         *(sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"),
         f"--LabApp.default_url=/lab/tree/{TOUR}",  # the browser's first page, and the printed address
@@ -47,7 +47,7 @@ def lab_command(args: argparse.Namespace) -> int:
     return _become(command, {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)})
 
 
-def _notebooks(folder: Path | None, *, reset: bool) -> Path:
+def _prepare_notebooks(folder: Path | None, *, reset: bool) -> Path:
     """Return the folder to open, into which missing notebooks are copied; with `reset`, all are, as they were.
 
     The originals are never opened, so that running them does not change a clone.

@@ -8,7 +8,7 @@ from typing import Any
 from agentnb.errors import AgentNbError, Problem
 
 
-def mcp_command(args: argparse.Namespace) -> int:
+def run_mcp(args: argparse.Namespace) -> int:
     """Serve runs by MCP on stdin and stdout, until the other side closes them.
 
     U600: `agentnb mcp --changes` without a recipe.
@@ -16,8 +16,8 @@ def mcp_command(args: argparse.Namespace) -> int:
     Raises:
         AgentNbError: U600; or the recipe has errors, or the SDK is not installed.
     """
-    from agentnb.cli.python_objects import load_recipe, model_of, tools_of
-    from agentnb.cli.script import script
+    from agentnb.cli.python_objects import load_model, load_recipe, load_tools
+    from agentnb.cli.script import read_script
     from agentnb.mcp.assistant import Assistant
     from agentnb.mcp.open_runs import OpenRuns
     from agentnb.mcp.server import check_installed, serve_stdio
@@ -31,13 +31,13 @@ def mcp_command(args: argparse.Namespace) -> int:
         )  # fmt: skip
     if args.recipe is not None:
         recipe = load_recipe(args.recipe, args.allow)
-        options = {**script(args.script, recipe), "recipe": recipe}
+        options = {**read_script(args.script, recipe), "recipe": recipe}
         if args.llm is not None:
-            options["llm"] = model_of(args.llm)
-        options["tools"] = {**options.get("tools", {}), **tools_of(args.tools)}
+            options["llm"] = load_model(args.llm)
+        options["tools"] = {**options.get("tools", {}), **load_tools(args.tools)}
     runs = OpenRuns(args.stores or ["."], changes=args.changes, options=options)
     serve_stdio(Assistant(runs, name=args.name))
     return 0
 
 
-__all__ = ["mcp_command"]
+__all__ = ["run_mcp"]

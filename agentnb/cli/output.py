@@ -68,7 +68,7 @@ def print_all(problems: Sequence[Problem], file: TextIO | None = None) -> None:
 
 def print_json(value: Any) -> None:
     """Print a document as JSON, whatever it contains, in characters that the stream can encode."""
-    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_to_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
@@ -81,7 +81,7 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and math.isnan(value))
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return a value in JSON form: missing values as null, and values that JSON lacks as text."""
     if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a DataFrame
         value = value.astype(object).to_dict("records")
@@ -99,7 +99,9 @@ def _plain(value: Any) -> Any:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be encoded
         case Mapping():
-            return {_plain(key if isinstance(key, str) else str(key)): _plain(item) for key, item in value.items()}
+            return {
+                _to_plain(key if isinstance(key, str) else str(key)): _to_plain(item) for key, item in value.items()
+            }
         case list() | tuple() | set() | frozenset():
-            return [_plain(item) for item in value]
-    return value.isoformat() if hasattr(value, "isoformat") else _plain(str(value))
+            return [_to_plain(item) for item in value]
+    return value.isoformat() if hasattr(value, "isoformat") else _to_plain(str(value))

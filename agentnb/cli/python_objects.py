@@ -64,7 +64,7 @@ def load_recipe(source: str, allow: Sequence[str] = ()) -> Recipe:
     return found if isinstance(found, Recipe) else load(found, allow=allow)
 
 
-def model_of(text: str | None) -> Any:
+def load_model(text: str | None) -> Any:
     """Return what --llm names: an object of Python, else a text "provider:model"; None if it is left out."""
     from agentnb.world.llm.providers import PROVIDERS
 
@@ -73,7 +73,7 @@ def model_of(text: str | None) -> Any:
     return import_object(text)
 
 
-def models_of(args: argparse.Namespace) -> dict[str, Any]:
+def load_models(args: argparse.Namespace) -> dict[str, Any]:
     """Return the model that --llm or --live asks for, as an option of a session; nothing without them.
 
     --live takes the first of openai, anthropic and gemini whose key is in the environment, with its default model.
@@ -82,7 +82,7 @@ def models_of(args: argparse.Namespace) -> dict[str, Any]:
         AgentNbError: X465, --live, and no key is set; or L583, there is no such object.
     """
     if args.llm is not None:
-        return {"llm": model_of(args.llm)}
+        return {"llm": load_model(args.llm)}
     if not getattr(args, "live", False):
         return {}
     from agentnb.dialects.symphony import LLMHandler
@@ -90,7 +90,7 @@ def models_of(args: argparse.Namespace) -> dict[str, Any]:
     return {"llm": LLMHandler().get_provider()}
 
 
-def tools_of(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
+def load_tools(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
     """Return what --tools names: NAME=module:object.
 
     Raises:
@@ -99,4 +99,4 @@ def tools_of(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
     return {name: import_object(source) for name, source in words}
 
 
-__all__ = ["import_object", "is_object", "load_recipe", "model_of", "models_of", "tools_of"]
+__all__ = ["import_object", "is_object", "load_model", "load_models", "load_recipe", "load_tools"]

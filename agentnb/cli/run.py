@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.masking import mask_value
 from agentnb.cli.output import print_all, print_json
-from agentnb.cli.scenarios import chaos_of, run_all, wants_scenarios
-from agentnb.cli.script import script
+from agentnb.cli.scenarios import parse_chaos, run_all, wants_scenarios
+from agentnb.cli.script import read_script
 from agentnb.errors import Problem
 from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.descriptions import parse_typed
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_repr
-from agentnb.world.agents import agents_in
+from agentnb.world.agents import get_agents
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
@@ -32,7 +32,7 @@ def run_command(args: argparse.Namespace) -> int:
     """Run a recipe until it stops, printing one line per step and then the board; or run its scenarios."""
     if wants_scenarios(args):
         return run_all(args)
-    from agentnb.cli.python_objects import load_recipe, models_of, tools_of
+    from agentnb.cli.python_objects import load_models, load_recipe, load_tools
     from agentnb.session import Session
 
     recipe = load_recipe(args.file, args.allow)
@@ -41,9 +41,9 @@ def run_command(args: argparse.Namespace) -> int:
     # Output of the nodes themselves is not part of the document.
     with ExitStack() as at_end:
         with redirect_stdout(sys.stderr) if args.json else nullcontext():
-            options = {**script(args.script, recipe), **models_of(args)}
-            options["tools"] = {**options.get("tools", {}), **tools_of(args.tools)}
-            words = {"budget": budget, "seed": args.seed, "chaos": chaos_of(args), "store": args.store}
+            options = {**read_script(args.script, recipe), **load_models(args)}
+            options["tools"] = {**options.get("tools", {}), **load_tools(args.tools)}
+            words = {"budget": budget, "seed": args.seed, "chaos": parse_chaos(args), "store": args.store}
             session = at_end.enter_context(closing(Session(recipe, inputs, **words, **options)))
             if not args.json:
                 session.subscribe(lambda step: print(step_line(step), flush=True))
@@ -55,16 +55,16 @@ def report(args: argparse.Namespace, recipe: Recipe, session: Session) -> int:
     """Write the trace if requested, print how a run ended, and return the exit code."""
     if args.trace:
         session.trace.to_json(args.trace)
-    problems = list(_problems(recipe, session))
+    problems = list(_iter_problems(recipe, session))
     if args.json:
-        print_json(_result(session, problems))
+        print_json(_make_result(session, problems))
     else:
         _print_end(session)
         print_all(problems, sys.stderr)
     return 1 if any(problem.code == "X424" for problem in problems) else EXITS.get(session.status, 0)
 
 
-def _problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
+def _iter_problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
     """Yield the reasons why a run has not succeeded.
 
     X424: an agent ended its task without success
@@ -73,7 +73,7 @@ def _problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
         yield _describe_unanswered(recipe, session)
     elif session.error is not None:
         yield session.error
-    elif session.status == "finished" and WHOLE in agents_in(recipe.meta):
+    elif session.status == "finished" and WHOLE in get_agents(recipe.meta):
         result = session.board.get("result")
         if isinstance(result, Mapping) and not result.get("success"):
             yield Problem("X424", f"agent {recipe.name!r} ended without success", f"after step {session.position}",
@@ -89,9 +89,9 @@ def step_line(step: SimulationStep) -> str:
 
 
 def _print_end(session: Session) -> None:
-    limit = _limit(session)
+    limit = _get_limit(session)
     used = "" if limit is None else f": its {limit} is used up"
-    log = state_of(session).log
+    log = get_state(session).log
     kept = "" if log is None else f", kept as run {session.run_id!r} in {log.url}"
     print(f"\n{session.status} after {session.position} steps{used}{kept}")
     if session.simulated:
@@ -101,18 +101,18 @@ def _print_end(session: Session) -> None:
         print(f"  {key:<{width}}  {safe_repr(value, key=key, limit=100)}")
 
 
-def _limit(session: Session) -> str | None:
+def _get_limit(session: Session) -> str | None:
     """Return the name of the limit that an exhausted run has reached; None for any other run."""
     return (session.trace.outcome or {}).get("limit") if session.status == "exhausted" else None
 
 
-def _result(session: Session, problems: list[Problem]) -> dict[str, Any]:
+def _make_result(session: Session, problems: list[Problem]) -> dict[str, Any]:
     return {
-        "run_id": None if state_of(session).log is None else session.run_id,
+        "run_id": None if get_state(session).log is None else session.run_id,
         "status": str(session.status),
         "steps": session.position,
         "current": session.current,
-        "limit": _limit(session),
+        "limit": _get_limit(session),
         "simulated": list(session.simulated),
         "board": mask_value(dict(session.board)),
         "error": str(session.error) if session.error else None,

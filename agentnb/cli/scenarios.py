@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from agentnb.cli.output import print_json
-from agentnb.cli.script import script
+from agentnb.cli.script import read_script
 from agentnb.errors import AgentNbError, Problem, RecipeError, did_you_mean
 from agentnb.recipe.descriptions import list_names, parse_typed
 
@@ -29,7 +29,7 @@ def wants_scenarios(args: argparse.Namespace) -> bool:
 
 def run_all(args: argparse.Namespace) -> int:
     """Run the scenarios of a recipe; return 0 if all of them passed, otherwise 1."""
-    from agentnb.cli.python_objects import load_recipe, models_of
+    from agentnb.cli.python_objects import load_models, load_recipe
     from agentnb.scenarios import run_scenarios
 
     _refuse_mixed(args)
@@ -40,21 +40,21 @@ def run_all(args: argparse.Namespace) -> int:
             recipe,
             _choose(recipe, args.only),
             budget=None if args.max_steps is None else {"max_steps": args.max_steps},
-            chaos=chaos_of(args),
+            chaos=parse_chaos(args),
             seed=args.seed,
             listener=None if args.json else lambda result: print(result, flush=True),
-            **{**script(args.script), **models_of(args)},
+            **{**read_script(args.script), **load_models(args)},
         )
     if args.json:
         problems = [result.problem for result in report if result.problem is not None]
         counts = {"ok": report.ok, "passed": report.passed, "failed": report.failed}
-        print_json({**counts, "scenarios": list(map(_row, report)), "problems": list(map(asdict, problems))})
+        print_json({**counts, "scenarios": list(map(_make_row, report)), "problems": list(map(asdict, problems))})
     else:
         print(f"\n{report.counts}")
     return 0 if report.ok else 1
 
 
-def chaos_of(args: argparse.Namespace) -> dict[str, Any] | None:
+def parse_chaos(args: argparse.Namespace) -> dict[str, Any] | None:
     """Return the fault injection requested by the arguments, in the form of `Chaos`; None if there is none."""
     return {key: parse_typed(text) for key, text in args.chaos} or None
 
@@ -97,7 +97,7 @@ def _choose(recipe: Recipe, ids: Iterable[str]) -> list[Scenario] | None:
     return [scenario for scenario in recipe.scenarios if scenario.id in wanted]
 
 
-def _row(result: ScenarioResult) -> dict[str, Any]:
+def _make_row(result: ScenarioResult) -> dict[str, Any]:
     row = result.row()
     mismatches, problem = list(map(str, result.mismatches)), result.problem and asdict(result.problem)
     return {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCRIPT_KEYS = ("llm", "answers", "agents")
 
 
-def script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any]:
+def read_script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any]:
     """Return the options that a script file supplies to a Session: answers of the LLM, of people and of agents.
 
     One script serves a run and the scenarios: for a run of a recipe, the part of the scenarios' judge is left out.
@@ -57,9 +57,9 @@ def script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any]:
         "tools": dict(map(_make_fixed, agents.items())),
     }
     if recipe is not None:
-        from agentnb.scenarios.judge import without_judge
+        from agentnb.scenarios.judge import remove_judge
 
-        options["llm"] = without_judge(options["llm"], recipe)
+        options["llm"] = remove_judge(options["llm"], recipe)
     return {name: value for name, value in options.items() if value}
 
 

@@ -8,7 +8,7 @@ from contextlib import closing, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from agentnb.cli.run import report, step_line
-from agentnb.cli.script import script
+from agentnb.cli.script import read_script
 from agentnb.recipe.descriptions import parse_typed
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ def fork_command(args: argparse.Namespace) -> int:
 
 
 def _continue(args: argparse.Namespace, act: Any, *, fork: bool = False) -> int:
-    from agentnb.cli.python_objects import load_recipe, models_of, tools_of
+    from agentnb.cli.python_objects import load_models, load_recipe, load_tools
     from agentnb.recordings.formats import open as open_run
 
     recipe = load_recipe(args.file, args.allow)
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
-        options = {**script(args.script, recipe), **models_of(args)}
-        options["tools"] = {**options.get("tools", {}), **tools_of(args.tools)}
+        options = {**read_script(args.script, recipe), **load_models(args)}
+        options["tools"] = {**options.get("tools", {}), **load_tools(args.tools)}
         with closing(open_run(args.store, args.run, recipe=recipe, **options)) as session:
             made = session
             if fork:

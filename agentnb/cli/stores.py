@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.masking import mask_value
 from agentnb.cli.output import is_missing, print_json
 from agentnb.errors import pluralize
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ FILTERS: Final = ("recipe", "fingerprint", "status", "since", "until", "contains
 _SHOWN: Final = {"steps": ["step", "node", "phase", "status", "seconds", "inputs", "outputs", "error"]}
 
 
-def runs_command(args: argparse.Namespace) -> int:
+def run_runs(args: argparse.Namespace) -> int:
     """Print the runs of a store, one per line, the newest first; forks follow the run that they were forked from."""
     from agentnb.session.run_list import runs
 
@@ -39,9 +39,9 @@ def runs_command(args: argparse.Namespace) -> int:
         begun = f", from step {row['forked']}" if depth else ""
         when = row["created"].strftime("%Y-%m-%d %H:%M:%S")
         stands = f"{row['status']}, {pluralize(row['steps'], 'step')}{begun}"
-        print(f"{'  ' * depth}{_line(row['run_id'])}  {when}  {_line(row['name'])}: {stands}")
+        print(f"{'  ' * depth}{_to_line(row['run_id'])}  {when}  {_to_line(row['name'])}: {stands}")
         rest += [(depth + 1, fork) for fork in reversed(children.get(row["run_id"], []))]
-    older = f"; older ones: --after {_line(frame['run_id'].iloc[-1])}" if len(frame) == args.limit else ""
+    older = f"; older ones: --after {_to_line(frame['run_id'].iloc[-1])}" if len(frame) == args.limit else ""
     print(f"{pluralize(len(frame), 'run')}{older}")
     return 0
 
@@ -56,9 +56,9 @@ def trace_command(args: argparse.Namespace) -> int:
         told = {"run": trace.run_id, "recipe": trace.agent_id, "source": source, "outcome": mask_value(trace.outcome)}
         print_json({**told, args.table: frame})
         return 0
-    shown = frame[_SHOWN.get(args.table, list(frame.columns))].astype(object).map(_cell)
+    shown = frame[_SHOWN.get(args.table, list(frame.columns))].astype(object).map(_format_cell)
     print(shown.to_string(index=False, max_colwidth=60) if len(shown) else f"no {args.table}")
-    print(f"{_line(trace.agent_id)}, run {_line(trace.run_id)}: {trace.outcome_line()}")
+    print(f"{_to_line(trace.agent_id)}, run {_to_line(trace.run_id)}: {trace.outcome_line()}")
     return 0
 
 
@@ -67,22 +67,22 @@ def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
     from agentnb.recordings.formats import open as open_run
 
     session = open_run(source, run_id)
-    log = state_of(session).log
+    log = get_state(session).log
     return session.trace, source if log is None else log.url
 
 
-def _line(text: str) -> str:
+def _to_line(text: str) -> str:
     """Return a text unchanged unless it contains line breaks or terminal control characters, which are escaped."""
     return text if text.isprintable() else safe_repr(text, limit=200)
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     """Return a cell of a printed table: on one line, empty if the value is missing."""
     if is_missing(value):
         return ""
     if isinstance(value, str):
-        return _line(value)
+        return _to_line(value)
     return value if isinstance(value, int | float | datetime) else safe_repr(value)
 
 
-__all__ = ["FILTERS", "TABLES", "runs_command", "trace_command"]
+__all__ = ["FILTERS", "TABLES", "run_runs", "trace_command"]

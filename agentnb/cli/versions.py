@@ -20,21 +20,21 @@ _EXTRA = re.compile(r"""extra == ['"]([\w-]+)['"]""")
 _OF_DEVELOPERS = frozenset({"bench", "docs", "mutants", "test"})
 
 
-def versions() -> dict[str, dict[str, str]]:
+def list_versions() -> dict[str, dict[str, str]]:
     """Return versions by group: agentnb and its platform, dependencies, extras, programs, file formats."""
     dependencies: dict[str, str] = {}
     extras: dict[str, str] = {}
-    for name, extra in _requirements():
+    for name, extra in _iter_requirements():
         if extra is None:
-            dependencies[name] = _version_of(name)
+            dependencies[name] = _get_version(name)
         elif name != "agentnb" and extra not in _OF_DEVELOPERS:
-            extras[f"{name} ({extra})"] = _version_of(name)
+            extras[f"{name} ({extra})"] = _get_version(name)
     return {
-        "agentnb": {"agentnb": _version_of("agentnb"), "python": platform.python_version(),
+        "agentnb": {"agentnb": _get_version("agentnb"), "python": platform.python_version(),
                     "implementation": platform.python_implementation(), "platform": platform.platform()},
         "dependencies": dependencies,
         "extras": extras,
-        "programs": {"dot": _dot()},
+        "programs": {"dot": _find_dot_version()},
         "formats": {"tables of a store": str(TABLES), "runs and traces": str(RUNS), "goldens": str(GOLDEN_VERSION),
                     "breakpoints": str(BREAKPOINTS)},
     }  # fmt: skip
@@ -42,13 +42,13 @@ def versions() -> dict[str, dict[str, str]]:
 
 def print_versions() -> None:
     """Print them, one a line."""
-    for group, rows in versions().items():
+    for group, rows in list_versions().items():
         print(f"{group}:")
         for name, version in sorted(rows.items()) if group != "agentnb" else rows.items():
             print(f"  {name}: {version}")
 
 
-def _requirements() -> Iterator[tuple[str, str | None]]:
+def _iter_requirements() -> Iterator[tuple[str, str | None]]:
     """Yield the name of each required distribution, and the extra that requires it."""
     for text in metadata.requires("agentnb") or ():
         name, extra = _NAME.match(text), _EXTRA.search(text)
@@ -56,14 +56,14 @@ def _requirements() -> Iterator[tuple[str, str | None]]:
             yield name[0], None if extra is None else extra[1]
 
 
-def _version_of(name: str) -> str:
+def _get_version(name: str) -> str:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return "not installed"
 
 
-def _dot() -> str:
+def _find_dot_version() -> str:
     path = shutil.which("dot")
     if path is None or sys.platform == "emscripten":
         return "not found"
@@ -74,4 +74,4 @@ def _dot() -> str:
     return (done.stderr or done.stdout).strip().splitlines()[0] if done.stderr or done.stdout else "says nothing"
 
 
-__all__ = ["print_versions", "versions"]
+__all__ = ["list_versions", "print_versions"]

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 
-def door(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def make_lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package: `homes` maps each of its names to the module that defines it.
 
     A name may also be that of the module itself, or that of an attribute of a class: "module:class".

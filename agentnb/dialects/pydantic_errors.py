@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 from pydantic import AliasChoices, BaseModel, ValidationError
 
 from agentnb.errors import Place, Problem, close_match, did_you_mean
-from agentnb.sources import Path, Source, path_of
-from agentnb.sources.problems import unquoted_key, unquoted_value
+from agentnb.sources import Path, Source, format_path
+from agentnb.sources.problems import make_unquoted_key_problem, make_unquoted_value_problem
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-__all__ = ["Written", "schema_problems", "unknown_keys", "word_problems"]
+__all__ = ["Written", "check_words", "iter_schema_problems", "iter_unknown_keys"]
 
 _QUOTED = re.compile(r"'([^']*)'")
 
@@ -66,11 +66,11 @@ class Written:
         """Return the value at a path of the content; None if there is none."""
         value: Any = self.content
         for key in path:
-            value = _part(value, key)
+            value = _get_part(value, key)
         return value
 
 
-def _part(value: Any, key: str | int) -> Any:
+def _get_part(value: Any, key: str | int) -> Any:
     if isinstance(value, Mapping):
         return value.get(key)
     if isinstance(value, list) and isinstance(key, int) and key < len(value):
@@ -78,19 +78,19 @@ def _part(value: Any, key: str | int) -> Any:
     return None
 
 
-def word_problems(source: Source) -> Iterator[Problem]:
+def check_words(source: Source) -> Iterator[Problem]:
     """R109: an unquoted word that YAML reads as a boolean or null where a text is required."""
     for path, word in source.odd_keys.items():
-        yield unquoted_key(word, source.place(path, key=True))
+        yield make_unquoted_key_problem(word, source.place(path, key=True))
 
 
-def schema_problems(error: ValidationError, written: Written) -> Iterator[Problem]:
+def iter_schema_problems(error: ValidationError, written: Written) -> Iterator[Problem]:
     """Yield one Problem for each error that pydantic found.
 
     A custom check of the model may raise a PydanticCustomError with `do` (the remedy) and `at` (the path from the
     checked value to the faulty part) in its context.
     """
-    faults = [(fault, _path(fault, written)) for fault in error.errors(include_url=False)]
+    faults = [(fault, _find_path(fault, written)) for fault in error.errors(include_url=False)]
     strange: dict[Path, list[str]] = {}  # the unknown keys of each mapping
     missing: dict[Path, list[str]] = {}
     for fault, path in faults:
@@ -100,22 +100,22 @@ def schema_problems(error: ValidationError, written: Written) -> Iterator[Proble
     for fault, path in faults:
         match fault["type"]:
             case "missing":
-                yield from _missing(path[:-1], missing.pop(path[:-1], []), strange, written)
+                yield from _make_missing_problems(path[:-1], missing.pop(path[:-1], []), strange, written)
             case "union_tag_not_found" if isinstance(written.at(path), Mapping):
-                yield from _missing(path, ["type"], strange, written)
+                yield from _make_missing_problems(path, ["type"], strange, written)
             case "union_tag_not_found":
-                yield _wrong(path, "a mapping is needed here: keys with values", written)
+                yield _make_value_problem(path, "a mapping is needed here: keys with values", written)
             case "extra_forbidden":
-                yield _unknown(path, written)
+                yield _make_unknown_key_problem(path, written)
             case "union_tag_invalid":
-                yield _not_one_of((*path, "type"), fault["ctx"]["expected_tags"], written)
+                yield _make_choice_problem((*path, "type"), fault["ctx"]["expected_tags"], written)
             case "literal_error" | "enum":
-                yield _not_one_of(path, fault["ctx"]["expected"], written)
+                yield _make_choice_problem(path, fault["ctx"]["expected"], written)
             case "string_type":
-                yield _not_text(path, written)
+                yield _make_text_problem(path, written)
             case _:
                 rule, order = _rule(fault)
-                yield _wrong(path, rule, written, order)
+                yield _make_value_problem(path, rule, written, order)
 
 
 # pydantic's description of an error -> the expectation and the remedy.
@@ -143,23 +143,26 @@ def _rule(fault: ErrorDetails) -> tuple[str, str]:
     return fault["msg"], str(context.get("do", ""))
 
 
-def unknown_keys(written: Written) -> Iterator[Problem]:
+def iter_unknown_keys(written: Written) -> Iterator[Problem]:
     """Yield a warning for each unknown key; for models that ignore unknown keys."""
     yield from (
-        _unknown(path, written, warning=True) for path in _unknown_paths((), written.content, written.root, written)
+        _make_unknown_key_problem(path, written, warning=True)
+        for path in _iter_unknown_paths((), written.content, written.root, written)
     )
 
 
 # ------------------------------------------------------------------------------------------------------------- wording
 
 
-def _missing(around: Path, keys: list[str], strange: Mapping[Path, list[str]], written: Written) -> Iterator[Problem]:
+def _make_missing_problems(
+    around: Path, keys: list[str], strange: Mapping[Path, list[str]], written: Written
+) -> Iterator[Problem]:
     """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelt."""
-    model, found = _model(around, written), written.at(around)
-    needed = [name for name, field in _fields(model).items() if field.is_required()] if model else keys
+    model, found = _find_model(around, written), written.at(around)
+    needed = [name for name, field in _list_fields(model).items() if field.is_required()] if model else keys
     others = [*strange.get(around, ())]
     if model is not None and model.model_config.get("extra") == "ignore" and isinstance(found, Mapping):
-        others += _unknown_in(found, model)
+        others += _list_unknown(found, model)
     where = str(written.place(around, key=True))
     absent: dict[str, list[str]] = {}
     for key in keys:
@@ -174,10 +177,10 @@ def _missing(around: Path, keys: list[str], strange: Mapping[Path, list[str]], w
         yield Problem("R113", what, where, why, f"add {names[0]!r}" if len(names) == 1 else "add them")
 
 
-def _unknown(path: Path, written: Written, *, warning: bool = False) -> Problem:
+def _make_unknown_key_problem(path: Path, written: Written, *, warning: bool = False) -> Problem:
     """R112: a key is not known there."""
-    key, model = str(path[-1]), _model(path[:-1], written)
-    known = list(_fields(model)) if model else []
+    key, model = str(path[-1]), _find_model(path[:-1], written)
+    known = list(_list_fields(model)) if model else []
     said = written.beside(path)
     name, why, order = said or (
         key,
@@ -190,24 +193,24 @@ def _unknown(path: Path, written: Written, *, warning: bool = False) -> Problem:
     return Problem("R112", f"unknown key {name!r}", place, why, order)
 
 
-def _not_one_of(path: Path, expected: str, written: Written) -> Problem:
+def _make_choice_problem(path: Path, expected: str, written: Written) -> Problem:
     """R114: a value is not valid there."""
     value, known = written.at(path), _QUOTED.findall(expected)
     return Problem(
         "R114",
-        f"{_name(path)} {_short(value)} is not a valid value",
+        f"{_name(path)} {_shorten(value)} is not a valid value",
         str(written.place(path)),
         f"it is one of: {', '.join(known) or expected}",
         did_you_mean(safe_str(value), known, f"write {' or '.join(map(repr, known[:3])) or expected}"),
     )
 
 
-def _not_text(path: Path, written: Written) -> Problem:
+def _make_text_problem(path: Path, written: Written) -> Problem:
     """R114: a value is not valid there."""
     value, place = written.at(path), written.place(path)
     word = written.source.texts.get(written.real(path))
     if isinstance(value, bool):
-        return unquoted_value(word or str(value), place)
+        return make_unquoted_value_problem(word or str(value), place)
     name = _name(path)
     if value is None:
         return Problem(
@@ -219,23 +222,23 @@ def _not_text(path: Path, written: Written) -> Problem:
             "R114", f"{name!r} is the number {number}", str(place), "a string is required here", f'quote it: "{number}"'
         )
     return Problem(
-        "R114", f"{name!r} is {_short(value)}", str(place), "a string is required here", "write it as one text"
+        "R114", f"{name!r} is {_shorten(value)}", str(place), "a string is required here", "write it as one text"
     )
 
 
-def _wrong(path: Path, message: str, written: Written, order: str = "") -> Problem:
+def _make_value_problem(path: Path, message: str, written: Written, order: str = "") -> Problem:
     """R114: a value is not valid there."""
-    what = f"{_name(path)!r} is {_short(written.at(path))}" if path else f"the recipe is {_short(written.content)}"
+    what = f"{_name(path)!r} is {_shorten(written.at(path))}" if path else f"the recipe is {_shorten(written.content)}"
     why = f"the rule is: {message[:1].lower()}{message[1:]}"
     return Problem("R114", what, str(written.place(path)), why, order or "write a valid value")
 
 
 def _name(path: Path) -> str:
     """Return a part's own name: its key, and of an item of a list the list's name with its number."""
-    return path_of(path[-2:] if isinstance(path[-1], int) else path[-1:])
+    return format_path(path[-2:] if isinstance(path[-1], int) else path[-1:])
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     match value:
         case Mapping():
             return f"a mapping ({', '.join(map(safe_str, islice(value, 4))) or 'empty'})"
@@ -249,7 +252,7 @@ def _short(value: Any) -> str:
 # ---------------------------------------------------------------------------- the class that describes each part -----
 
 
-def _path(fault: ErrorDetails, written: Written) -> Path:
+def _find_path(fault: ErrorDetails, written: Written) -> Path:
     """Return the path in the content for pydantic's location: without the names of union members."""
     path: list[int | str] = []
     value: Any = written.content
@@ -262,77 +265,79 @@ def _path(fault: ErrorDetails, written: Written) -> Path:
         inside = key in value if isinstance(value, Mapping) else isinstance(value, list) and isinstance(key, int)
         if inside or (number == len(fault["loc"]) - 1 and isinstance(value, Mapping)):
             path.append(key)
-            described, value = _inside(described, value, key, written), _part(value, key)
-            is_member = len(_alternatives(described)) > 1
+            described, value = _find_inner_annotation(described, value, key, written), _get_part(value, key)
+            is_member = len(_list_alternatives(described)) > 1
     return (*path, *fault.get("ctx", {}).get("at", ()))
 
 
-def _unknown_paths(path: Path, value: Any, described: Any, written: Written) -> Iterator[Path]:
+def _iter_unknown_paths(path: Path, value: Any, described: Any, written: Written) -> Iterator[Path]:
     """Yield the paths of keys that no class for the surrounding mapping knows."""
     if isinstance(value, Mapping):
         model = _find_meant(described, value, written)
         if model is not None and model.model_config.get("extra") != "allow":
-            yield from ((*path, key) for key in _unknown_in(value, model))
+            yield from ((*path, key) for key in _list_unknown(value, model))
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         if isinstance(part, Mapping | list):
-            yield from _unknown_paths((*path, key), part, _inside(described, value, key, written), written)
+            yield from _iter_unknown_paths(
+                (*path, key), part, _find_inner_annotation(described, value, key, written), written
+            )
 
 
-def _model(path: Path, written: Written) -> type[BaseModel] | None:
+def _find_model(path: Path, written: Written) -> type[BaseModel] | None:
     """Return the class that describes the value at a path; None if any value is allowed there."""
     value: Any = written.content
     described: Any = written.root
     for key in path:
-        described, value = _inside(described, value, key, written), _part(value, key)
+        described, value = _find_inner_annotation(described, value, key, written), _get_part(value, key)
     return _find_meant(described, value, written)
 
 
-def _inside(described: Any, value: Any, key: str | int, written: Written) -> Any:
+def _find_inner_annotation(described: Any, value: Any, key: str | int, written: Written) -> Any:
     """Return the annotation of a part of a value with an annotation; Any if there is none."""
     if isinstance(value, list):
-        return next((get_args(each)[0] for each in _alternatives(described) if get_origin(each) is list), Any)
+        return next((get_args(each)[0] for each in _list_alternatives(described) if get_origin(each) is list), Any)
     model = _find_meant(described, value, written)
     if model is not None:
-        field = _field(model, str(key))
+        field = _find_field(model, str(key))
         return Any if field is None else field.annotation
-    return next((get_args(each)[1] for each in _alternatives(described) if get_origin(each) is dict), Any)
+    return next((get_args(each)[1] for each in _list_alternatives(described) if get_origin(each) is dict), Any)
 
 
 def _find_meant(described: Any, value: Any, written: Written) -> type[BaseModel] | None:
     """Return the class among an annotation's alternatives that describes a value; None where there is none."""
-    models = [each for each in _alternatives(described) if isinstance(each, type) and issubclass(each, BaseModel)]
+    models = [each for each in _list_alternatives(described) if isinstance(each, type) and issubclass(each, BaseModel)]
     if len(models) > 1 and isinstance(value, Mapping):
         return written.member(models, value)
     return models[0] if models else None
 
 
-def _alternatives(annotation: Any) -> list[Any]:
+def _list_alternatives(annotation: Any) -> list[Any]:
     """Return the members of a union annotation, without None."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _alternatives(get_args(annotation)[0])
+        return _list_alternatives(get_args(annotation)[0])
     if origin in (Union, UnionType):
-        return [each for part in get_args(annotation) for each in _alternatives(part)]
+        return [each for part in get_args(annotation) for each in _list_alternatives(part)]
     return [] if annotation is NoneType else [annotation]
 
 
-def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+def _list_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """Return a model's fields by the names that a file uses."""
     return {field.serialization_alias or name: field for name, field in model.model_fields.items()}
 
 
-def _field(model: type[BaseModel], key: str) -> FieldInfo | None:
+def _find_field(model: type[BaseModel], key: str) -> FieldInfo | None:
     """Return the field that a key fills, by any of its names."""
-    return next((field for name, field in model.model_fields.items() if key in _names(name, field)), None)
+    return next((field for name, field in model.model_fields.items() if key in _list_names(name, field)), None)
 
 
-def _names(name: str, field: FieldInfo) -> list[str]:
+def _list_names(name: str, field: FieldInfo) -> list[str]:
     alias = field.validation_alias
     choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
     return [name, *(choice for choice in choices if isinstance(choice, str))]
 
 
-def _unknown_in(value: Mapping[str, Any], model: type[BaseModel]) -> list[str]:
-    known = {each for name, field in model.model_fields.items() for each in _names(name, field)}
+def _list_unknown(value: Mapping[str, Any], model: type[BaseModel]) -> list[str]:
+    known = {each for name, field in model.model_fields.items() for each in _list_names(name, field)}
     return [key for key in value if key not in known]

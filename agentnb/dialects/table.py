@@ -122,7 +122,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
 
 
 @limit_suggestions()
-def recipe_of(source: Source, dialect: Dialect) -> Recipe:
+def load_recipe(source: Source, dialect: Dialect) -> Recipe:
     """Return the recipe in a source; warnings are among its notes.
 
     Raises:
@@ -132,18 +132,18 @@ def recipe_of(source: Source, dialect: Dialect) -> Recipe:
     _check_content(source, dialect)
     recipe, problems = dialect.load(source)
     if recipe is None:
-        raise RecipeError(*in_order(problems))
+        raise RecipeError(*sort_problems(problems))
     recipe = replace(graft_agents(recipe, {}), notes=tuple(dict.fromkeys([*problems, *recipe.notes])), text=source.text)
     allowed = (*recipe.meta.get("allow", ()), *source.allow)  # an object may define its own
     recipe = replace(recipe, meta=MappingProxyType({**recipe.meta, "allow": allowed}))
-    recipe = replace(recipe, notes=tuple(dict.fromkeys([*recipe.notes, *_tool_warnings(recipe)])))
+    recipe = replace(recipe, notes=tuple(dict.fromkeys([*recipe.notes, *_check_tool_sources(recipe)])))
     found = recipe.check()
     if any(problem.severity == "error" for problem in found):
-        raise RecipeError(*in_order(found))
+        raise RecipeError(*sort_problems(found))
     return recipe
 
 
-def _tool_warnings(recipe: Recipe) -> list[Problem]:
+def _check_tool_sources(recipe: Recipe) -> list[Problem]:
     """Return the problems of the tools' sources.
 
     They are warnings, because a session may get other tools in their place.
@@ -190,11 +190,11 @@ def describe_content(source: Source) -> str:
     return with_article(class_name(source.content))
 
 
-def in_order(problems: list[Problem]) -> list[Problem]:
+def sort_problems(problems: list[Problem]) -> list[Problem]:
     """Return each problem once: errors first, and those of a text in its order."""
-    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.severity != "error", *_line(problem)))
+    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.severity != "error", *_get_line(problem)))
 
 
-def _line(problem: Problem) -> tuple[int, int]:
+def _get_line(problem: Problem) -> tuple[int, int]:
     spot = _SPOT.search(problem.where)
     return (int(spot[1]), int(spot[2])) if spot else (0, 0)

@@ -78,41 +78,41 @@ class BoardTable:
         return f"and {self.more} more" if self.more else "" if self.rows else "nothing on it yet"
 
 
-def value_text(key: str, value: Any) -> str:
+def format_value(key: str, value: Any) -> str:
     """Return a value as its cell shows it: one line, masked, truncated to a fixed width."""
     return cut_columns(clean(safe_repr(value, VALUE_COLUMNS * 2, key=key)), VALUE_COLUMNS)
 
 
-def board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, room: int | None = None) -> BoardTable:
+def make_board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, room: int | None = None) -> BoardTable:
     """Return the board of a recipe, with a run's values and marks.
 
     With `spare` the number of rows depends on the recipe alone: its own keys, and this many for future ones; `room`
     sets the number of rows itself.
     """
     view = run or RunView()
-    areas = areas_of(recipe)
-    stands = area_of_view(recipe, view, areas)
+    areas = map_areas(recipe)
+    stands = get_area(recipe, view, areas)
     here = [node for node in recipe.nodes.values() if areas[node.scope] == stands]
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
     touched: dict[Way, Touched] = {"read": {}, "write": {}}
     for way in touched:
         touched[way] = dict(_find_touched(here, view, way, literal))
-    own = own_keys(recipe, here, literal)
+    own = list_own_keys(recipe, here, literal)
     keys = dict.fromkeys([*own, *map(str, view.board)])
     keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
     if room is None:
-        room = min(ROWS, _most_keys(recipe, areas) + spare if spare else len(keys))
+        room = min(ROWS, _count_most_keys(recipe, areas) + spare if spare else len(keys))
     shown_keys = list(keys)[:room]
     values = recipe.init if run is None else view.board
-    marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
-    users = {way: _users(found) for way, found in touched.items()}
-    rows = tuple(_row(key, values, recipe, users, marked) for key in shown_keys)
-    flows = tuple(_flows(touched, {key: number for number, key in enumerate(shown_keys)}, view))
+    marked = [{find_row(path, literal) for path in paths} for paths in (view.written, view.read)]
+    users = {way: _map_users(found) for way, found in touched.items()}
+    rows = tuple(_make_row(key, values, recipe, users, marked) for key in shown_keys)
+    flows = tuple(_make_flows(touched, {key: number for number, key in enumerate(shown_keys)}, view))
     more = len(keys) - len(rows)
     return BoardTable(rows, flows, more, room - len(rows), foot=bool(more or spare or not rows))
 
 
-def row_of(path: str, keys: Mapping[str, Any]) -> str:
+def find_row(path: str, keys: Mapping[str, Any]) -> str:
     """Return the key whose row represents this path: the path itself if it is a key, otherwise its first word.
 
     Example:
@@ -122,7 +122,7 @@ def row_of(path: str, keys: Mapping[str, Any]) -> str:
     return resolve_path(path, keys)[0] if "." in path else path
 
 
-def areas_of(recipe: Recipe) -> dict[str, str]:
+def map_areas(recipe: Recipe) -> dict[str, str]:
     """Return for each region the one whose blackboard it uses: itself if it is isolated, otherwise an outer one."""
     found = {ROOT: ROOT}
 
@@ -142,21 +142,21 @@ def areas_of(recipe: Recipe) -> dict[str, str]:
     return found
 
 
-def area_of_view(recipe: Recipe, view: RunView, areas: Mapping[str, str]) -> str:
+def get_area(recipe: Recipe, view: RunView, areas: Mapping[str, str]) -> str:
     """Return the area of the run's current node."""
     node = None if view.current is None else recipe.nodes.get(view.current)
     return ROOT if node is None else areas[node.scope]
 
 
-def _most_keys(recipe: Recipe, areas: Mapping[str, str]) -> int:
+def _count_most_keys(recipe: Recipe, areas: Mapping[str, str]) -> int:
     """Return the largest number of keys that the recipe names in one area."""
     inside: dict[str, list[Node]] = {ROOT: []}
     for node in recipe.nodes.values():
         inside.setdefault(areas[node.scope], []).append(node)
-    return max(len(own_keys(recipe, nodes, {})) for nodes in inside.values())
+    return max(len(list_own_keys(recipe, nodes, {})) for nodes in inside.values())
 
 
-def own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any]) -> dict[str, None]:
+def list_own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any]) -> dict[str, None]:
     """Return the keys that these nodes name, in order; at the top level, inputs and outputs come first.
 
     Keys that have only an initial value come last: a drawing has room for some rows. `literal` are texts known to be
@@ -167,10 +167,10 @@ def own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, Any]) 
     keys = {} if inner else dict.fromkeys(map(str, recipe.inputs))
     known = literal or keys | dict.fromkeys(initial)
     paths = [*(() if inner else recipe.outputs), *(path for node in nodes for path in (*node.reads, *node.writes))]
-    return keys | dict.fromkeys(row_of(path, known) for path in paths) | dict.fromkeys(initial)
+    return keys | dict.fromkeys(find_row(path, known) for path in paths) | dict.fromkeys(initial)
 
 
-def declared_rows(node: Node, way: Way) -> tuple[str, ...]:
+def list_declared_rows(node: Node, way: Way) -> tuple[str, ...]:
     """Return the paths that the recipe says a node reads, or writes."""
     return tuple(node.reads if way == "read" else node.writes)
 
@@ -182,13 +182,13 @@ def _find_touched(
     seen = view.seen_reads if way == "read" else view.seen_writes
     for node in nodes:
         id = node.id
-        rows = dict.fromkeys((row_of(path, literal) for path in declared_rows(node, way)), True)
-        rows |= {row: rows.get(row, False) for row in (row_of(path, literal) for path in sorted(seen.get(id, ())))}
+        rows = dict.fromkeys((find_row(path, literal) for path in list_declared_rows(node, way)), True)
+        rows |= {row: rows.get(row, False) for row in (find_row(path, literal) for path in sorted(seen.get(id, ())))}
         if rows:
             yield id, rows
 
 
-def _users(touched: Touched) -> dict[str, list[str]]:
+def _map_users(touched: Touched) -> dict[str, list[str]]:
     """Return the nodes that read, or write, each key."""
     users: dict[str, list[str]] = {}
     for id, rows in touched.items():
@@ -197,7 +197,7 @@ def _users(touched: Touched) -> dict[str, list[str]]:
     return users
 
 
-def _row(
+def _make_row(
     key: str,
     values: Mapping[str, Any],
     recipe: Recipe,
@@ -210,7 +210,7 @@ def _row(
         if nodes := using.get(key):
             said.append(f"{word} {_join_names(nodes)}")
     marks = tuple(mark for mark, keys in zip(("written", "read"), marked, strict=True) if key in keys)
-    value = value_text(key, values[key]) if key in values else ""
+    value = format_value(key, values[key]) if key in values else ""
     return Row(key, cut(clean(key), KEY_WIDTH - 18, KEY_SIZE) or "''", value, "\n".join(said), marks)
 
 
@@ -219,7 +219,7 @@ def _join_names(names: Collection[str]) -> str:
     return ", ".join(some) + (f" and {len(names) - len(some)} more" if len(names) > len(some) else "")
 
 
-def _flows(touched: Mapping[Way, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:
+def _make_flows(touched: Mapping[Way, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:
     for way, found in touched.items():
         for id, rows in found.items():
             places = tuple(sorted(numbers[key] for key in rows if key in numbers))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agentnb.draw.generic_diagram import Sketch, Thing, Tie, sketch
+from agentnb.draw.generic_diagram import Sketch, Thing, Tie, draw_sketch
 from agentnb.draw.label_text import clean
 
 MOST: Final = 120  # maximum number of events drawn
@@ -38,15 +38,15 @@ def draw_chain(title: str, rows: Sequence[ChainEvent], *, most: int = MOST) -> S
     shown = [row for row in rows if row.id in near]
     left = len(rows) - len(shown)
     rest = f"and {left} more events; {len(shown)} are drawn" if left else ""
-    words = [f"{title}: {len(rows)} events", *_words(shown)]
-    return sketch(title, map(_thing, shown), _ties(shown), words, rest=rest, what="chain of causes:")
+    words = [f"{title}: {len(rows)} events", *_iter_words(shown)]
+    return draw_sketch(title, map(_make_thing, shown), _iter_ties(shown), words, rest=rest, what="chain of causes:")
 
 
-def _thing(row: ChainEvent) -> Thing:
+def _make_thing(row: ChainEvent) -> Thing:
     family = "event" if row.node else "person"
     family = next((colour for begin, colour in _FAMILIES.items() if row.type.startswith(begin)), family)
     about = ", ".join(row.about)
-    tip = f"{row.id} {row.type}\ntold by {row.actor} {_where(row)}" + (f"\nabout {about}" if about else "")
+    tip = f"{row.id} {row.type}\ntold by {row.actor} {_format_where(row)}" + (f"\nabout {about}" if about else "")
     marks = ("self",) if row.part == "self" else ()
     notes = (about,) if about else ()
     return Thing(
@@ -54,7 +54,7 @@ def _thing(row: ChainEvent) -> Thing:
     )
 
 
-def _ties(rows: Sequence[ChainEvent]) -> Iterator[Tie]:
+def _iter_ties(rows: Sequence[ChainEvent]) -> Iterator[Tie]:
     known = {row.id for row in rows}
     for row in rows:
         if row.cause in known and row.cause != row.id:
@@ -62,15 +62,15 @@ def _ties(rows: Sequence[ChainEvent]) -> Iterator[Tie]:
             yield Tie(row.cause, row.id, "causes", row.node, tip)
 
 
-def _words(rows: Sequence[ChainEvent]) -> Iterator[str]:
+def _iter_words(rows: Sequence[ChainEvent]) -> Iterator[str]:
     for row in rows:
         sign = {"cause": "<-", "self": "==", "effect": "->"}[row.part]
         about = f" about {', '.join(row.about)}" if row.about else ""
         after = f", after {row.cause}" if row.cause else ""
-        yield clean(f"{sign} {row.id} {row.type}{about}: {row.actor} {_where(row)}{after}")
+        yield clean(f"{sign} {row.id} {row.type}{about}: {row.actor} {_format_where(row)}{after}")
 
 
-def _where(row: ChainEvent) -> str:
+def _format_where(row: ChainEvent) -> str:
     if row.step is not None:
         return f"in step {row.step}"
     return "in the step that is under way" if row.node else "from outside"

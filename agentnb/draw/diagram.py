@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agentnb.draw.board_table import BoardTable, board_table
-from agentnb.draw.fan_out import with_groups
-from agentnb.draw.label_text import clean, cut, width_of, wrap
+from agentnb.draw.board_table import BoardTable, make_board_table
+from agentnb.draw.fan_out import add_groups
+from agentnb.draw.label_text import clean, cut, measure_width, wrap
 from agentnb.draw.ordering import order_of
 from agentnb.draw.run_view import RunView
-from agentnb.draw.shapes import size_around
-from agentnb.draw.style import BEHAVIORS, family_of, shape_of
+from agentnb.draw.shapes import measure_around
+from agentnb.draw.style import BEHAVIORS, get_family, get_shape
 from agentnb.recipe.control_flow import ORDINARY
-from agentnb.recipe.descriptions import END, choices
+from agentnb.recipe.descriptions import END, list_choices
 from agentnb.recipe.model import ROOT
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Link:
     @property
     def label_width(self) -> float:
         """The maximum width of the label in points; 0 without one."""
-        return width_of(self.label, EDGE_SIZE) + 6 if self.label else 0.0
+        return measure_width(self.label, EDGE_SIZE) + 6 if self.label else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,25 +117,25 @@ class Picture:
     what: str = "recipe"
 
 
-def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int = 0) -> Picture:
+def make_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int = 0) -> Picture:
     """Return the picture of a recipe, with a run's marks if there is one; the run never moves a box.
 
     `spare` is the number of rows on the board for future keys; with 0 it has only the rows that it needs.
     """
-    if reacts(recipe):
-        from agentnb.draw.reactive import reactive_picture
+    if is_reactive(recipe):
+        from agentnb.draw.reactive import make_reactive_picture
 
-        return reactive_picture(recipe, board=board, direction=direction, run=run, spare=spare)
+        return make_reactive_picture(recipe, board=board, direction=direction, run=run, spare=spare)
     view = run or _NO_RUN
-    homes = _area_of_nodes(recipe)
-    areas = _areas(recipe, homes)
+    homes = _map_nodes_to_areas(recipe)
+    areas = _make_areas(recipe, homes)
     names = {scope: area.name for scope, area in areas.items()}
     boxes = {
-        id: box_of(f"n{number}", node, names.get(homes.get(id, node.scope), ""), view)
-        for number, (id, node) in enumerate(_all_nodes(recipe).items())
+        id: make_box(f"n{number}", node, names.get(homes.get(id, node.scope), ""), view)
+        for number, (id, node) in enumerate(_collect_nodes(recipe).items())
     }
-    edges = [_link(index, edge, boxes, view) for index, edge in enumerate(recipe.edges)]
-    starts, start_links = _starts(recipe, boxes, names)
+    edges = [_make_link(index, edge, boxes, view) for index, edge in enumerate(recipe.edges)]
+    starts, start_links = _make_starts(recipe, boxes, names)
     links = (*start_links, *edges, *_join_links(recipe, boxes))
     found = Picture(
         title=clean(recipe.name),
@@ -144,20 +144,20 @@ def picture_of(recipe: Recipe, *, board: bool, direction: str, run: RunView | No
         boxes=(*starts, *boxes.values()),
         links=links,
         areas=tuple(areas.values()),
-        board=board_table(recipe, run, spare=spare) if board else None,
+        board=make_board_table(recipe, run, spare=spare) if board else None,
         with_run=run is not None,
         order=order_of(recipe, boxes, links, areas),
     )
-    return with_groups(found)
+    return add_groups(found)
 
 
-def reacts(recipe: Recipe) -> bool:
+def is_reactive(recipe: Recipe) -> bool:
     """Return True if a recipe consists of behaviors, drawn with the event types between them."""
     behaviors = bool(recipe.nodes) and all(node.kind in BEHAVIORS for node in recipe.nodes.values())
     return behaviors and all(edge.kind == "event" for edge in recipe.edges)
 
 
-def _all_nodes(recipe: Recipe) -> dict[str, Node]:
+def _collect_nodes(recipe: Recipe) -> dict[str, Node]:
     """Return the recipe's nodes, and one of kind `missing` for each end of an edge that names none of them."""
     from agentnb.recipe.model import Node
 
@@ -165,21 +165,32 @@ def _all_nodes(recipe: Recipe) -> dict[str, Node]:
     return {**recipe.nodes, **{end: Node(end, "missing") for end in ends}}
 
 
-def box_of(name: str, node: Node, area: str, view: RunView | None, label: str = "") -> Box:
+def make_box(name: str, node: Node, area: str, view: RunView | None, label: str = "") -> Box:
     """Return the box of a node, with a run's marks; `label` replaces the node's own."""
     view = view or _NO_RUN
-    shape = shape_of(node.kind)
+    shape = get_shape(node.kind)
     lines = wrap(label or node.label or node.id, _LABEL_WIDTH, LABEL_SIZE) or ("(no name)",)
     caption = cut(clean(node.kind), _LABEL_WIDTH, KIND_SIZE)
-    text = max(width_of(f"{caption} ×999", KIND_SIZE), 40.0, *(width_of(line, LABEL_SIZE) for line in lines))
-    width, height = size_around(shape, text, LINE * len(lines) + KIND_LINE)
+    text = max(measure_width(f"{caption} ×999", KIND_SIZE), 40.0, *(measure_width(line, LABEL_SIZE) for line in lines))
+    width, height = measure_around(shape, text, LINE * len(lines) + KIND_LINE)
     return Box(
-        name, node.id, node.kind, shape, family_of(node.kind), lines, caption, _tip(node), max(width, 84.0), height,
-        area, view.marks(node.id), count_text(view.visited.get(node.id, 0)),
-    )  # fmt: skip
+        name,
+        node.id,
+        node.kind,
+        shape,
+        get_family(node.kind),
+        lines,
+        caption,
+        _make_tip(node),
+        max(width, 84.0),
+        height,
+        area,
+        view.marks(node.id),
+        count_text(view.visited.get(node.id, 0)),
+    )
 
 
-def _tip(node: Node) -> str:
+def _make_tip(node: Node) -> str:
     said = [node.id if node.label in ("", node.id) else f"{node.label} ({node.id})", node.kind]
     for word, keys in (("reads", node.reads), ("writes", node.writes), ("on", node.on)):
         if keys:
@@ -187,20 +198,20 @@ def _tip(node: Node) -> str:
     return "\n".join([*said, *([str(node.place)] if node.place else [])])
 
 
-def _link(index: int, edge: Edge, boxes: Mapping[str, Box], view: RunView) -> Link:
+def _make_link(index: int, edge: Edge, boxes: Mapping[str, Box], view: RunView) -> Link:
     ends, kind = (edge.source, edge.target), edge.kind
     if edge.inner and kind != "loop_back":  # a light line: the frame around the region has the label
         words, shown = "", "enter"
     else:
-        words, shown = edge_words(edge), kind
+        words, shown = format_edge(edge), kind
     tip = f"{edge.source} → {edge.target}\n{edge.kind} {edge.condition}".strip()
     return Link(
         f"e{index}", boxes[edge.source].name, boxes[edge.target].name, shown, ends, index,
-        cut(clean(words), EDGE_WIDTH, EDGE_SIZE), tip, edge_marks(index, view),
+        cut(clean(words), EDGE_WIDTH, EDGE_SIZE), tip, get_edge_marks(index, view),
     )  # fmt: skip
 
 
-def edge_marks(index: int, view: RunView) -> tuple[str, ...]:
+def get_edge_marks(index: int, view: RunView) -> tuple[str, ...]:
     """Return the classes of an edge for a run."""
     return ("taken",) if index in view.taken else ()
 
@@ -210,7 +221,7 @@ def count_text(visits: int) -> str:
     return f"×{visits}" if visits > 0 else ""
 
 
-def edge_words(edge: Edge) -> str:
+def format_edge(edge: Edge) -> str:
     """Return the label of an edge: its condition or value, with a mark for errors and time-outs."""
     condition = edge.condition.strip()
     match edge.kind:
@@ -222,19 +233,19 @@ def edge_words(edge: Edge) -> str:
             return condition
 
 
-def _area_of_nodes(recipe: Recipe) -> dict[str, str]:
+def _map_nodes_to_areas(recipe: Recipe) -> dict[str, str]:
     """Return the area of each node: that of its handler if it belongs to one, otherwise its region's."""
     return {id: node.scope for id, node in recipe.nodes.items()} | dict(recipe.meta.get("area_of", {}))
 
 
-def _areas(recipe: Recipe, homes: Mapping[str, str]) -> dict[str, Area]:
+def _make_areas(recipe: Recipe, homes: Mapping[str, str]) -> dict[str, Area]:
     """Return the regions and handlers that hold a node, outermost first; one inside itself is put at the top."""
     regions = {**recipe.regions, **recipe.meta.get("areas", {})}
     parents = {}
     for region in regions.values():
         around = homes.get(region.owner, ROOT)
         parents[region.id] = around if around in regions else ROOT
-    ways = {scope: _way_up(scope, parents) for scope in parents if scope != ROOT}
+    ways = {scope: _list_ancestors(scope, parents) for scope in parents if scope != ROOT}
     held = {scope for home in homes.values() for scope in ways.get(home, ())}
     order = sorted((scope for scope in ways if scope in held), key=lambda scope: len(ways[scope]))
     names = {scope: f"r{number}" for number, scope in enumerate(order)}
@@ -247,7 +258,7 @@ def _areas(recipe: Recipe, homes: Mapping[str, str]) -> dict[str, Area]:
     return areas
 
 
-def _way_up(scope: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+def _list_ancestors(scope: str, parents: Mapping[str, str]) -> tuple[str, ...]:
     way: list[str] = []
     while scope != ROOT and scope in parents:
         if scope in way:
@@ -257,7 +268,7 @@ def _way_up(scope: str, parents: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(way)
 
 
-def _starts(recipe: Recipe, boxes: Mapping[str, Box], names: Mapping[str, str]) -> tuple[list[Box], list[Link]]:
+def _make_starts(recipe: Recipe, boxes: Mapping[str, Box], names: Mapping[str, str]) -> tuple[list[Box], list[Link]]:
     """Return a mark and its link for each entry node: of the recipe, and of regions without an owner."""
     entries = [(id, "") for id in recipe.entry if id in boxes]
     for region in recipe.regions.values():
@@ -276,7 +287,7 @@ def _join_links(recipe: Recipe, boxes: Mapping[str, Box]) -> list[Link]:
     inside: dict[str, list[Node]] = {}
     for node in recipe.nodes.values():
         inside.setdefault(node.scope, []).append(node)
-        leading -= {node.id} if any(target == END for _, target in choices(node)) else set()
+        leading -= {node.id} if any(target == END for _, target in list_choices(node)) else set()
 
     def ends(region: str) -> list[str]:
         last = [node for node in inside.pop(region, ()) if node.id not in leading]  # each region is visited only once

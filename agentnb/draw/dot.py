@@ -7,9 +7,9 @@ from html import escape as html
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.draw.board_table import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_WIDTH, BoardTable, Row
-from agentnb.draw.diagram import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, picture_of
+from agentnb.draw.diagram import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, make_picture
 from agentnb.draw.folding import fold
-from agentnb.draw.label_text import safe
+from agentnb.draw.label_text import to_safe_text
 from agentnb.draw.style import COLOURS, HEAT
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
@@ -90,7 +90,7 @@ def draw_recipe(
     from agentnb.draw.drawing import Drawing
 
     check_direction(direction)
-    picture = picture_of(recipe, board=board, direction=direction, run=run, spare=spare)
+    picture = make_picture(recipe, board=board, direction=direction, run=run, spare=spare)
     return Drawing(recipe, fold(picture, collapsed, run))
 
 
@@ -112,7 +112,7 @@ def check_direction(direction: str) -> None:
         )
 
 
-def dot_text(picture: Picture) -> str:
+def to_dot(picture: Picture) -> str:
     """Return a picture as DOT text. Texts of the recipe are quoted and escaped: never HTML, never an escape."""
     from graphviz import Digraph
 
@@ -120,7 +120,7 @@ def dot_text(picture: Picture) -> str:
         name="recipe",
         graph_attr={
             "rankdir": picture.direction, "nodesep": "0.3", "ranksep": "0.42", "fontname": _FONT, "fontsize": "9",
-            "bgcolor": COLOURS["paper"], "pad": "0.15", "tooltip": words(picture.title),
+            "bgcolor": COLOURS["paper"], "pad": "0.15", "tooltip": quote_dot(picture.title),
         },
         node_attr={"fontname": _FONT, "fontsize": f"{LABEL_SIZE:g}", "fontcolor": COLOURS["ink"], "fixedsize": "true"},
         edge_attr={
@@ -130,7 +130,7 @@ def dot_text(picture: Picture) -> str:
     )  # fmt: skip
     _nest(graph, picture, "")
     for link in picture.links:
-        _link(graph, link)
+        _add_link(graph, link)
     for above, below in picture.order:
         graph.edge(above, below, style="invis")
     if picture.board:
@@ -138,16 +138,16 @@ def dot_text(picture: Picture) -> str:
     return str(graph.source)
 
 
-def words(text: str) -> str:
+def quote_dot(text: str) -> str:
     """Return text as a DOT value that displays exactly this: no escapes, no entities, and no HTML-like label."""
     from graphviz import escape, nohtml
 
-    plain = escape(safe(text).replace("\r", "").replace("\t", " ").replace("&", "&amp;"))
+    plain = escape(to_safe_text(text).replace("\r", "").replace("\t", " ").replace("&", "&amp;"))
     quoted: str = nohtml(plain.replace("\n", "\\n"))
     return quoted
 
 
-def markup(text: str) -> str:
+def to_markup(text: str) -> str:
     """Return text for use within an HTML-like label; Graphviz interprets backslashes there too."""
     return html(text, quote=True).replace("\\", "\\\\")
 
@@ -155,21 +155,21 @@ def markup(text: str) -> str:
 def _nest(graph: graphviz.Digraph, picture: Picture, parent: str) -> None:
     for box in picture.boxes:
         if box.area == parent:
-            graph.node(box.name, **_box(box))
+            graph.node(box.name, **_format_box(box))
     for area in picture.areas:
         if area.parent == parent:
             with graph.subgraph(name=f"cluster_{area.name}") as inner:
                 inner.attr(
-                    label=words(area.title), tooltip=words(area.tip), labeljust="l", margin="12",
+                    label=quote_dot(area.title), tooltip=quote_dot(area.tip), labeljust="l", margin="12",
                     style="rounded,filled", color=COLOURS["area-line"], fillcolor=COLOURS["area"],
                     fontcolor=COLOURS["faint"],
                 )  # fmt: skip
                 _nest(inner, picture, area.name)
 
 
-def _box(box: Box) -> dict[str, Any]:
+def _format_box(box: Box) -> dict[str, Any]:
     look = {
-        "width": f"{box.width / 72:.3f}", "height": f"{box.height / 72:.3f}", "tooltip": words(box.tip),
+        "width": f"{box.width / 72:.3f}", "height": f"{box.height / 72:.3f}", "tooltip": quote_dot(box.tip),
         "shape": "box" if box.shape == "pill" else box.shape, "penwidth": "1.2",
         "style": "filled,rounded" if box.shape in ("box", "pill") else "filled",
         "fillcolor": COLOURS[box.family], "color": COLOURS[f"{box.family}-line"],
@@ -180,24 +180,26 @@ def _box(box: Box) -> dict[str, Any]:
         look |= _MARKS.get(mark, {})
     if "failed" in box.marks:
         look["style"] += ",dashed"
-    return {**look, "label": f"<{_box_text(box)}>"}
+    return {**look, "label": f"<{_format_box_text(box)}>"}
 
 
-def _box_text(box: Box) -> str:
+def _format_box_text(box: Box) -> str:
     """Return the text of a box: its caption with the count, its lines, its notes."""
     caption = f"{box.caption} {box.count}".strip() + (" ●" if "breakpoint" in box.marks else "")
-    small = f'<FONT POINT-SIZE="8" COLOR="{COLOURS[f"{box.family}-text"]}">{markup(caption)}</FONT>'
-    lines = "<BR/>".join(map(markup, box.lines))
+    small = f'<FONT POINT-SIZE="8" COLOR="{COLOURS[f"{box.family}-text"]}">{to_markup(caption)}</FONT>'
+    lines = "<BR/>".join(map(to_markup, box.lines))
     note = f'<BR/><FONT POINT-SIZE="8" COLOR="{COLOURS["edge-text"]}">'
-    notes = "".join(f"{note}{markup(each)}</FONT>" for each in box.notes)
+    notes = "".join(f"{note}{to_markup(each)}</FONT>" for each in box.notes)
     if box.caption:
         return f"{small}<BR/>{lines}{notes}"
     return f"{lines} {small}{notes}" if caption else f"{lines}{notes}"
 
 
-def _link(graph: graphviz.Digraph, link: Link) -> None:
+def _add_link(graph: graphviz.Digraph, link: Link) -> None:
     said = (
-        {"tooltip": words(link.tip), "label": words(f" {link.label} " if link.label else "")} if link.index >= 0 else {}
+        {"tooltip": quote_dot(link.tip), "label": quote_dot(f" {link.label} " if link.label else "")}
+        if link.index >= 0
+        else {}
     )
     look = _EDGE_LOOK.get(link.kind, {})
     for mark in link.marks:
@@ -208,13 +210,13 @@ def _link(graph: graphviz.Digraph, link: Link) -> None:
 def _add_board(graph: graphviz.Digraph, picture: Picture) -> None:
     """Add the board as a table node. Cells have fixed sizes, so values move nothing; its lines do not affect layout."""
     table = picture.board or BoardTable((), ())
-    head = f'{_room(table.width, HEAD_HEIGHT)} BGCOLOR="{COLOURS["board-head"]}"'
+    head = f'{_format_room(table.width, HEAD_HEIGHT)} BGCOLOR="{COLOURS["board-head"]}"'
     rows = [
         f'<TR><TD COLSPAN="2" {head}><B>&#160;Blackboard</B></TD></TR>',
-        *map(_row, table.rows),
+        *map(_format_row, table.rows),
     ]
     if table.last_line:
-        rows.append(f'<TR><TD COLSPAN="2" {_room(table.width, ROW_HEIGHT)}>&#160;{table.last_line}</TD></TR>')
+        rows.append(f'<TR><TD COLSPAN="2" {_format_room(table.width, ROW_HEIGHT)}>&#160;{table.last_line}</TD></TR>')
     style = f'BORDER="1" CELLBORDER="0" CELLSPACING="0" STYLE="ROUNDED" COLOR="{COLOURS["board-line"]}"'
     graph.node(
         "board", label=f"<<TABLE {style}>{''.join(rows)}</TABLE>>", shape="plain", fixedsize="false", fontsize="9.5",
@@ -225,18 +227,18 @@ def _add_board(graph: graphviz.Digraph, picture: Picture) -> None:
     for flow in table.flows:
         ends = ("board", names[flow.node]) if flow.way == "read" else (names[flow.node], "board")
         colour = COLOURS["accent" if flow.active else "flow"]
-        graph.edge(*ends, color=colour, tooltip=words(flow.tip), **look)
+        graph.edge(*ends, color=colour, tooltip=quote_dot(flow.tip), **look)
 
 
-def _room(width: float, height: float) -> str:
+def _format_room(width: float, height: float) -> str:
     return f'FIXEDSIZE="TRUE" WIDTH="{width:g}" HEIGHT="{height:g}" ALIGN="LEFT"'
 
 
-def _row(row: Row) -> str:
+def _format_row(row: Row) -> str:
     colour = next((COLOURS[mark] for mark in row.marks), COLOURS["board"])
-    key, value = (f"&#160;{markup(text)}" for text in (row.label, row.value))
+    key, value = (f"&#160;{to_markup(text)}" for text in (row.label, row.value))
     return (
-        f'<TR><TD {_room(KEY_WIDTH, ROW_HEIGHT)} BGCOLOR="{colour}">{key}</TD>'
-        f'<TD {_room(VALUE_WIDTH, ROW_HEIGHT)} BGCOLOR="{colour}">'
+        f'<TR><TD {_format_room(KEY_WIDTH, ROW_HEIGHT)} BGCOLOR="{colour}">{key}</TD>'
+        f'<TD {_format_room(VALUE_WIDTH, ROW_HEIGHT)} BGCOLOR="{colour}">'
         f'<FONT FACE="DejaVu Sans Mono,Menlo,Courier" POINT-SIZE="9">{value}</FONT></TD></TR>'
     )

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.arguments import plain_arguments
-from agentnb.draw.diagram import Picture, edge_words, reacts
-from agentnb.draw.dot import dot_text
-from agentnb.draw.fan_out import thin_picture
+from agentnb.draw.diagram import Picture, format_edge, is_reactive
+from agentnb.draw.dot import to_dot
+from agentnb.draw.fan_out import thin_out
 from agentnb.draw.label_text import clean
-from agentnb.draw.mermaid import mermaid_text
-from agentnb.draw.reactive import reactive_lines
+from agentnb.draw.mermaid import format_mermaid
+from agentnb.draw.reactive import iter_reactive_lines
 from agentnb.draw.svg import write_svg
 from agentnb.draw.svg_patch import Patch, patch_of
 from agentnb.errors import AgentNbError, Problem, did_you_mean
@@ -47,24 +47,24 @@ class Drawing:
     @cached_property
     def dot(self) -> str:
         """The drawing as DOT text, blackboard included, for Graphviz and other tools."""
-        return dot_text(self.picture)
+        return to_dot(self.picture)
 
     @cached_property
     def svg(self) -> str:
         """The drawing as self-contained SVG text; it follows the viewer's light or dark setting."""
-        return write_svg(thin_picture(self.picture), self.geometry)
+        return write_svg(thin_out(self.picture), self.geometry)
 
     @cached_property
     def bare_svg(self) -> str:
         """The drawing as SVG text without a style sheet, for a page that already includes `style.stylesheet()`."""
-        return write_svg(thin_picture(self.picture), self.geometry, styled=False)
+        return write_svg(thin_out(self.picture), self.geometry, styled=False)
 
     @cached_property
     def geometry(self) -> Geometry:
         """The layout, computed on first use."""
         from agentnb.draw.render import lay_out
 
-        return lay_out(thin_picture(self.picture))
+        return lay_out(thin_out(self.picture))
 
     def patch(self, view: RunView) -> Patch:
         """Return what this state of a run changes in the recipe's drawing; `svg_patch.py` defines the format."""
@@ -73,12 +73,12 @@ class Drawing:
     @cached_property
     def mermaid(self) -> str:
         """The graph as Mermaid text."""
-        return mermaid_text(self.picture)
+        return format_mermaid(self.picture)
 
     @property
     def text(self) -> str:
         """The drawing as text: the nodes in order, the targets of each, and the current node of the run."""
-        return "\n".join((reactive_lines if reacts(self.recipe) else _lines)(self.recipe, self.picture))
+        return "\n".join((iter_reactive_lines if is_reactive(self.recipe) else _iter_lines)(self.recipe, self.picture))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -97,15 +97,15 @@ class Drawing:
             case ".svg":
                 path.write_text(self.svg, encoding="utf-8")
             case ".png":
-                from agentnb.draw.render import png
+                from agentnb.draw.render import render_png
 
-                path.write_bytes(png(self.dot))
+                path.write_bytes(render_png(self.dot))
             case ".dot":
                 path.write_text(self.dot, encoding="utf-8")
             case ".mmd":
                 path.write_text(self.mermaid, encoding="utf-8")
             case suffix:
-                raise AgentNbError(_unknown_suffix(path, suffix))
+                raise AgentNbError(_make_suffix_problem(path, suffix))
         return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -124,12 +124,12 @@ class Drawing:
 
     def _small_png(self) -> str | None:
         """Return the PNG in base64; None if Graphviz would take long or the result is too large for the notebook."""
-        from agentnb.draw.render import png
+        from agentnb.draw.render import render_png
 
         if len(self.picture.boxes) > _MOST_BOXES:
             return None
         try:
-            made = png(self.dot, seconds=2.0)
+            made = render_png(self.dot, seconds=2.0)
         except AgentNbError:
             return None
         return b64encode(made).decode() if len(made) <= _MOST_BYTES else None
@@ -140,7 +140,7 @@ class Drawing:
         return f"<Drawing of {safe_repr(recipe.name, 200)}: {len(recipe.nodes)} nodes, {len(recipe.edges)} edges>"
 
 
-def _unknown_suffix(path: Path, suffix: str) -> Problem:
+def _make_suffix_problem(path: Path, suffix: str) -> Problem:
     return Problem(
         code="U201",
         what=f"cannot save a drawing as {path.name!r}",
@@ -150,7 +150,7 @@ def _unknown_suffix(path: Path, suffix: str) -> Problem:
     )
 
 
-def _lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
+def _iter_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
     """Yield the lines of the text form. Names are cleaned as in the picture: a label cannot break a line."""
     entry = ", ".join(clean(id) for id in recipe.entry) or "nothing"
     size = f"{len(recipe.nodes)} nodes, {len(recipe.edges)} edges"
@@ -158,25 +158,25 @@ def _lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
     shown = {box.id: box for box in picture.boxes if box.id or box.kind != "start"}
     ways: dict[str, list[str]] = {}
     for edge in recipe.edges:
-        words = clean(edge_words(edge))
+        words = clean(format_edge(edge))
         kind = "" if edge.kind in ("sequential", "conditional", "route") else f" ({edge.kind})"
         ways.setdefault(edge.source, []).append(f"-> {clean(edge.target)}{f' [{words}]' if words else ''}{kind}")
     nodes = [node for node in recipe.nodes.values() if node.id in shown]
     for node in nodes[:_MOST_NODES]:
-        yield _box_line(shown[node.id], _node_line(node))
+        yield _format_box_line(shown[node.id], _format_node_line(node))
         yield from (f"      {way}" for way in ways.get(node.id, ()))
     if len(nodes) > _MOST_NODES:
         yield f"  and {len(nodes) - _MOST_NODES} more nodes"
     for id in picture.folds.regions if picture.folds else ():
-        yield _box_line(shown[id], f"{clean(id)} ({shown[id].caption})")
+        yield _format_box_line(shown[id], f"{clean(id)} ({shown[id].caption})")
 
 
-def _box_line(box: Box, said: str) -> str:
+def _format_box_line(box: Box, said: str) -> str:
     marks = ", ".join((*(mark for mark in box.marks if mark != "visited"), *([box.count] if box.count else [])))
     return f"{'> ' if 'current' in box.marks else '  '}{said}{f'  <{marks}>' if marks else ''}"
 
 
-def _node_line(node: Node) -> str:
+def _format_node_line(node: Node) -> str:
     said = f"{clean(node.id)} ({clean(node.kind)})"
     if node.label and node.label != node.id:
         said += f" {clean(node.label)!r}"

@@ -35,7 +35,7 @@ class Spot(NamedTuple):
         return self.height / 2
 
 
-def line_route(
+def make_route(
     source: Spot,
     target: Spot,
     first: Band,
@@ -52,30 +52,30 @@ def line_route(
     """
     sign = 1.0 if first[0] <= last[0] else -1.0
     xs = [x for x, _ in bends] or [target.x]
-    out, into = _port(source, xs[0]), _port(target, bends[-1][0] if bends else source.x)
+    out, into = _find_port(source, xs[0]), _find_port(target, bends[-1][0] if bends else source.x)
     points = [(out, source.y + sign * source.rim(out)), (out, first[1] if sign > 0 else first[0])]
     for x, (top, bottom) in bends:
         # Past a row of boxes a line runs vertically; past a row of labels it runs through the middle.
         ends = [(top + bottom) / 2] * 2 if bottom - top < _LABELS else [top, bottom]
         points += [(x, y) for y in (ends if sign > 0 else reversed(ends))]
     points += [(into, last[0] if sign > 0 else last[1]), (into, target.y - sign * target.rim(into))]
-    points = _without_repeats(points)
+    points = _drop_repeats(points)
     if any((after[1] - before[1]) * sign <= 0 for before, after in pairwise(points)):
         points = [points[0], points[-1]]
     tip, back = points[-1], points[-2]
     part = _HEAD / (hypot(tip[0] - back[0], tip[1] - back[1]) or 1.0)
     points[-1] = (tip[0] - (tip[0] - back[0]) * part, tip[1] - (tip[1] - back[1]) * part)
-    return Route(_smooth(points), tip, _half_way(points) if bare else label)
+    return Route(_smooth(points), tip, _find_midpoint(points) if bare else label)
 
 
-def _port(box: Spot, towards: float) -> float:
+def _find_port(box: Spot, towards: float) -> float:
     """Return the point on its outline where a line leaves a box: shifted towards the target, so that lines diverge."""
     way = (towards - box.x) * _SPREAD
     most = box.width * _SPREAD
     return box.x + max(-most, min(most, way))
 
 
-def _without_repeats(points: list[Point]) -> list[Point]:
+def _drop_repeats(points: list[Point]) -> list[Point]:
     """Return the points without inner ones closer than a line's width to the one before or to the end."""
     kept = [points[0]]
     for point in points[1:-1]:
@@ -84,7 +84,7 @@ def _without_repeats(points: list[Point]) -> list[Point]:
     return [*kept, points[-1]]
 
 
-def _half_way(points: list[Point]) -> Point:
+def _find_midpoint(points: list[Point]) -> Point:
     (x1, y1), (x2, y2) = points[0], points[-1]
     return (x1 + x2) / 2, (y1 + y2) / 2
 
@@ -102,7 +102,7 @@ def _smooth(points: list[Point]) -> tuple[Point, ...]:
     return tuple(curve)
 
 
-def loop_route(box: Spot, room: float, *, labelled: bool) -> Route:
+def make_loop_route(box: Spot, room: float, *, labelled: bool) -> Route:
     """Return the route of a line from a box to itself, at its right side."""
     right, reach = box.x + box.width / 2, LOOP
     if box.shape in ("diamond", "ellipse"):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from agentnb.draw.label_text import cut, width_of
+from agentnb.draw.label_text import cut, measure_width
 
 if TYPE_CHECKING:
     from agentnb.draw.diagram import Area, Box, Link, Picture
@@ -24,34 +24,34 @@ _SKIPPED: Final = frozenset({"start"})
 Group = tuple[str, tuple[str, ...]]  # the box that they follow, and the names of the boxes or areas
 
 
-def with_groups(picture: Picture) -> Picture:
+def add_groups(picture: Picture) -> Picture:
     """Return a picture in which each wide fan-out is an area of its own; the same picture if there is none."""
     if len(picture.links) <= WIDE:
         return picture
-    groups = _groups(picture)
+    groups = _find_groups(picture)
     if not groups:
         return picture
     names = {box.name: box for box in picture.boxes}
     made: dict[str, Area] = {}
     for number, (source, items) in enumerate(groups):
-        area = _area(number, names[source], len(items), {each.scope for each in picture.areas})
+        area = _make_area(number, names[source], len(items), {each.scope for each in picture.areas})
         made |= dict.fromkeys(items, area)
     labels = {link.target: link.label for link in picture.links if link.label and link.target in made}
-    boxes = tuple(_member(box, made[box.name], labels.get(box.name, "")) if box.name in made else box
+    boxes = tuple(_make_member(box, made[box.name], labels.get(box.name, "")) if box.name in made else box
                   for box in picture.boxes)  # fmt: skip
     links = tuple(replace(link, label="") if link.target in made else link for link in picture.links)
-    order = (*picture.order, *(pair for _, items in groups for pair in _rows(items, picture)))
+    order = (*picture.order, *(pair for _, items in groups for pair in _arrange_rows(items, picture)))
     return replace(picture, boxes=boxes, links=links, areas=_nest(picture.areas, made), order=order)
 
 
-def _groups(picture: Picture) -> list[Group]:
+def _find_groups(picture: Picture) -> list[Group]:
     """Return the groups: more than WIDE items of one kind, entered from one box only, that lead to the same places."""
     parents = {box.name: box.area for box in picture.boxes} | {area.name: area.parent for area in picture.areas}
     kinds = {box.name: box.kind for box in picture.boxes} | {area.name: "area" for area in picture.areas}
     entered: dict[str, set[str]] = defaultdict(set)
     leads: dict[str, set[str]] = defaultdict(set)
     for link in picture.links:
-        source, target = _siblings(link, parents)
+        source, target = _find_siblings(link, parents)
         if source != target and link.kind not in _SKIPPED:
             entered[target].add(link.source)
             leads[source].add(target)
@@ -64,22 +64,22 @@ def _groups(picture: Picture) -> list[Group]:
     return [(source, tuple(items)) for (source, _, _), items in found.items() if len(items) > WIDE]
 
 
-def _siblings(link: Link, parents: Mapping[str, str]) -> tuple[str, str]:
+def _find_siblings(link: Link, parents: Mapping[str, str]) -> tuple[str, str]:
     """Return the two items of one area that the ends of a link belong to."""
-    ways = [_way_up(end, parents) for end in (link.source, link.target)]
+    ways = [_list_ancestors(end, parents) for end in (link.source, link.target)]
     shared = next(area for area in map(parents.__getitem__, ways[0]) if area in {parents[one] for one in ways[1]})
     source, target = (next(one for one in way if parents[one] == shared) for way in ways)
     return source, target
 
 
-def _way_up(name: str, parents: Mapping[str, str]) -> list[str]:
+def _list_ancestors(name: str, parents: Mapping[str, str]) -> list[str]:
     found = [name]
     while parents[found[-1]]:
         found.append(parents[found[-1]])
     return found
 
 
-def _area(number: int, source: Box, count: int, taken: set[str]) -> Area:
+def _make_area(number: int, source: Box, count: int, taken: set[str]) -> Area:
     from agentnb.draw.diagram import Area
 
     scope = f"fan-out of {source.id}"
@@ -89,15 +89,15 @@ def _area(number: int, source: Box, count: int, taken: set[str]) -> Area:
     return Area(f"g{number}", scope, cut(title, 220.0, 9.0), title, source.area, gathered=True)
 
 
-def _member(box: Box, area: Area, label: str) -> Box:
+def _make_member(box: Box, area: Area, label: str) -> Box:
     if not label:
         return replace(box, area=area.name)
     note = cut(label, _NOTE_WIDTH, _NOTE_SIZE)
     return replace(box, area=area.name, notes=(*box.notes, note), height=box.height + _NOTE_LINE,
-                   width=max(box.width, width_of(note, _NOTE_SIZE) + _ROOM))  # fmt: skip
+                   width=max(box.width, measure_width(note, _NOTE_SIZE) + _ROOM))  # fmt: skip
 
 
-def _rows(items: Sequence[str], picture: Picture) -> list[tuple[str, str]]:
+def _arrange_rows(items: Sequence[str], picture: Picture) -> list[tuple[str, str]]:
     """Return pairs that arrange the items in rows; a region is represented by its first box."""
     first: dict[str, str] = {}
     homes = {area.name: area.parent for area in picture.areas}
@@ -120,7 +120,7 @@ def _nest(areas: Sequence[Area], made: Mapping[str, Area]) -> tuple[Area, ...]:
     return (*found, *dict.fromkeys(group for group in made.values() if group not in found))
 
 
-def thin_picture(picture: Picture) -> Picture:
+def thin_out(picture: Picture) -> Picture:
     """Return a picture for layout: of a group, only the first row is entered and only the last row is left.
 
     The other lines are `later`, marked `thin`: hidden until a run takes them. Laid out, they would push the rows apart.
@@ -128,7 +128,7 @@ def thin_picture(picture: Picture) -> Picture:
     groups = {area.name for area in picture.areas if area.gathered}
     if not groups:
         return picture
-    members = _members(picture, groups)
+    members = _map_members(picture, groups)
     below = {upper for upper, lower in picture.order if members.get(upper) and members.get(upper) == members.get(lower)}
     above = {lower for upper, lower in picture.order if members.get(upper) and members.get(upper) == members.get(lower)}
     thin = [
@@ -142,7 +142,7 @@ def thin_picture(picture: Picture) -> Picture:
     return replace(picture, links=links, later=(*picture.later, *later))
 
 
-def _members(picture: Picture, groups: set[str]) -> dict[str, str]:
+def _map_members(picture: Picture, groups: set[str]) -> dict[str, str]:
     """Return the group that each box inside one belongs to, by the names of both."""
     parents = {area.name: area.parent for area in picture.areas}
     found = {}

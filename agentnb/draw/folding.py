@@ -21,12 +21,12 @@ from agentnb.draw.diagram import (
     Link,
     Picture,
     count_text,
-    edge_marks,
+    get_edge_marks,
 )
-from agentnb.draw.label_text import clean, width_of, wrap
+from agentnb.draw.label_text import clean, measure_width, wrap
 from agentnb.draw.run_view import RunView
-from agentnb.draw.shapes import size_around
-from agentnb.draw.style import family_of
+from agentnb.draw.shapes import measure_around
+from agentnb.draw.style import get_family
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -97,27 +97,27 @@ def fold(picture: Picture, closed: Collection[str], run: RunView | None) -> Pict
     if not closed:
         return picture
     _check(picture, closed)
-    stands = _representatives(picture.areas, closed)
+    stands = _choose_representatives(picture.areas, closed)
     inside: dict[str, list[Box]] = {}
     for box in picture.boxes:
         if box.area in stands:
             inside.setdefault(stands[box.area].name, []).append(box)
     ids = {box.id for box in picture.boxes}
-    made = {area.name: _id(area, ids) for area in stands.values() if area.name in inside}
+    made = {area.name: _make_id(area, ids) for area in stands.values() if area.name in inside}
     nodes = {box.id: made[name] for name, boxes in inside.items() for box in boxes if not _is_start(box)}
     names = {box.name: f"c{name}" for name, boxes in inside.items() for box in boxes}
     lost = {box.name for boxes in inside.values() for box in boxes if _is_start(box)}
-    links, edges = _links(picture, names, nodes, lost)
+    links, edges = _make_links(picture, names, nodes, lost)
     scopes = {area.name: area.scope for area in stands.values()}
     folds = Folds({id: scopes[name] for name, id in made.items()}, nodes, edges)
     view = None if run is None else folds.view(run)
     areas = {area.name: area for area in picture.areas}
-    boxes = [_box(areas[name], id, inside[name], view) for name, id in made.items()]
+    boxes = [_make_box(areas[name], id, inside[name], view) for name, id in made.items()]
     pairs = ((names.get(above, above), names.get(below, below)) for above, below in picture.order)
     return replace(
         picture,
         boxes=(*(box for box in picture.boxes if box.area not in stands), *boxes),
-        links=tuple(replace(link, marks=_marks(link, view)) for link in links),
+        links=tuple(replace(link, marks=_merge_marks(link, view)) for link in links),
         areas=tuple(area for area in picture.areas if area.name not in stands),
         board=folds.table(picture.board) if picture.board else None,
         order=tuple(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1] and not lost & set(pair))),
@@ -140,7 +140,7 @@ def _check(picture: Picture, closed: Collection[str]) -> None:
             )
 
 
-def _representatives(areas: tuple[Area, ...], closed: Collection[str]) -> dict[str, Area]:
+def _choose_representatives(areas: tuple[Area, ...], closed: Collection[str]) -> dict[str, Area]:
     """Return for each hidden area the one whose box represents it: the outermost collapsed one around it."""
     found: dict[str, Area] = {}
     for area in areas:  # outer ones come first
@@ -155,7 +155,7 @@ def _is_start(box: Box) -> bool:
     return box.kind == "start" and not box.id
 
 
-def _id(area: Area, taken: set[str]) -> str:
+def _make_id(area: Area, taken: set[str]) -> str:
     """Return the id of an area's box: `region: ID`, which no node is called."""
     id = f"region: {area.scope}"
     while id in taken:
@@ -163,21 +163,21 @@ def _id(area: Area, taken: set[str]) -> str:
     return id
 
 
-def _box(area: Area, id: str, inside: list[Box], view: RunView | None) -> Box:
+def _make_box(area: Area, id: str, inside: list[Box], view: RunView | None) -> Box:
     names = [box.id for box in inside if not _is_start(box)]
     lines = wrap(area.tip, _WIDTH, LABEL_SIZE) or ("(no name)",)
     caption = f"{len(names)} node{'s' if len(names) != 1 else ''}"
-    room = max(width_of(f"{caption} ×9999", KIND_SIZE), 56.0, *(width_of(line, LABEL_SIZE) for line in lines))
-    width, height = size_around(_SHAPE, room, LINE * len(lines) + KIND_LINE)
+    room = max(measure_width(f"{caption} ×9999", KIND_SIZE), 56.0, *(measure_width(line, LABEL_SIZE) for line in lines))
+    width, height = measure_around(_SHAPE, room, LINE * len(lines) + KIND_LINE)
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     tip = f"{area.tip or area.scope}\n{caption} inside: {', '.join(names[:_NAMES])}{more}"
     marks = () if view is None else view.marks(id)
     count = "" if view is None else count_text(view.visited.get(id, 0))
-    return Box(f"c{area.name}", id, KIND, _SHAPE, family_of("subgraph"), lines, clean(caption), tip, max(width, 84.0),
+    return Box(f"c{area.name}", id, KIND, _SHAPE, get_family("subgraph"), lines, clean(caption), tip, max(width, 84.0),
                height, area.parent, marks, count)  # fmt: skip
 
 
-def _links(
+def _make_links(
     picture: Picture, names: Mapping[str, str], nodes: Mapping[str, str], lost: Collection[str]
 ) -> tuple[list[Link], dict[int, int]]:
     """Return the lines between visible boxes, and a replacement for each edge without a line of its own."""
@@ -205,5 +205,5 @@ def _links(
     return found, edges
 
 
-def _marks(link: Link, view: RunView | None) -> tuple[str, ...]:
-    return link.marks if view is None or link.index < 0 else edge_marks(link.index, view)
+def _merge_marks(link: Link, view: RunView | None) -> tuple[str, ...]:
+    return link.marks if view is None or link.index < 0 else get_edge_marks(link.index, view)

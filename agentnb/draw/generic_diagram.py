@@ -20,9 +20,9 @@ from agentnb.draw.diagram import (
     Picture,
 )
 from agentnb.draw.drawing import Drawing
-from agentnb.draw.label_text import clean, cut, width_of, wrap
+from agentnb.draw.label_text import clean, cut, measure_width, wrap
 from agentnb.draw.ordering import order_of
-from agentnb.draw.shapes import size_around
+from agentnb.draw.shapes import measure_around
 from agentnb.recipe.model import Recipe
 from agentnb.text import safe_repr
 
@@ -82,7 +82,7 @@ class Sketch(Drawing):
         return f"<Drawing of {safe_repr(picture.title, 200)}: {len(picture.boxes)} boxes, {len(picture.links)} lines>"
 
 
-def sketch(
+def draw_sketch(
     title: str, things: Iterable[Thing], ties: Iterable[Tie], lines: Sequence[str], *, rest: str = "",
     what: str = "picture of",
 ) -> Sketch:  # fmt: skip
@@ -93,7 +93,7 @@ def sketch(
         rest: what is not shown, as text; it has a box of its own.
         what: what it is, for screen readers; the title follows.
     """
-    boxes = {thing.id: _box(f"n{number}", thing) for number, thing in enumerate(things)}
+    boxes = {thing.id: _make_box(f"n{number}", thing) for number, thing in enumerate(things)}
     links = tuple(
         Link(
             f"e{number}", boxes[tie.source].name, boxes[tie.target].name, tie.kind, (tie.source, tie.target), number,
@@ -101,25 +101,25 @@ def sketch(
         )
         for number, tie in enumerate(ties)
     )  # fmt: skip
-    more = (_box("more", Thing("", "not shown", rest, tip=rest, shape="note", marks=("rest",))),) if rest else ()
+    more = (_make_box("more", Thing("", "not shown", rest, tip=rest, shape="note", marks=("rest",))),) if rest else ()
     order = order_of(Recipe(title, "", {}, (), ()), boxes, links, {})
     picture = Picture(clean(title), "", "TB", (*boxes.values(), *more), links, (), None, order=order, what=what)
     return Sketch(picture, [*lines, *([rest] if rest else [])])
 
 
-def _box(name: str, thing: Thing) -> Box:
+def _make_box(name: str, thing: Thing) -> Box:
     lines = wrap(thing.name, WIDTH, LABEL_SIZE) or ("(no name)",)
     caption = cut(clean(thing.caption), WIDTH, KIND_SIZE) or "–"
     notes = tuple(filter(None, (cut(clean(note), WIDTH, NOTE_SIZE) for note in thing.notes)))
     said = clean(thing.said)
-    widths = [width_of(f"{caption} {said}", KIND_SIZE) + 6, 40.0]
-    widths += [width_of(line, LABEL_SIZE) for line in lines] + [width_of(note, NOTE_SIZE) for note in notes]
+    widths = [measure_width(f"{caption} {said}", KIND_SIZE) + 6, 40.0]
+    widths += [measure_width(line, LABEL_SIZE) for line in lines] + [measure_width(note, NOTE_SIZE) for note in notes]
     high = KIND_LINE + LINE * len(lines) + NOTE_LINE * len(notes)
-    width, height = size_around(thing.shape, max(widths), high)
+    width, height = measure_around(thing.shape, max(widths), high)
     return Box(
         name, thing.id, "thing", thing.shape, thing.family, lines, caption, thing.tip or thing.id, width, height, "",
         thing.marks, said, notes,
     )  # fmt: skip
 
 
-__all__ = ["Sketch", "Thing", "Tie", "sketch"]
+__all__ = ["Sketch", "Thing", "Tie", "draw_sketch"]

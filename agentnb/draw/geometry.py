@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentnb.draw.diagram import EDGE_SIZE, TITLE_SIZE, Area, Link, Picture
-from agentnb.draw.label_text import width_of
+from agentnb.draw.label_text import measure_width
 from agentnb.draw.shapes import Point
 
 Rectangle = tuple[float, float, float, float]
@@ -39,14 +39,14 @@ class Geometry:
     layout: str = "plain"
 
 
-def skeleton(picture: Picture, *, cheap: bool = False) -> str:
+def make_skeleton(picture: Picture, *, cheap: bool = False) -> str:
     """Return the DOT text for a layout engine: generated names and sizes, no text of the recipe."""
     many = "nslimit=4 nslimit1=4 mclimit=0.5" if len(picture.links) > MANY else ""
     lines = [
         f"digraph {{ graph [rankdir={picture.direction} nodesep=0.3 ranksep=0.42 {_CHEAP if cheap else many}]",
         'node [shape=box fixedsize=true label=""] edge [arrowsize=0.7]',
         *_nest(picture, ""),
-        *(_line(link) for link in picture.links),
+        *(_format_line(link) for link in picture.links),
         *(f"{above} -> {below} [name=h{index} style=invis]" for index, (above, below) in enumerate(picture.order)),
     ]
     return "\n".join([*lines, "}"])
@@ -59,20 +59,20 @@ def _nest(picture: Picture, parent: str) -> Iterator[str]:
             yield f"{box.name} [width={width:.4f} height={height:.4f}]"
     for area in picture.areas:
         if area.parent == parent:
-            yield f"subgraph cluster_{area.name} {{ margin=12 labeljust=l label={_room(title_width(area), 12)}"
+            yield f"subgraph cluster_{area.name} {{ margin=12 labeljust=l label={_format_room(measure_title(area), 12)}"
             yield from _nest(picture, area.name)
             yield "}"
 
 
-def title_width(area: Area) -> float:
+def measure_title(area: Area) -> float:
     """Return the maximum width of an area's title, in points."""
-    return width_of(area.title, TITLE_SIZE) + 6 + FOLD
+    return measure_width(area.title, TITLE_SIZE) + 6 + FOLD
 
 
-def _line(link: Link) -> str:
+def _format_line(link: Link) -> str:
     said = [f"name={link.name}"]
     if link.label:
-        said.append(f"label={_room(link.label_width, EDGE_SIZE + 5)}")
+        said.append(f"label={_format_room(link.label_width, EDGE_SIZE + 5)}")
     if link.kind == "loop_back":
         said.append("constraint=false")
     if link.kind in ("start", "enter"):
@@ -80,7 +80,7 @@ def _line(link: Link) -> str:
     return f"{link.source} -> {link.target} [{' '.join(said)}]"
 
 
-def _room(width: float, height: float) -> str:
+def _format_room(width: float, height: float) -> str:
     """Return a label of exactly this size without any letters, so that no font affects the layout."""
     size = f'FIXEDSIZE="TRUE" WIDTH="{width:.0f}" HEIGHT="{height:.0f}"'
     return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" {size}><TR><TD></TD></TR></TABLE>>'
@@ -102,16 +102,16 @@ def read_geometry(text: str, layout: str) -> Geometry:
                 left, low, right, high = map(float, item["bb"].split(","))
                 areas[name.removeprefix("cluster_")] = (left, height - high, right, height - low)
             elif "pos" in item:
-                boxes[name] = _point(item["pos"], height)
+                boxes[name] = _parse_point(item["pos"], height)
         for item in found.get("edges", ()):
-            label = _point(item["lp"], height) if "lp" in item else None
+            label = _parse_point(item["lp"], height) if "lp" in item else None
             routes[item["name"]] = _route(item["pos"], height, label)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no layout in what Graphviz wrote: {error!r}") from error
     return Geometry(width, height, boxes, areas, routes, layout)
 
 
-def _point(text: str, height: float) -> Point:
+def _parse_point(text: str, height: float) -> Point:
     x, y = text.split(",")[:2]
     return float(x), height - float(y)
 
@@ -120,7 +120,7 @@ def _route(text: str, height: float, label: Point | None) -> Route:
     tip, points = None, []
     for word in text.split(";", 1)[0].split():
         if word.startswith("e,"):
-            tip = _point(word[2:], height)
+            tip = _parse_point(word[2:], height)
         elif not word.startswith("s,"):
-            points.append(_point(word, height))
+            points.append(_parse_point(word, height))
     return Route(tuple(points), tip or points[-1], label)

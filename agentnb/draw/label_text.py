@@ -42,12 +42,12 @@ def is_xml(char: str) -> bool:
     return 0x20 <= code <= 0xD7FF or code in (0x9, 0xA, 0xD) or 0xE000 <= code <= 0xFFFD or code > 0xFFFF
 
 
-def width_of(text: str, size: float) -> float:
+def measure_width(text: str, size: float) -> float:
     """Return the maximum width of `text` at this font size, in points."""
-    return size * sum(map(_em, text))
+    return size * sum(map(_measure_char, text))
 
 
-def _em(char: str) -> float:
+def _measure_char(char: str) -> float:
     code = ord(char)
     if 32 <= code < 127:
         return _ASCII[code - 32] / 100
@@ -59,18 +59,18 @@ def _em(char: str) -> float:
     return 0.68 if category == "Ll" else 0.95
 
 
-def columns(text: str) -> int:
+def count_columns(text: str) -> int:
     """Return how many columns `text` takes in a monospaced font."""
-    return sum(2 if _em(char) > 1 else 0 if _em(char) == 0 else 1 for char in text)
+    return sum(2 if _measure_char(char) > 1 else 0 if _measure_char(char) == 0 else 1 for char in text)
 
 
 def cut_columns(text: str, limit: int) -> str:
     """Return `text`, truncated to `limit` columns with an ellipsis if it is longer."""
-    if columns(text) <= limit:
+    if count_columns(text) <= limit:
         return text
     taken, used = [], 1
     for char in text:
-        used += columns(char)
+        used += count_columns(char)
         if used > limit:
             break
         taken.append(char)
@@ -79,11 +79,11 @@ def cut_columns(text: str, limit: int) -> str:
 
 def cut(text: str, width: float, size: float) -> str:
     """Return `text`, truncated to `width` points with an ellipsis if it is longer."""
-    if width_of(text, size) <= width:
+    if measure_width(text, size) <= width:
         return text
-    room, taken = width - width_of("…", size), []
+    room, taken = width - measure_width("…", size), []
     for char in text:
-        room -= _em(char) * size
+        room -= _measure_char(char) * size
         if room < 0:
             break
         taken.append(char)
@@ -93,18 +93,18 @@ def cut(text: str, width: float, size: float) -> str:
 def wrap(text: str, width: float, size: float, most: int = 2) -> tuple[str, ...]:
     """Return `text` in at most `most` lines of `width` points; a last line that is too long is truncated."""
     text, lines = clean(text), list[str]()
-    while text and len(lines) < most - 1 and width_of(text, size) > width:
-        end = _line_end(text, width, size)
+    while text and len(lines) < most - 1 and measure_width(text, size) > width:
+        end = _find_line_end(text, width, size)
         lines.append(text[:end].rstrip())
         text = text[end:].lstrip()
     return (*lines, cut(text, width, size)) if text else tuple(lines)
 
 
-def _line_end(text: str, width: float, size: float) -> int:
+def _find_line_end(text: str, width: float, size: float) -> int:
     """Return the end of the first line: after its last whole word, or inside a word that fills it."""
     used, end = 0.0, 0
     for index, char in enumerate(text):
-        used += _em(char) * size
+        used += _measure_char(char) * size
         if used > width:
             return end or max(index, 1)
         if char.isspace() or (char in "_-/." and index > 3):
@@ -112,16 +112,16 @@ def _line_end(text: str, width: float, size: float) -> int:
     return len(text)
 
 
-def safe(text: str) -> str:
+def to_safe_text(text: str) -> str:
     """Return `text` masked, with characters that XML forbids replaced; a live view looks up names in this form."""
     return "".join(char if is_xml(char) else "\ufffd" for char in mask_text(str(text)))
 
 
-def attribute(text: str) -> str:
+def to_attribute(text: str) -> str:
     """Return `text` for a quoted XML attribute; line ends and tabs survive as character references."""
-    return escape(safe(text), quote=True).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")
+    return escape(to_safe_text(text), quote=True).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")
 
 
-def content(text: str) -> str:
+def to_content(text: str) -> str:
     """Return `text` for the content of an XML element; line ends are preserved, direction marks removed."""
-    return escape("".join(char for char in safe(text) if char not in _BIDI), quote=False)
+    return escape("".join(char for char in to_safe_text(text) if char not in _BIDI), quote=False)

@@ -25,7 +25,7 @@ class Bend:
     layer: int
 
 
-def acyclic(items: Sequence[Item], lines: Sequence[Pair], turned: Iterable[int]) -> list[bool]:
+def find_reversed_lines(items: Sequence[Item], lines: Sequence[Pair], turned: Iterable[int]) -> list[bool]:
     """Return for each line whether to reverse it so that no cycle is left; those in `turned` preferably."""
     flip = [False] * len(lines)
     for index in turned:
@@ -57,7 +57,7 @@ def acyclic(items: Sequence[Item], lines: Sequence[Pair], turned: Iterable[int])
     return flip
 
 
-def layers_of(items: Sequence[Item], lines: Iterable[Pair]) -> dict[Item, int]:
+def assign_layers(items: Sequence[Item], lines: Iterable[Pair]) -> dict[Item, int]:
     """Return the layer of each item, even numbers only (odd layers are for labels): the longest path from a source."""
     import networkx as nx
 
@@ -72,7 +72,7 @@ def layers_of(items: Sequence[Item], lines: Iterable[Pair]) -> dict[Item, int]:
     return layer
 
 
-def chains(lines: Sequence[Pair], layer: Mapping[Item, int]) -> list[list[Item]]:
+def make_chains(lines: Sequence[Pair], layer: Mapping[Item, int]) -> list[list[Item]]:
     """Return each line's items and bends from layer to layer; if there are many, the longest lines have no bends."""
     spans = sorted(((layer[target] - layer[source] - 1, index) for index, (source, target) in enumerate(lines)))
     budget, result = MOST_BENDS + 2 * len(lines), [list(line) for line in lines]
@@ -88,12 +88,12 @@ def chains(lines: Sequence[Pair], layer: Mapping[Item, int]) -> list[list[Item]]
 
 def order_layer(layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]) -> list[list[Item]]:
     """Return the items and bends of each layer in an order with few crossings."""
-    up, down = _neighbours(layer, ways)
+    up, down = _list_neighbours(layer, ways)
     level: dict[Item, int] = {**layer, **{bend: bend.layer for way in ways for bend in way if isinstance(bend, Bend)}}
     rows: list[list[Item]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
     for item in _walk(level, down):
         rows[level[item]].append(item)
-    best, fewest = [list(row) for row in rows], crossings(rows, down)
+    best, fewest = [list(row) for row in rows], count_crossings(rows, down)
     for sweep in range(_SWEEPS):
         if not fewest:
             break
@@ -102,13 +102,13 @@ def order_layer(layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]) -> li
             near = rows[number - 1] if downwards else rows[number + 1]
             place = {item: index for index, item in enumerate(near)}
             _sort(rows[number], place, up if downwards else down)
-        count = crossings(rows, down)
+        count = count_crossings(rows, down)
         if count < fewest:
             best, fewest = [list(row) for row in rows], count
     return best
 
 
-def _neighbours(
+def _list_neighbours(
     layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]
 ) -> tuple[dict[Item, list[Item]], dict[Item, list[Item]]]:
     up: dict[Item, list[Item]] = defaultdict(list)
@@ -143,7 +143,7 @@ def _sort(row: list[Item], place: Mapping[Item, int], beside: Mapping[Item, list
     row.sort(key=lambda item: key[item])
 
 
-def crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Item]]) -> int:
+def count_crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Item]]) -> int:
     """Return the number of crossings between neighbouring rows."""
     count = 0
     for row, below in pairwise(rows):
@@ -157,17 +157,17 @@ def crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Item]]) -
     return count
 
 
-def places(
+def place_items(
     rows: Sequence[Sequence[Item]], ways: Sequence[Sequence[Item]], widths: Mapping[Item, float]
 ) -> dict[Item, float]:
     """Return the centre of each item across the layers: aligned with its neighbours, in order, without overlaps."""
-    up, down = _pulls(ways), _pulls([way[::-1] for way in ways])
+    up, down = _compute_pulls(ways), _compute_pulls([way[::-1] for way in ways])
     both = {item: up.get(item, []) + down.get(item, []) for item in {**up, **down}}
     x: dict[Item, float] = {}
     for row in rows:
         spot = 0.0
         for before, item in pairwise([None, *row]):
-            spot += (gap(before, item) if before is not None else 0.0) + widths[item] / 2
+            spot += (get_gap(before, item) if before is not None else 0.0) + widths[item] / 2
             x[item] = spot
             spot += widths[item] / 2
     for turn in range(_ALIGNMENTS):
@@ -180,7 +180,7 @@ def places(
     return {item: spot - left for item, spot in x.items()}
 
 
-def _pulls(ways: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[Item, float]]]:
+def _compute_pulls(ways: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[Item, float]]]:
     """Return each item's predecessors on its lines with weights: highest for bends, so long lines are straight."""
     pulls: dict[Item, list[tuple[Item, float]]] = defaultdict(list)
     for way in ways:
@@ -189,7 +189,7 @@ def _pulls(ways: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[Item, float]
     return pulls
 
 
-def gap(left: Item, right: Item) -> float:
+def get_gap(left: Item, right: Item) -> float:
     """Return the space between two neighbours: least between two lines, most between two boxes."""
     return _GAPS[isinstance(left, Bend) + isinstance(right, Bend)]
 
@@ -205,11 +205,11 @@ def _settle(
     offset, offsets = 0.0, []
     for before, item in pairwise([None, *row]):
         if before is not None:
-            offset += (widths[before] + widths[item]) / 2 + gap(before, item)
+            offset += (widths[before] + widths[item]) / 2 + get_gap(before, item)
         offsets.append(offset)
         near = beside.get(item, [])
         weight = sum(pull for _, pull in near) or 0.1
-        wish = _median([(x[other], pull) for other, pull in near]) if near else x[item]
+        wish = _compute_median([(x[other], pull) for other, pull in near]) if near else x[item]
         blocks.append(((wish - offset) * weight, weight, 1))
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
             last = blocks.pop()
@@ -221,7 +221,7 @@ def _settle(
         index += size
 
 
-def _median(wishes: list[tuple[float, float]]) -> float:
+def _compute_median(wishes: list[tuple[float, float]]) -> float:
     """Return the weighted median; between two equal halves, the middle."""
     wishes, half, used = sorted(wishes), sum(weight for _, weight in wishes) / 2, 0.0
     for (spot, weight), after in zip(wishes, [*wishes[1:], wishes[-1]], strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from agentnb.draw.diagram import Area, Box, Link, Picture, picture_of
+from agentnb.draw.diagram import Area, Box, Link, Picture, make_picture
 from agentnb.draw.label_text import clean, cut_columns
 from agentnb.draw.style import COLOURS, FAMILIES
 
@@ -50,28 +50,28 @@ _LINE_COLOURS: Final = {
 
 def to_mermaid(recipe: Recipe, *, direction: str = "TB") -> str:
     """Return a recipe as a Mermaid flowchart. Ids are generated and labels quoted: no text of a recipe is syntax."""
-    return mermaid_text(picture_of(recipe, board=False, direction=direction, run=None))
+    return format_mermaid(make_picture(recipe, board=False, direction=direction, run=None))
 
 
-def mermaid_text(picture: Picture) -> str:
+def format_mermaid(picture: Picture) -> str:
     """Return a picture's graph as Mermaid text, without the blackboard and the run."""
     families = sorted({box.family for box in picture.boxes if box.id or box.kind != "start"}, key=FAMILIES.index)
     return "\n".join(
         [
             f"flowchart {picture.direction}",
             *_nest(picture, "", 1),
-            *(f"  {_link(link)}" for link in picture.links),
+            *(f"  {_format_link(link)}" for link in picture.links),
             *(
                 f"  classDef {f} fill:{COLOURS[f]},stroke:{COLOURS[f'{f}-line']},color:{COLOURS['ink']}"
                 for f in families
             ),
-            *_line_styles(picture),
+            *_iter_line_styles(picture),
             "",
         ]
     )
 
 
-def label(text: str) -> str:
+def quote_label(text: str) -> str:
     """Return text for a Mermaid string: letters, digits and blanks as they are, the rest as `#NN;`."""
     short = cut_columns(clean(text), _LIMIT)
     return "".join(char if char.isalnum() or char in _SAFE else f"#{ord(char)};" for char in short) or " "
@@ -81,32 +81,32 @@ def _nest(picture: Picture, parent: str, depth: int) -> Iterator[str]:
     space = "  " * depth
     for box in picture.boxes:
         if box.area == parent:
-            yield space + _box(box)
+            yield space + _format_box(box)
     for area in picture.areas:
         if area.parent == parent:
-            yield from _area(picture, area, depth)
+            yield from _iter_area_lines(picture, area, depth)
 
 
-def _area(picture: Picture, area: Area, depth: int) -> Iterator[str]:
-    yield f'{"  " * depth}subgraph {area.name}["{label(area.tip)}"]'
+def _iter_area_lines(picture: Picture, area: Area, depth: int) -> Iterator[str]:
+    yield f'{"  " * depth}subgraph {area.name}["{quote_label(area.tip)}"]'
     yield from _nest(picture, area.name, depth + 1)
     yield f"{'  ' * depth}end"
 
 
-def _box(box: Box) -> str:
+def _format_box(box: Box) -> str:
     if box.kind == "start" and not box.id:
         return f'{box.name}(("●"))'
     left, right = _SHAPES.get(box.shape, ("(", ")"))
-    return f'{box.name}{left}"{label(" ".join(box.lines))}"{right}:::{box.family}'
+    return f'{box.name}{left}"{quote_label(" ".join(box.lines))}"{right}:::{box.family}'
 
 
-def _link(link: Link) -> str:
+def _format_link(link: Link) -> str:
     arrow = _ARROWS.get(link.kind, "-->")
-    said = f'|"{label(link.label)}"|' if link.label else ""
+    said = f'|"{quote_label(link.label)}"|' if link.label else ""
     return f"{link.source} {arrow}{said} {link.target}"
 
 
-def _line_styles(picture: Picture) -> Iterator[str]:
+def _iter_line_styles(picture: Picture) -> Iterator[str]:
     for kind, colour in _LINE_COLOURS.items():
         numbers = ",".join(str(number) for number, link in enumerate(picture.links) if link.kind == kind)
         if numbers:

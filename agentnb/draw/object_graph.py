@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.draw.generic_diagram import Sketch, Thing, Tie, sketch
+from agentnb.draw.generic_diagram import Sketch, Thing, Tie, draw_sketch
 from agentnb.draw.label_text import clean
 from agentnb.text import safe_repr
 
@@ -28,38 +28,38 @@ def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int
         before: the board before the last step: differences are marked; None marks nothing.
         most: the maximum number of objects drawn: changed ones first, then the newest.
     """
-    there, past = objects_of(now), {} if before is None else objects_of(before)
+    there, past = list_objects(now), {} if before is None else list_objects(before)
     gone = {id: each for id, each in past.items() if id not in there}
     every = {**there, **gone}
     changes = {} if before is None else dict(_changes(there, past))
-    ties = dict(_relations(now))
-    lost = {} if before is None else {id: each for id, each in _relations(before) if id not in ties}
-    fresh = set() if before is None else set(ties) - dict(_relations(before)).keys()
+    ties = dict(_iter_relations(now))
+    lost = {} if before is None else {id: each for id, each in _iter_relations(before) if id not in ties}
+    fresh = set() if before is None else set(ties) - dict(_iter_relations(before)).keys()
     ghosts = dict.fromkeys(
         end for each in (*ties.values(), *lost.values()) for end in (each["source"], each["target"]) if end not in every
     )
     names = _choose([*every, *ghosts], changes, most)
     colours = dict(zip(dict.fromkeys(str(each["type"]) for each in every.values()), cycle(_COLOURS)))
-    things = [_thing(id, every.get(id), past.get(id), changes.get(id, ""), colours) for id in names]
+    things = [_make_thing(id, every.get(id), past.get(id), changes.get(id, ""), colours) for id in names]
     lines = [
-        _tie(id, each, "removed" if id in lost else "new" if id in fresh else "")
+        _make_tie(id, each, "removed" if id in lost else "new" if id in fresh else "")
         for id, each in {**ties, **lost}.items()
         if each["source"] in names and each["target"] in names
     ]
     left = len(every) + len(ghosts) - len(names)
     rest = f"and {left} more objects; {len(names)} are drawn" if left else ""
-    words = [f"{title}: {len(there)} objects, {len(ties)} relations", *_words(things, lines)]
-    return sketch(title, things, lines, words, rest=rest, what="graph of objects:")
+    words = [f"{title}: {len(there)} objects, {len(ties)} relations", *_iter_words(things, lines)]
+    return draw_sketch(title, things, lines, words, rest=rest, what="graph of objects:")
 
 
-def objects_of(board: Board) -> dict[str, Any]:
+def list_objects(board: Board) -> dict[str, Any]:
     """Return the objects on a board, by id: values with a type, data and a version."""
     return {
         id: each for id, each in board.items() if isinstance(each, Mapping) and {"type", "data", "version"} <= set(each)
     }
 
 
-def _relations(board: Board) -> Iterator[tuple[str, Any]]:
+def _iter_relations(board: Board) -> Iterator[tuple[str, Any]]:
     for id, each in board.items():
         if isinstance(each, Mapping) and {"type", "source", "target"} <= set(each):
             yield id, each
@@ -84,7 +84,7 @@ def _choose(names: list[str], changes: Mapping[str, str], most: int) -> dict[str
     return dict.fromkeys(name for name in names if name in chosen)
 
 
-def _thing(id: str, found: Any, past: Any, change: str, colours: Mapping[str, str]) -> Thing:
+def _make_thing(id: str, found: Any, past: Any, change: str, colours: Mapping[str, str]) -> Thing:
     if found is None:
         return Thing(
             id, "not there", id, tip=f"{id}: a relation names it, and there is no such object", marks=("ghost",)
@@ -107,14 +107,14 @@ def _thing(id: str, found: Any, past: Any, change: str, colours: Mapping[str, st
     )
 
 
-def _tie(id: str, found: Any, change: str) -> Tie:
+def _make_tie(id: str, found: Any, change: str) -> Tie:
     sign = {"new": "+ ", "removed": "- "}.get(change, "")
     tip = f"{id}: {found['source']} → {found['target']} ({found['type']}){f', {change}' if change else ''}"
     marks = (change,) if change else ()
     return Tie(found["source"], found["target"], "relation", f"{sign}{found['type']}", tip, marks)
 
 
-def _words(things: Iterable[Thing], ties: Iterable[Tie]) -> Iterator[str]:
+def _iter_words(things: Iterable[Thing], ties: Iterable[Tie]) -> Iterator[str]:
     ways: dict[str, list[str]] = {}
     for tie in ties:
         said = f" <{', '.join(tie.marks)}>" if tie.marks else ""
@@ -126,4 +126,4 @@ def _words(things: Iterable[Thing], ties: Iterable[Tie]) -> Iterator[str]:
         yield from ways.get(thing.id, ())
 
 
-__all__ = ["MOST", "draw_graph", "objects_of"]
+__all__ = ["MOST", "draw_graph", "list_objects"]

@@ -24,10 +24,10 @@ def order_of(
     recipe: Recipe, boxes: Mapping[str, Box], links: Sequence[Link], areas: Mapping[str, Area]
 ) -> tuple[tuple[str, str], ...]:
     """Return pairs of box names: the second is below the first. `boxes` maps nodes, `areas` regions."""
-    return tuple([*_after_bodies(recipe, boxes, links, areas), *_blocks(boxes, links)][:_MOST])
+    return tuple([*_iter_after_bodies(recipe, boxes, links, areas), *_iter_blocks(boxes, links)][:_MOST])
 
 
-def _after_bodies(
+def _iter_after_bodies(
     recipe: Recipe, boxes: Mapping[str, Box], links: Sequence[Link], areas: Mapping[str, Area]
 ) -> Iterator[tuple[str, str]]:
     """Yield pairs from the last boxes of each region to the successors of its owner."""
@@ -51,7 +51,7 @@ def _after_bodies(
             yield from dict.fromkeys((name, link.target) for body in bodies[link.source] for name in last[body])
 
 
-def _blocks(boxes: Mapping[str, Box], links: Sequence[Link]) -> Iterator[tuple[str, str]]:
+def _iter_blocks(boxes: Mapping[str, Box], links: Sequence[Link]) -> Iterator[tuple[str, str]]:
     """Yield pairs that arrange unconnected nodes in rows, with as many nodes in a row as there are rows."""
     bound = {end for link in links if link.kind != "start" for end in (link.source, link.target)}
     lone: dict[str, list[str]] = defaultdict(list)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agentnb.draw.diagram import Picture, picture_of
+from agentnb.draw.diagram import Picture, make_picture
 
 if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
@@ -43,7 +43,7 @@ def draw_overlay(
 
     check_direction(direction)
     edges, counts, tips = edges or {}, counts or {}, tips or {}
-    picture = picture_of(recipe, board=board, direction=direction, run=None)
+    picture = make_picture(recipe, board=board, direction=direction, run=None)
     boxes = tuple(
         replace(box, marks=nodes.get(box.id, ()), count=counts.get(box.id, ""),
                 tip=f"{box.tip}\n{tips[box.id]}" if box.id in tips else box.tip)

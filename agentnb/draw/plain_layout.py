@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agentnb.draw.diagram import EDGE_SIZE, Link, Picture
-from agentnb.draw.edge_routes import LOOP, Spot, line_route, loop_route
-from agentnb.draw.geometry import Geometry, Rectangle, Route, title_width
-from agentnb.draw.layering import Bend, Item, acyclic, chains, layers_of, order_layer, places
+from agentnb.draw.edge_routes import LOOP, Spot, make_loop_route, make_route
+from agentnb.draw.geometry import Geometry, Rectangle, Route, measure_title
+from agentnb.draw.layering import Bend, Item, assign_layers, find_reversed_lines, make_chains, order_layer, place_items
 from agentnb.draw.shapes import Point
 
 _BETWEEN: Final = 19.0
@@ -33,7 +33,7 @@ class _Part:
     ways: list[tuple[Link, list[Item]]] = field(default_factory=list)
 
 
-def plain_layout(picture: Picture) -> Geometry:
+def compute_plain_layout(picture: Picture) -> Geometry:
     """Return the layout of a picture; works for every recipe, and resembles that of Graphviz."""
     return _Plain(picture).geometry()
 
@@ -99,7 +99,7 @@ class _Plain:
         if item in self.boxes:
             box = self.boxes[item]
             return (box.height, box.width) if self.across else (box.width, box.height)
-        part, room = self.parts[item], title_width(self.areas[item]) + 2 * _PAD
+        part, room = self.parts[item], measure_title(self.areas[item]) + 2 * _PAD
         if self.across:
             return part.width + 2 * _PAD + _TITLE, max(part.height + 2 * _PAD, room)
         return max(part.width + 2 * _PAD, room), part.height + 2 * _PAD + _TITLE
@@ -113,7 +113,7 @@ class _Plain:
         for link, item, _ in loops:
             widths[item] += 2 * (LOOP + self._label(link)[0])
         rows = order_layer(level, ways)
-        x = places(rows, ways, widths)
+        x = place_items(rows, ways, widths)
         part = _Part(width=max((x[item] + widths[item] / 2 for item in x), default=0.0))
         self._stack(part, rows, x, heights)
         part.ways = [
@@ -127,12 +127,12 @@ class _Plain:
         """Return the layer of each item, the items of each line through the layers, and which lines run upwards."""
         back = (index for index, (link, _, _) in enumerate(lines) if link.kind == "loop_back")
         pairs = [*((source, target) for _, source, target in lines), *self.order.get(area, ())]
-        flips = acyclic(items, pairs, back)
+        flips = find_reversed_lines(items, pairs, back)
         fixed = [pair[::-1] if flip else pair for pair, flip in zip(pairs, flips, strict=True)]
         shown = fixed[: len(lines)]
         wished = [pair for pair, flip in list(zip(fixed, flips, strict=True))[len(lines) :] if not flip]
-        level = layers_of(items, [*shown, *wished])
-        return level, chains(shown, level), flips[: len(lines)]
+        level = assign_layers(items, [*shown, *wished])
+        return level, make_chains(shown, level), flips[: len(lines)]
 
     def _label(self, link: Link) -> Point:
         if not link.label:
@@ -152,7 +152,7 @@ class _Plain:
                 widths[bend], heights[bend] = 4.0, 0.0
             if len(way) > 2:
                 wide, high = self._label(link)
-                middle = label_bend(way)
+                middle = find_label_bend(way)
                 widths[middle], heights[middle] = max(wide, 4.0), high
         return widths, heights
 
@@ -203,18 +203,18 @@ class _Plain:
         ends = (link.source, link.target)
         source, target = (Spot(*spots[end], *self._size(end), self.boxes[end].shape) for end in ends)
         if len(way) == 1:
-            return loop_route(source, self._label(link)[0], labelled=bool(link.label))
+            return make_loop_route(source, self._label(link)[0], labelled=bool(link.label))
         shift = self._inside(area, frames, (0.0, 0.0))
         bands = [(part.bands[item][0] + shift[1], part.bands[item][1] + shift[1]) for item in way]
         bends = [(part.middles[item][0] + shift[0], band) for item, band in zip(way[1:-1], bands[1:-1], strict=True)]
         label = None
         if link.label and bends:
-            x, y = part.middles[label_bend(way)]
+            x, y = part.middles[find_label_bend(way)]
             label = (x + shift[0], y + shift[1])
-        return line_route(source, target, bands[0], bends, bands[-1], label, bare=bool(link.label) and not bends)
+        return make_route(source, target, bands[0], bends, bands[-1], label, bare=bool(link.label) and not bends)
 
 
-def label_bend(way: list[Item]) -> Item:
+def find_label_bend(way: list[Item]) -> Item:
     """Return the bend that carries a line's label: in an odd layer near its middle, without boxes."""
     bends = sorted((item for item in way if isinstance(item, Bend)), key=lambda bend: bend.layer)
     return bends[len(bends) // 2 - (len(bends) // 2) % 2]

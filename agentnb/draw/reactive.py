@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.draw.board_table import board_table
+from agentnb.draw.board_table import make_board_table
 from agentnb.draw.diagram import (
     EDGE_SIZE,
     EDGE_WIDTH,
@@ -21,13 +21,13 @@ from agentnb.draw.diagram import (
     Box,
     Link,
     Picture,
-    box_of,
     count_text,
-    reacts,
+    is_reactive,
+    make_box,
 )
-from agentnb.draw.label_text import clean, cut, safe, width_of, wrap
+from agentnb.draw.label_text import clean, cut, measure_width, to_safe_text, wrap
 from agentnb.draw.ordering import order_of
-from agentnb.draw.shapes import size_around
+from agentnb.draw.shapes import measure_around
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ class EventLine(NamedTuple):
         return self.kind, self.node, self.type
 
 
-def reactive_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int) -> Picture:
+def make_reactive_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int) -> Picture:
     """Return the picture of a recipe of behaviors, with a run's marks if there is one."""
-    ways = list(ways_of(recipe, None if run is None else run.reactions))
-    types, begin = dict.fromkeys(way.type for way in ways), event_ids(recipe)
-    boxes = {id: _behavior(f"n{number}", node, run) for number, (id, node) in enumerate(recipe.nodes.items())}
-    boxes |= {begin + type_: _event(recipe, f"v{number}", type_, run) for number, type_ in enumerate(types)}
-    links = [_link(recipe, number, way, boxes, run) for number, way in enumerate(ways)]
-    later = () if run is not None else _later(recipe, ways, boxes)
+    ways = list(iter_event_lines(recipe, None if run is None else run.reactions))
+    types, begin = dict.fromkeys(way.type for way in ways), get_event_id_prefix(recipe)
+    boxes = {id: _make_behavior_box(f"n{number}", node, run) for number, (id, node) in enumerate(recipe.nodes.items())}
+    boxes |= {begin + type_: _make_event_box(recipe, f"v{number}", type_, run) for number, type_ in enumerate(types)}
+    links = [_make_link(recipe, number, way, boxes, run) for number, way in enumerate(ways)]
+    later = () if run is not None else _iter_later_links(recipe, ways, boxes)
     told = {way.type for way in ways if way.kind == "tells"}
     outside = [boxes[begin + type_] for type_ in types if type_ not in told and type_ != ANY]
     starts = [_start(number, box) for number, box in enumerate(outside)]
@@ -77,14 +77,14 @@ def reactive_picture(recipe: Recipe, *, board: bool, direction: str, run: RunVie
         boxes=(*(box for box, _ in starts), *boxes.values()),
         links=every,
         areas=(),
-        board=board_table(recipe, run, spare=spare) if board else None,
+        board=make_board_table(recipe, run, spare=spare) if board else None,
         with_run=run is not None,
         order=order_of(recipe, boxes, every, {}),
         later=tuple(later),
     )
 
 
-def event_ids(recipe: Recipe) -> str:
+def get_event_id_prefix(recipe: Recipe) -> str:
     """Return the prefix of the ids of event types among a picture's nodes; no node's id begins with it."""
     begin = "event: "
     while any(id.startswith(begin) for id in recipe.nodes):
@@ -92,13 +92,13 @@ def event_ids(recipe: Recipe) -> str:
     return begin
 
 
-def event_type(recipe: Recipe, id_: str) -> str | None:
+def get_event_type(recipe: Recipe, id_: str) -> str | None:
     """Return the event type with this id in a recipe's picture; None if the id is a node's or unknown."""
-    begin = event_ids(recipe)
-    return id_.removeprefix(begin) if reacts(recipe) and id_.startswith(begin) else None
+    begin = get_event_id_prefix(recipe)
+    return id_.removeprefix(begin) if is_reactive(recipe) and id_.startswith(begin) else None
 
 
-def ways_of(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[EventLine]:
+def iter_event_lines(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[EventLine]:
     """Yield the lines of a recipe of behaviors, including those that a run has shown."""
     found: dict[tuple[str, str, str], EventLine] = {}
     for way in (*_find_declared(recipe), *_find_shown(recipe, reactions)):
@@ -117,15 +117,15 @@ def _find_declared(recipe: Recipe) -> Iterator[EventLine]:
     said = recipe.meta.get("events", {})
     own = tuple(said.get("own", ()))
     for node in recipe.nodes.values():
-        asks = tuple(_asks(node))
+        asks = tuple(_iter_clauses(node))
         for type_ in node.on:
-            label, tip = ", ".join(asks), "\n".join([f"{node.id} listens to {_any(type_)}", *asks])
+            label, tip = ", ".join(asks), "\n".join([f"{node.id} listens to {_format_any(type_)}", *asks])
             yield EventLine("hears", node.id, type_, label, tip)
     for node, types in said.get("tells", {}).items():
         for type_, what in types.items():
             yield EventLine("tells", node, type_, what, f"{node} declares that it tells of {type_}: {what}")
     for edge in recipe.edges:
-        for type_ in types_of(recipe, edge) if edge.source in recipe.nodes else ():
+        for type_ in list_types(recipe, edge) if edge.source in recipe.nodes else ():
             tip = f"{edge.source} tells of {type_}, and {edge.target} listens to it"
             yield EventLine("tells", edge.source, type_, "", tip, sure=not (own and type_.startswith(own)))
     for node, types in said.get("may", {}).items():
@@ -133,7 +133,7 @@ def _find_declared(recipe: Recipe) -> Iterator[EventLine]:
             yield EventLine("tells", node, type_, "", f"{node} may tell of {type_}: its code names it", sure=False)
 
 
-def types_of(recipe: Recipe, edge: Edge) -> tuple[str, ...]:
+def list_types(recipe: Recipe, edge: Edge) -> tuple[str, ...]:
     """Return the event types of an edge between two behaviors: one, or several separated by commas."""
     target = recipe.nodes.get(edge.target)
     if target is not None and edge.condition in target.on:
@@ -152,7 +152,7 @@ def _find_shown(recipe: Recipe, reactions: Reactions | None) -> Iterator[EventLi
             yield EventLine("hears", node, type_, "", f"{node} was set off by {type_}")
 
 
-def _asks(node: Node) -> Iterator[str]:
+def _iter_clauses(node: Node) -> Iterator[str]:
     """Yield a node's conditions on an event, one clause each."""
     for path, wanted in (node.params.get("where") or {}).items():
         asked = wanted.items() if isinstance(wanted, Mapping) else [("=", wanted)]
@@ -165,29 +165,29 @@ def _asks(node: Node) -> Iterator[str]:
         yield f"after {node.params['activate_after']} events"
 
 
-def _any(type_: str) -> str:
+def _format_any(type_: str) -> str:
     return "any event but the run's own" if type_ == ANY else type_
 
 
 # -- boxes and lines -------------------------------------------------------------------------------------------------
 
 
-def _behavior(name: str, node: Node, run: RunView | None) -> Box:
+def _make_behavior_box(name: str, node: Node, run: RunView | None) -> Box:
     """Return the box of a behavior with its name alone, since the types that it listens to precede it."""
-    return box_of(name, node, "", run, label=node.label.split("\n", 1)[0] or node.id)
+    return make_box(name, node, "", run, label=node.label.split("\n", 1)[0] or node.id)
 
 
-def _event(recipe: Recipe, name: str, type_: str, run: RunView | None) -> Box:
+def _make_event_box(recipe: Recipe, name: str, type_: str, run: RunView | None) -> Box:
     """Return the box of an event type."""
     lines = wrap("any event" if type_ == ANY else type_, _TYPE_WIDTH, LABEL_SIZE) or ("(no name)",)
-    room = width_of(" ×999", LABEL_SIZE) + max(width_of(line, LABEL_SIZE) for line in lines)
-    width, height = size_around("pill", room, LINE * len(lines))
-    marks, count = event_marks(recipe, type_, run)
-    id_, tip = event_ids(recipe) + type_, f"events: {_any(type_)}"
+    room = measure_width(" ×999", LABEL_SIZE) + max(measure_width(line, LABEL_SIZE) for line in lines)
+    width, height = measure_around("pill", room, LINE * len(lines))
+    marks, count = get_event_marks(recipe, type_, run)
+    id_, tip = get_event_id_prefix(recipe) + type_, f"events: {_format_any(type_)}"
     return Box(name, id_, "event", "pill", "event", lines, "", tip, width, height, marks=marks, count=count)
 
 
-def event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tuple[str, ...], str]:
+def get_event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tuple[str, ...], str]:
     """Return the marks of an event type for a run, and the text with its number of events."""
     reactions = None if run is None else run.reactions
     if reactions is None:
@@ -196,22 +196,22 @@ def event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tuple[
     if type_ == ANY:
         own = tuple(recipe.meta.get("events", {}).get("own", ()))
         came = sum(number for each, number in reactions.came.items() if not (own and each.startswith(own)))
-    last = reactions.last is not None and type_ in (reactions.last[0], _heard_as(recipe, *reactions.last))
+    last = reactions.last is not None and type_ in (reactions.last[0], _find_matched_type(recipe, *reactions.last))
     stops = run is not None and type_ in run.stops_at
     marks = {"visited": came > 0, "breakpoint": stops, "last": last or type_ in reactions.last_told}
     return tuple(mark for mark, holds in marks.items() if holds), count_text(came)
 
 
-def _link(recipe: Recipe, number: int, way: EventLine, boxes: Mapping[str, Box], run: RunView | None) -> Link:
-    event = event_ids(recipe) + way.type
+def _make_link(recipe: Recipe, number: int, way: EventLine, boxes: Mapping[str, Box], run: RunView | None) -> Link:
+    event = get_event_id_prefix(recipe) + way.type
     ends = (event, way.node) if way.kind == "hears" else (way.node, event)
     source, target = (boxes[end].name for end in ends)
     label = cut(clean(way.label), EDGE_WIDTH, EDGE_SIZE)
-    marks = (*(() if way.sure else ("may",)), *way_marks(recipe, way, run))
+    marks = (*(() if way.sure else ("may",)), *get_way_marks(recipe, way, run))
     return Link(f"e{number}", source, target, way.kind, ends, number, label, way.tip, marks)
 
 
-def way_marks(recipe: Recipe, way: EventLine, run: RunView | None) -> tuple[str, ...]:
+def get_way_marks(recipe: Recipe, way: EventLine, run: RunView | None) -> tuple[str, ...]:
     """Return the marks of a line for a run: whether it was used, and whether by the last step."""
     reactions = None if run is None else run.reactions
     if reactions is None:
@@ -223,18 +223,20 @@ def way_marks(recipe: Recipe, way: EventLine, run: RunView | None) -> tuple[str,
             "last": last is not None and last[1] == way.node and way.type in reactions.last_told,
         }
     else:
-        mine = [pair for pair in reactions.heard if pair[1] == way.node and _heard_as(recipe, *pair) == way.type]
+        mine = [
+            pair for pair in reactions.heard if pair[1] == way.node and _find_matched_type(recipe, *pair) == way.type
+        ]
         marks = {"taken": bool(mine), "last": last in mine}
     return tuple(mark for mark, holds in marks.items() if holds)
 
 
-def _heard_as(recipe: Recipe, type_: str, node: str) -> str:
+def _find_matched_type(recipe: Recipe, type_: str, node: str) -> str:
     """Return the type whose line a delivery used: its own, or that of any event."""
     hears = recipe.nodes.get(node)
     return ANY if hears is not None and ANY in hears.on and type_ not in hears.on else type_
 
 
-def _later(recipe: Recipe, ways: Iterable[EventLine], boxes: Mapping[str, Box]) -> Iterator[Link]:
+def _iter_later_links(recipe: Recipe, ways: Iterable[EventLine], boxes: Mapping[str, Box]) -> Iterator[Link]:
     """Yield the lines that a run may still show: from each behavior to each type that it is not known to emit."""
     known = list(ways)
     types = [type_ for type_ in dict.fromkeys(way.type for way in known) if type_ != ANY]
@@ -242,7 +244,7 @@ def _later(recipe: Recipe, ways: Iterable[EventLine], boxes: Mapping[str, Box]) 
     new = (EventLine("tells", node, type_) for node in recipe.nodes for type_ in types)
     for number, way in enumerate([way for way in new if way.key not in keys][:_LATER], len(known)):
         tip = f"{way.node} has told of {way.type}"
-        yield replace(_link(recipe, number, way._replace(tip=tip), boxes, None), marks=("later",))
+        yield replace(_make_link(recipe, number, way._replace(tip=tip), boxes, None), marks=("later",))
 
 
 def _start(number: int, box: Box) -> tuple[Box, Link]:
@@ -255,20 +257,20 @@ def _start(number: int, box: Box) -> tuple[Box, Link]:
 # -- changes by a run ------------------------------------------------------------------------------------------------
 
 
-def reactive_patch(recipe: Recipe, picture: Picture, view: RunView) -> tuple[dict[str, Any], dict[str, Any]]:
+def make_reactive_patch(recipe: Recipe, picture: Picture, view: RunView) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a run changes at event types and lines: the parts `nodes` and `edges` of a patch."""
-    begin = event_ids(recipe)
+    begin = get_event_id_prefix(recipe)
     nodes: dict[str, Any] = {}
     for box in picture.boxes:
         if box.kind == "event":
-            marks, count = event_marks(recipe, box.id.removeprefix(begin), view)
+            marks, count = get_event_marks(recipe, box.id.removeprefix(begin), view)
             if marks:
-                nodes[safe(box.id)] = {"classes": list(marks), "count": count}
+                nodes[to_safe_text(box.id)] = {"classes": list(marks), "count": count}
     edges = {}
     for link in (*picture.links, *picture.later):
         if link.index >= 0:
             node, event = link.ends if link.kind == "tells" else link.ends[::-1]
-            marks = way_marks(recipe, EventLine(link.kind, node, event.removeprefix(begin)), view)
+            marks = get_way_marks(recipe, EventLine(link.kind, node, event.removeprefix(begin)), view)
             if marks:
                 edges[str(link.index)] = {"classes": list(marks)}
     return nodes, edges
@@ -277,12 +279,12 @@ def reactive_patch(recipe: Recipe, picture: Picture, view: RunView) -> tuple[dic
 # -- as text ---------------------------------------------------------------------------------------------------------
 
 
-def reactive_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
+def iter_reactive_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
     """Yield the picture as text: each event type with the nodes it activates, each behavior with what it emits."""
     types = [box for box in picture.boxes if box.kind == "event"]
     yield f"{picture.title} ({picture.dialect}): {len(recipe.nodes)} behaviors, {len(types)} types of events"
     ways: dict[str, list[str]] = {}
-    names = {box.id: clean(_plain(box, event_ids(recipe))) for box in picture.boxes}
+    names = {box.id: clean(_format_plain(box, get_event_id_prefix(recipe))) for box in picture.boxes}
     for link in picture.links:
         if link.index >= 0:
             words = f" [{link.label}]" if link.label else ""
@@ -298,20 +300,20 @@ def reactive_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
         yield from ways.get(box.id, ())
 
 
-def _plain(box: Box, begin: str) -> str:
+def _format_plain(box: Box, begin: str) -> str:
     return box.id.removeprefix(begin) if box.kind == "event" else box.id
 
 
 __all__ = [
     "ANY",
     "EventLine",
-    "event_ids",
-    "event_marks",
-    "event_type",
-    "reactive_lines",
-    "reactive_patch",
-    "reactive_picture",
-    "types_of",
-    "way_marks",
-    "ways_of",
+    "get_event_id_prefix",
+    "get_event_marks",
+    "get_event_type",
+    "get_way_marks",
+    "iter_event_lines",
+    "iter_reactive_lines",
+    "list_types",
+    "make_reactive_patch",
+    "make_reactive_picture",
 ]

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from agentnb.draw.diagram import Picture
-from agentnb.draw.geometry import MANY, Geometry, read_geometry, skeleton
+from agentnb.draw.geometry import MANY, Geometry, make_skeleton, read_geometry
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 BACKENDS: Final = ("dot", "pygraphviz", "plain")
@@ -30,7 +30,7 @@ _layouts: OrderedDict[tuple[str, str], Geometry] = OrderedDict()
 _lock = threading.Lock()
 
 
-def backend() -> str:
+def choose_backend() -> str:
     """Return the layout backend in use: `dot`, `pygraphviz` or `plain`.
 
     The environment variable AGENTNB_LAYOUT selects one.
@@ -58,7 +58,7 @@ def backend() -> str:
                 what=f"{VARIABLE}={wanted!r} asks for a layout that is not installed",
                 where="environment",
                 why="no program `dot` on PATH" if wanted == "dot" else "the package pygraphviz is not installed",
-                do=f"install it ({_cure(wanted)}), or unset {VARIABLE}",
+                do=f"install it ({_suggest_cure(wanted)}), or unset {VARIABLE}",
             )
         )
     return wanted
@@ -70,7 +70,7 @@ def _is_there(name: str) -> bool:
     return name == "plain" or find_spec("pygraphviz") is not None
 
 
-def _cure(name: str) -> str:
+def _suggest_cure(name: str) -> str:
     return "Graphviz, from your system's packages" if name == "dot" else "`pip install pygraphviz`"
 
 
@@ -80,11 +80,11 @@ def lay_out(picture: Picture, *, seconds: float = 6.0) -> Geometry:
     The plain backend always succeeds. The same picture is laid out once: a run changes only texts and classes, so its
     pictures share one layout.
     """
-    first, text = backend(), skeleton(picture)
+    first, text = choose_backend(), make_skeleton(picture)
     with _lock:
         known = _layouts.get((first, text))
     if known is None:
-        known = next(_tries(picture, text, first, seconds))
+        known = next(_try_layouts(picture, text, first, seconds))
         with _lock:
             _layouts[first, text] = known
             while len(_layouts) > _KEPT:
@@ -92,7 +92,7 @@ def lay_out(picture: Picture, *, seconds: float = 6.0) -> Geometry:
     return known
 
 
-def _tries(picture: Picture, text: str, first: str, seconds: float) -> Iterator[Geometry]:
+def _try_layouts(picture: Picture, text: str, first: str, seconds: float) -> Iterator[Geometry]:
     """Yield each layout that succeeds. After a time-out straight lines are tried, then the plain layout.
 
     A large graph leaves most of the time to the straight lines: if its layout is not fast, it does not finish at all.
@@ -103,21 +103,21 @@ def _tries(picture: Picture, text: str, first: str, seconds: float) -> Iterator[
         if name == "plain" or not _is_there(name):
             continue
         try:
-            yield read_geometry(_graphviz(name, text, "json0", seconds * share).decode(), name)
+            yield read_geometry(_run_graphviz(name, text, "json0", seconds * share).decode(), name)
         except subprocess.TimeoutExpired:
             try:
-                cheap = skeleton(picture, cheap=True)
-                yield read_geometry(_graphviz(name, cheap, "json0", seconds * (1 - share)).decode(), name)
+                cheap = make_skeleton(picture, cheap=True)
+                yield read_geometry(_run_graphviz(name, cheap, "json0", seconds * (1 - share)).decode(), name)
             except (subprocess.SubprocessError, OSError, ValueError):
                 break
         except (subprocess.SubprocessError, OSError, ValueError):
             continue
-    from agentnb.draw.plain_layout import plain_layout
+    from agentnb.draw.plain_layout import compute_plain_layout
 
-    yield plain_layout(picture)
+    yield compute_plain_layout(picture)
 
 
-def _graphviz(name: str, text: str, format: str, seconds: float) -> bytes:
+def _run_graphviz(name: str, text: str, format: str, seconds: float) -> bytes:
     command = ["dot", f"-T{format}"] if name == "dot" else [sys.executable, "-P", "-c", _WORKER, format]
     done = subprocess.run(  # noqa: S603  # our own command, and its input holds no text of the recipe but for PNG
         command,
@@ -130,7 +130,7 @@ def _graphviz(name: str, text: str, format: str, seconds: float) -> bytes:
     return done.stdout
 
 
-def png(dot_text: str, *, seconds: float = 20.0) -> bytes:
+def render_png(dot_text: str, *, seconds: float = 20.0) -> bytes:
     """Return a PNG image of DOT text, drawn by Graphviz.
 
     Raises:
@@ -140,7 +140,7 @@ def png(dot_text: str, *, seconds: float = 20.0) -> bytes:
     names = [name for name in BACKENDS[:-1] if _is_there(name) and os.environ.get(VARIABLE, name) == name]
     for name in names:
         try:
-            return _graphviz(name, dot_text, "png", seconds)
+            return _run_graphviz(name, dot_text, "png", seconds)
         except (subprocess.SubprocessError, OSError) as error:
             told = getattr(error, "stderr", None) or b""
             why = f"{name} could not draw it: {type(error).__name__} {told.decode(errors='replace')[-200:]}".strip()

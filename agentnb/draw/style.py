@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from agentnb.draw.shapes import known_shape
+from agentnb.draw.shapes import choose_shape
 
 FONT: Final = "Helvetica Neue,Helvetica,Arial,DejaVu Sans,sans-serif"
 MONO: Final = "DejaVu Sans Mono,Menlo,Consolas,monospace"
@@ -142,17 +142,17 @@ DARK: Final[dict[str, str]] = {
 FAMILIES: Final = (*_FAMILIES, "plain")
 
 
-def family_of(kind: str) -> str:
+def get_family(kind: str) -> str:
     """Return the colour family of a kind: think, act, person, choose, frame, react, event; otherwise plain."""
     return _FAMILY_OF.get(kind, "plain")
 
 
-def shape_of(kind: str) -> str:
+def get_shape(kind: str) -> str:
     """Return the shape of a kind; an unknown kind is a box."""
-    return known_shape(_SHAPES.get(kind, "box"))
+    return choose_shape(_SHAPES.get(kind, "box"))
 
 
-def class_of(prefix: str, name: str) -> str:
+def make_class(prefix: str, name: str) -> str:
     """Return a CSS class for a word of a recipe: `kind-` and the word, without CSS syntax."""
     return f"{prefix}-{re.sub(r'[^a-zA-Z0-9_-]', '-', name) or 'none'}"
 
@@ -260,7 +260,7 @@ _STATE_SHEET: Final = """
 HEAT: Final = ("#fff7ec", "#fee8c8", "#fdd49e", "#fdbb84", "#fc8d59")
 
 
-def stylesheet(scope: str = "svg.agentnb") -> str:
+def make_stylesheet(scope: str = "svg.agentnb") -> str:
     """Return the CSS of the pictures, every rule under `scope`.
 
     Each colour is a variable `--agentnb-NAME`, so that a page can set its theme by `palette`. Without the variable, or
@@ -275,11 +275,11 @@ def stylesheet(scope: str = "svg.agentnb") -> str:
         f"\n@ .edge.heat-{level} polygon{{fill:$failed}}"
         for level, fill in enumerate(HEAT, 1)
     )
-    rules = re.sub(r"([a-z-]+):([^:;{}]*\$[^;{}]*)", _with_variable, rules)
+    rules = re.sub(r"([a-z-]+):([^:;{}]*\$[^;{}]*)", _substitute_variable, rules)
     return rules.replace("~font", FONT).replace("~mono", MONO).replace("@", scope).strip()
 
 
-def _with_variable(rule: re.Match[str]) -> str:
+def _substitute_variable(rule: re.Match[str]) -> str:
     """Return a rule with its colour on white, for viewers without variables, followed by the variable."""
 
     def plain(match: re.Match[str]) -> str:
@@ -292,14 +292,14 @@ def _with_variable(rule: re.Match[str]) -> str:
     return f"{rule[1]}:{name.sub(plain, rule[2])};{rule[1]}:{name.sub(variable, rule[2])}"
 
 
-def palette(scope: str, *, dark: bool = False) -> str:
+def make_palette(scope: str, *, dark: bool = False) -> str:
     """Return one CSS rule that sets the colours of a light or dark page for everything under `scope`."""
     colours = DARK if dark else COLOURS
     return f"{scope}{{{''.join(f'--agentnb-{name}:{value};' for name, value in colours.items())}}}"
 
 
-def own_sheet() -> str:
+def make_own_sheet() -> str:
     """Return the CSS of a self-contained picture; it follows the viewer's light or dark setting."""
     scope = "svg.agentnb[data-static]"
-    dark = palette(scope, dark=True)
-    return f"{stylesheet(scope)}\n@media screen and (prefers-color-scheme:dark){{{dark}}}"
+    dark = make_palette(scope, dark=True)
+    return f"{make_stylesheet(scope)}\n@media screen and (prefers-color-scheme:dark){{{dark}}}"

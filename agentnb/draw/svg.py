@@ -27,11 +27,11 @@ from agentnb.draw.diagram import (
     Picture,
 )
 from agentnb.draw.geometry import Geometry, Rectangle, Route
-from agentnb.draw.label_text import attribute, content
-from agentnb.draw.shapes import Point, box, number, outline, pair
-from agentnb.draw.straight_lines import direct_route
-from agentnb.draw.style import COLOURS, FONT, class_of, own_sheet
-from agentnb.draw.svg_board import board_parts, board_place
+from agentnb.draw.label_text import to_attribute, to_content
+from agentnb.draw.shapes import Point, format_pair, make_box_path, make_outline, number
+from agentnb.draw.straight_lines import make_direct_route
+from agentnb.draw.style import COLOURS, FONT, make_class, make_own_sheet
+from agentnb.draw.svg_board import place_board, render_board_parts
 
 MARGIN: Final = 12.0
 _FITS: Final = 2000.0
@@ -55,10 +55,10 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
     width, height, spot = geometry.width, geometry.height, None
     alone_size = f"{number(width + 2 * MARGIN)} {number(height + 2 * MARGIN)}"
     if picture.board:
-        spot = board_place(picture.board, geometry, picture.direction)
+        spot = place_board(picture.board, geometry, picture.direction)
         width, height = max(width, spot[0] + picture.board.width), max(height, spot[1] + picture.board.height)
     width, height = width + 2 * MARGIN, height + 2 * MARGIN
-    flows, table = board_parts(picture, geometry, spot) if spot else ("", "")
+    flows, table = render_board_parts(picture, geometry, spot) if spot else ("", "")
     classes = " ".join(["agentnb", *(["has-run"] if picture.with_run else [])])
     areas = [(area, geometry.areas[area.name]) for area in picture.areas if area.name in geometry.areas]
     # A page shrinks it to its own width as long as it remains legible.
@@ -69,32 +69,32 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
         f'data-layout="{geometry.layout}" data-graph="{alone_size}" '
         f'width="{number(width)}pt" height="{number(height)}pt" '
         f'viewBox="0 0 {number(width)} {number(height)}" role="img" '
-        f'aria-label="{attribute(f"{picture.what} {picture.title}")}" font-family="{FONT}">'
+        f'aria-label="{to_attribute(f"{picture.what} {picture.title}")}" font-family="{FONT}">'
     )
     return "\n".join(
         [
             opening,
-            *([f"<style>{own_sheet()}</style>"] if styled else []),
+            *([f"<style>{make_own_sheet()}</style>"] if styled else []),
             f'<rect class="paper" width="{number(width)}" height="{number(height)}" rx="8" fill="{COLOURS["paper"]}"/>',
             f'<g transform="translate({number(MARGIN)},{number(MARGIN)})">',
-            *(_area(area, place) for area, place in areas),
+            *(_render_area(area, place) for area, place in areas),
             flows,
-            *(_link(link, geometry.routes[link.name]) for link in picture.links if link.name in geometry.routes),
-            *(_link(link, direct_route(picture, link, geometry)) for link in picture.later),
+            *(_render_link(link, geometry.routes[link.name]) for link in picture.links if link.name in geometry.routes),
+            *(_render_link(link, make_direct_route(picture, link, geometry)) for link in picture.later),
             *(_area_title(area, place) for area, place in areas),  # above the lines that enter the area
-            *(_box(box, geometry.boxes[box.name]) for box in picture.boxes),
+            *(_render_box(box, geometry.boxes[box.name]) for box in picture.boxes),
             table,
             "</g>\n</svg>",
         ]
     )
 
 
-def _area(area: Area, place: Rectangle) -> str:
+def _render_area(area: Area, place: Rectangle) -> str:
     left, top, right, bottom = place
     middle = f"translate({number((left + right) / 2)},{number((top + bottom) / 2)})"
-    frame = box((right - left) / 2, (bottom - top) / 2, 10)
+    frame = make_box_path((right - left) / 2, (bottom - top) / 2, 10)
     return (
-        f'<g class="cluster" data-scope="{attribute(area.scope)}"><title>{content(area.tip)}</title>'
+        f'<g class="cluster" data-scope="{to_attribute(area.scope)}"><title>{to_content(area.tip)}</title>'
         f'<path transform="{middle}" d="{frame}" fill="{COLOURS["area"]}" stroke="{COLOURS["area-line"]}"/></g>'
     )
 
@@ -102,42 +102,42 @@ def _area(area: Area, place: Rectangle) -> str:
 def _area_title(area: Area, place: Rectangle) -> str:
     left, top, *_ = place
     return (
-        f'<g class="cluster-title" data-scope="{attribute(area.scope)}">'
+        f'<g class="cluster-title" data-scope="{to_attribute(area.scope)}">'
         f'<text x="{number(left + 12)}" y="{number(top + 16)}" font-size="{TITLE_SIZE}" fill="{COLOURS["faint"]}">'
-        f"{content(area.title)}</text></g>"
+        f"{to_content(area.title)}</text></g>"
     )
 
 
-def _link(link: Link, route: Route) -> str:
+def _render_link(link: Link, route: Route) -> str:
     colour = COLOURS[_LINES.get(link.kind, "edge")]
     if link.index < 0:
-        opening = f'<g class="enter" data-target="{attribute(link.ends[1])}">'
+        opening = f'<g class="enter" data-target="{to_attribute(link.ends[1])}">'
     else:
-        source, target = map(attribute, link.ends)
+        source, target = map(to_attribute, link.ends)
         light = ["enter"] if link.kind == "enter" else []
-        classes = " ".join(["edge", *light, class_of("edge", link.kind), *link.marks])
+        classes = " ".join(["edge", *light, make_class("edge", link.kind), *link.marks])
         hidden = ' display="none"' if "later" in link.marks else ""
         opening = (
             f'<g class="{classes}" data-source="{source}" data-target="{target}" '
-            f'data-edge="{link.index}"{hidden}><title>{content(link.tip)}</title>'
+            f'data-edge="{link.index}"{hidden}><title>{to_content(link.tip)}</title>'
         )
     label = ""
     if link.label and route.label:
         x, y = route.label
         label = (
             f'<text x="{number(x)}" y="{number(y + 3)}" text-anchor="middle" font-size="{EDGE_SIZE}" '
-            f'fill="{COLOURS["edge-text"]}">{content(link.label)}</text>'
+            f'fill="{COLOURS["edge-text"]}">{to_content(link.label)}</text>'
         )
-    curve = f'<path d="{curve_data(route.points)}" fill="none" stroke="{colour}"/>'
-    return f"{opening}{curve}{arrow_head(route.points, route.tip, colour)}{label}</g>"
+    curve = f'<path d="{format_curve(route.points)}" fill="none" stroke="{colour}"/>'
+    return f"{opening}{curve}{format_arrow_head(route.points, route.tip, colour)}{label}</g>"
 
 
-def curve_data(points: tuple[Point, ...]) -> str:
+def format_curve(points: tuple[Point, ...]) -> str:
     """Return the path data of a cubic Bezier curve of 1 + 3n points."""
-    return f"M{pair(points[0])}" + (f"C{' '.join(map(pair, points[1:]))}" if len(points) > 1 else "")
+    return f"M{format_pair(points[0])}" + (f"C{' '.join(map(format_pair, points[1:]))}" if len(points) > 1 else "")
 
 
-def arrow_head(points: tuple[Point, ...], tip: Point, colour: str, half: float = 2.8) -> str:
+def format_arrow_head(points: tuple[Point, ...], tip: Point, colour: str, half: float = 2.8) -> str:
     """Return the polygon from the end of a curve to its tip; empty if there is no room for one."""
     base = points[-1]
     dx, dy = tip[0] - base[0], tip[1] - base[1]
@@ -145,50 +145,50 @@ def arrow_head(points: tuple[Point, ...], tip: Point, colour: str, half: float =
     if length < 0.5:
         return ""
     x, y = -dy / length * half, dx / length * half
-    corners = f"{pair((base[0] + x, base[1] + y))} {pair(tip)} {pair((base[0] - x, base[1] - y))}"
+    corners = f"{format_pair((base[0] + x, base[1] + y))} {format_pair(tip)} {format_pair((base[0] - x, base[1] - y))}"
     return f'<polygon points="{corners}" fill="{colour}"/>'
 
 
-def _box(box: Box, place: Point) -> str:
+def _render_box(box: Box, place: Point) -> str:
     at = f'transform="translate({number(place[0])},{number(place[1])})"'
-    shape = outline(box.shape, box.width, box.height)
+    shape = make_outline(box.shape, box.width, box.height)
     if box.kind == "start" and not box.id:
         return (
-            f'<g class="start" {at}><title>{content(box.tip)}</title>'
+            f'<g class="start" {at}><title>{to_content(box.tip)}</title>'
             f'<path class="shape" d="{shape}" fill="{COLOURS["edge"]}"/></g>'
         )
-    classes = " ".join(["node", class_of("kind", box.kind), f"family-{box.family}", *box.marks])
-    opening = f'<g class="{classes}" data-node="{attribute(box.id)}" {at}><title>{content(box.tip)}</title>'
+    classes = " ".join(["node", make_class("kind", box.kind), f"family-{box.family}", *box.marks])
+    opening = f'<g class="{classes}" data-node="{to_attribute(box.id)}" {at}><title>{to_content(box.tip)}</title>'
     spot = f'cx="{number(3 - box.width / 2)}" cy="{number(3 - box.height / 2)}"'
     fill, line = COLOURS[box.family], COLOURS[f"{box.family}-line"]
     return "".join(
         [
             opening,
             f'<path class="shape" d="{shape}" fill="{fill}" stroke="{line}"/>',
-            *_words(box),
+            *_iter_words(box),
             f'<circle class="dot" {spot} r="5" display="none"/></g>',
         ]
     )
 
 
-def _words(box: Box) -> Iterator[str]:
+def _iter_words(box: Box) -> Iterator[str]:
     head = KIND_LINE if box.caption else 0.0
     top = -(head + LINE * len(box.lines) + NOTE_LINE * len(box.notes)) / 2 + _LOWERED.get(box.shape, 0.0)
     colour = COLOURS[f"{box.family}-text"]
     size = "" if box.caption else f' font-size="{EDGE_SIZE:g}"'
-    count = f'<tspan class="count" dx="3"{size}>{content(box.count)}</tspan>'
+    count = f'<tspan class="count" dx="3"{size}>{to_content(box.count)}</tspan>'
     if box.caption:
-        yield _word("kind", top + 8, KIND_SIZE, colour, box.caption, count)
+        yield _render_word("kind", top + 8, KIND_SIZE, colour, box.caption, count)
     for number_, line in enumerate(box.lines):
         more = count if not box.caption and number_ == len(box.lines) - 1 else ""
-        yield _word("label", top + head + LINE * number_ + 10.5, LABEL_SIZE, COLOURS["ink"], line, more)
+        yield _render_word("label", top + head + LINE * number_ + 10.5, LABEL_SIZE, COLOURS["ink"], line, more)
     for number_, line in enumerate(box.notes):
         below = top + head + LINE * len(box.lines) + NOTE_LINE * number_
-        yield _word("note", below + 8.5, NOTE_SIZE, COLOURS["edge-text"], line)
+        yield _render_word("note", below + 8.5, NOTE_SIZE, COLOURS["edge-text"], line)
 
 
-def _word(name: str, y: float, size: float, colour: str, text: str, more: str = "") -> str:
+def _render_word(name: str, y: float, size: float, colour: str, text: str, more: str = "") -> str:
     return (
         f'<text class="{name}" y="{number(y)}" text-anchor="middle" font-size="{size:g}" fill="{colour}">'
-        f"{content(text)}{more}</text>"
+        f"{to_content(text)}{more}</text>"
     )

@@ -19,8 +19,8 @@ from agentnb.draw.board_table import (
 from agentnb.draw.diagram import Box, Picture
 from agentnb.draw.flow_routes import Bands
 from agentnb.draw.geometry import Geometry
-from agentnb.draw.label_text import attribute, content
-from agentnb.draw.shapes import Point, box, number, pair, round_line
+from agentnb.draw.label_text import to_attribute, to_content
+from agentnb.draw.shapes import Point, format_pair, make_box_path, number, round_line
 from agentnb.draw.style import COLOURS, MONO
 
 _GAP: Final = 56.0
@@ -32,39 +32,41 @@ _SPARE: Final = Row("", "", "", "")
 Lines = tuple[list[Point], list[Point]]  # corners from a node to a joint, and ends at the rows of the lines from there
 
 
-def board_place(table: BoardTable, geometry: Geometry, direction: str) -> Point:
+def place_board(table: BoardTable, geometry: Geometry, direction: str) -> Point:
     """Return the table's upper left corner: right of a graph that grows down or up, otherwise centred below it."""
     if direction in ("TB", "BT"):
         return (geometry.width + _GAP if geometry.boxes else 0.0), 0.0
     return max((geometry.width - table.width) / 2, 0.0), (geometry.height + _GAP if geometry.boxes else 0.0)
 
 
-def board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tuple[str, str]:
+def render_board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tuple[str, str]:
     """Return the SVG of the flows, to be painted below everything, and that of the table."""
     table = picture.board
     if table is None:
         return "", ""
     dense = " dense" if len(table.flows) > _DENSE else ""
-    return f'<g class="flows{dense}">{"".join(_flows(picture, table, geometry, spot))}</g>', _table(table, spot)
+    return f'<g class="flows{dense}">{"".join(_render_flows(picture, table, geometry, spot))}</g>', _render_table(
+        table, spot
+    )
 
 
-def _flows(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[str]:
-    for flow, (line, heads) in zip(table.flows, flow_lines(picture, table, geometry, spot), strict=True):
+def _render_flows(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[str]:
+    for flow, (line, heads) in zip(table.flows, iter_flow_lines(picture, table, geometry, spot), strict=True):
         yield (
-            f'<g class="{" ".join(flow_classes(flow))}" data-node="{attribute(flow.node)}" data-way="{flow.way}">'
-            f'<title>{content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
+            f'<g class="{" ".join(get_flow_classes(flow))}" data-node="{to_attribute(flow.node)}" data-way="{flow.way}">'
+            f'<title>{to_content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
             f'stroke="{COLOURS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
             f'fill="{COLOURS["flow"]}"/></g>'
         )
 
 
-def flow_classes(flow: Flow) -> list[str]:
+def get_flow_classes(flow: Flow) -> list[str]:
     """Return the classes of a flow's group."""
     marks = {"seen": flow.seen, "active": flow.active}
     return ["flow", f"flow-{flow.way}", *(mark for mark, holds in marks.items() if holds)]
 
 
-def flow_lines(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[tuple[str, str]]:
+def iter_flow_lines(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[tuple[str, str]]:
     """Yield for each flow of `table` the path data of its line and of its arrow heads; `table` may be a later one."""
     boxes = {box.id: box for box in picture.boxes if box.id or box.kind != "start"}
     beside = picture.direction in ("TB", "BT")
@@ -72,32 +74,32 @@ def flow_lines(picture: Picture, table: BoardTable, geometry: Geometry, spot: Po
     bands = Bands(nodes, across=not beside)
     for flow in table.flows:
         box = boxes[flow.node]
-        way = _beside if beside else _below
-        yield _lines(flow, *way(flow, box, geometry.boxes[box.name], spot, bands))
+        way = _make_lines_beside if beside else _make_lines_below
+        yield _make_lines(flow, *way(flow, box, geometry.boxes[box.name], spot, bands))
 
 
-def row_middle(number: int) -> float:
+def compute_row_middle(number: int) -> float:
     """Return the distance of the centre of this row from the table's top."""
     return HEAD_HEIGHT + ROW_HEIGHT * (number + 0.5)
 
 
-def _beside(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands) -> Lines:
+def _make_lines_beside(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands) -> Lines:
     """Return lines for a table right of the graph: from the box's right side to a joint, and from there to the rows."""
-    rows = [spot[1] + row_middle(row) for row in flow.rows]
+    rows = [spot[1] + compute_row_middle(row) for row in flow.rows]
     near = (at[0] + box.width / 2, at[1] + _shift(flow))
     joint = (spot[0] - _BUS, sum(rows) / len(rows))
     corners = bands.corners(near, joint[0] - _LANE + _shift(flow), joint[1])
     return [near, *corners, joint], [(spot[0], y) for y in rows]
 
 
-def _below(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands) -> Lines:
+def _make_lines_below(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands) -> Lines:
     """Return lines for a table below the graph: to its rows from the box's side, or into its upper edge."""
     near = (at[0] + _shift(flow), at[1] + box.height / 2)
     lane = spot[1] - _BUS - _LANE + _shift(flow)
     sides = {1.0: spot[0] + WIDTH, -1.0: spot[0]}
     for side, edge in sides.items():
         if (at[0] - edge) * side > _BUS:
-            rows = [spot[1] + row_middle(row) for row in flow.rows]
+            rows = [spot[1] + compute_row_middle(row) for row in flow.rows]
             joint = (edge + side * _BUS, sum(rows) / len(rows))
             return [near, *bands.corners(near, lane, joint[0]), joint], [(edge, y) for y in rows]
     joint = (min(max(near[0], spot[0] + 14), spot[0] + WIDTH - 14), spot[1])
@@ -108,18 +110,18 @@ def _shift(flow: Flow) -> float:
     return -5.0 if flow.way == "read" else 5.0
 
 
-def _lines(flow: Flow, corners: list[Point], ends: list[Point]) -> tuple[str, str]:
+def _make_lines(flow: Flow, corners: list[Point], ends: list[Point]) -> tuple[str, str]:
     near, joint = corners[0], corners[-1]
     curve = round_line(corners, _BEND)
     for end in ends:
         middle = (joint[0] + end[0]) / 2
-        curve += f"M{pair(joint)}C{pair((middle, joint[1]))} {pair((middle, end[1]))} {pair(end)}"
+        curve += f"M{format_pair(joint)}C{format_pair((middle, joint[1]))} {format_pair((middle, end[1]))} {format_pair(end)}"
     if flow.way == "read":
-        return curve, _head(near, corners[1])
-    return curve, "".join(_head(end, (joint[0], end[1])) for end in ends) or _head(joint, corners[-2])
+        return curve, _make_head(near, corners[1])
+    return curve, "".join(_make_head(end, (joint[0], end[1])) for end in ends) or _make_head(joint, corners[-2])
 
 
-def _head(tip: Point, back: Point) -> str:
+def _make_head(tip: Point, back: Point) -> str:
     """Return a small arrow head at `tip` for a line from `back`, horizontal or vertical."""
     x, y = tip
     if abs(back[0] - x) >= abs(back[1] - y):
@@ -128,54 +130,56 @@ def _head(tip: Point, back: Point) -> str:
     else:
         way = 4.5 if back[1] > y else -4.5
         corners = [tip, (x - 2, y + way), (x + 2, y + way)]
-    return f"M{'L'.join(map(pair, corners))}Z"
+    return f"M{'L'.join(map(format_pair, corners))}Z"
 
 
-def _table(table: BoardTable, spot: Point) -> str:
+def _render_table(table: BoardTable, spot: Point) -> str:
     width, height = table.width, table.height
     place = f'transform="translate({number(spot[0])},{number(spot[1])})"'
     rim = f"M0,{HEAD_HEIGHT:g}V8Q0,0 8,0H{number(width - 8)}Q{number(width)},0 {number(width)},8V{HEAD_HEIGHT:g}Z"
-    frame = f'transform="translate({number(width / 2)},{number(height / 2)})" d="{box(width / 2, height / 2, 8)}"'
+    frame = (
+        f'transform="translate({number(width / 2)},{number(height / 2)})" d="{make_box_path(width / 2, height / 2, 8)}"'
+    )
     spare = range(len(table.rows), len(table.rows) + table.spare)
     return "".join(
         [
             f'<g class="board" {place}>',
             f'<path class="back" {frame} fill="{COLOURS["board"]}"/>',
             f'<path class="head" d="{rim}" fill="{COLOURS["board-head"]}"/>',
-            _line("title", 16, "Blackboard"),
-            *(_row(row, index, width) for index, row in enumerate(table.rows)),
-            *(_row(_SPARE, index, width) for index in spare),
-            _line("more", height - 7, table.last_line) if table.foot else "",
+            _render_line("title", 16, "Blackboard"),
+            *(_render_row(row, index, width) for index, row in enumerate(table.rows)),
+            *(_render_row(_SPARE, index, width) for index in spare),
+            _render_line("more", height - 7, table.last_line) if table.foot else "",
             f'<path class="frame" {frame} fill="none" stroke="{COLOURS["board-line"]}"/></g>',
         ]
     )
 
 
-def _line(name: str, y: float, text: str) -> str:
+def _render_line(name: str, y: float, text: str) -> str:
     colour = COLOURS["faint" if name == "more" else "ink"]
     weight = ' font-weight="bold"' if name == "title" else ""
     return (
         f'<text class="{name}" x="10" y="{number(y)}" font-size="{KEY_SIZE}"{weight} fill="{colour}">'
-        f"{content(text)}</text>"
+        f"{to_content(text)}</text>"
     )
 
 
-def _row(row: Row, index: int, width: float) -> str:
-    classes = " ".join(row_classes(row))
+def _render_row(row: Row, index: int, width: float) -> str:
+    classes = " ".join(get_row_classes(row))
     top = HEAD_HEIGHT + ROW_HEIGHT * index
-    key = attribute(row.key)
+    key = to_attribute(row.key)
     return (
         f'<g class="{classes}" data-row="{key}" data-index="{index}" transform="translate(0,{number(top)})">'
-        f"<title>{content(row.tip)}</title>"
+        f"<title>{to_content(row.tip)}</title>"
         f'<rect class="cell" x="0.5" width="{number(width - 1)}" height="{ROW_HEIGHT:g}" fill="{COLOURS["board"]}"/>'
         f'<path class="rule" d="M0.5,0H{number(width - 0.5)}" stroke="{COLOURS["rule"]}"/>'
         f'<rect class="bar" x="0.5" width="3" height="{ROW_HEIGHT:g}" fill="none"/>'
-        f'<text class="key" x="10" y="13.5" font-size="{KEY_SIZE}" fill="{COLOURS["ink"]}">{content(row.label)}</text>'
+        f'<text class="key" x="10" y="13.5" font-size="{KEY_SIZE}" fill="{COLOURS["ink"]}">{to_content(row.label)}</text>'
         f'<text class="value" data-key="{key}" x="{number(KEY_WIDTH)}" y="13.5" font-size="{VALUE_SIZE:g}" '
-        f'font-family="{MONO}" fill="{COLOURS["ink"]}">{content(row.value)}</text></g>'
+        f'font-family="{MONO}" fill="{COLOURS["ink"]}">{to_content(row.value)}</text></g>'
     )
 
 
-def row_classes(row: Row) -> list[str]:
+def get_row_classes(row: Row) -> list[str]:
     """Return the classes of a row's group; a row without a key is `spare`."""
     return ["row", *(["spare"] if row is _SPARE else []), *row.marks]

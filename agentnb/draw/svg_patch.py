@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentnb.draw.board_table import BoardTable, Flow, Row, board_table
-from agentnb.draw.diagram import count_text, edge_marks, reacts
-from agentnb.draw.label_text import safe
-from agentnb.draw.reactive import reactive_patch
-from agentnb.draw.svg_board import board_place, flow_classes, flow_lines, row_classes
+from agentnb.draw.board_table import BoardTable, Flow, Row, make_board_table
+from agentnb.draw.diagram import count_text, get_edge_marks, is_reactive
+from agentnb.draw.label_text import to_safe_text
+from agentnb.draw.reactive import make_reactive_patch
+from agentnb.draw.svg_board import get_flow_classes, get_row_classes, iter_flow_lines, place_board
 
 if TYPE_CHECKING:
     from agentnb.draw.diagram import Picture
@@ -38,41 +38,41 @@ PARTS = ("nodes", "edges", "rows", "flows", "board")
 
 def patch_of(recipe: Recipe, picture: Picture, geometry: Geometry, view: RunView) -> Patch:
     """Return what this state of a run changes in `picture`, which was laid out as `geometry`, as plain JSON."""
-    patch: Patch = {part: {} for part in PARTS} | marks_of(recipe, picture, view)
-    table = table_of(recipe, picture, view)
+    patch: Patch = {part: {} for part in PARTS} | make_marks(recipe, picture, view)
+    table = make_table(recipe, picture, view)
     if picture.board and table:
-        patch["rows"] = {str(index): _row(row) for index, row in enumerate(table.rows)}
-        patch["flows"] = _flows(picture, picture.board, table, geometry)
+        patch["rows"] = {str(index): _make_row(row) for index, row in enumerate(table.rows)}
+        patch["flows"] = _make_flows(picture, picture.board, table, geometry)
         patch["board"] = {"more": table.last_line}
     return patch
 
 
-def marks_of(recipe: Recipe, picture: Picture, view: RunView) -> Patch:
+def make_marks(recipe: Recipe, picture: Picture, view: RunView) -> Patch:
     """Return the parts `nodes` and `edges` of a patch, which need no layout."""
     if picture.folds:
         view = picture.folds.view(view)
     known = recipe.nodes if picture.folds is None else {**recipe.nodes, **picture.folds.regions}
     nodes = {
-        safe(id): {"classes": list(marks), "count": count_text(view.visited.get(id, 0))}
+        to_safe_text(id): {"classes": list(marks), "count": count_text(view.visited.get(id, 0))}
         for id in _find_touched(view) if id in known and (marks := view.marks(id))
     }  # fmt: skip
-    if reacts(recipe):
-        events, edges = reactive_patch(recipe, picture, view)
+    if is_reactive(recipe):
+        events, edges = make_reactive_patch(recipe, picture, view)
         return {"nodes": nodes | events, "edges": edges}
     places = (index for index in sorted(view.taken) if 0 <= index < len(recipe.edges))
-    return {"nodes": nodes, "edges": {str(index): {"classes": list(edge_marks(index, view))} for index in places}}
+    return {"nodes": nodes, "edges": {str(index): {"classes": list(get_edge_marks(index, view))} for index in places}}
 
 
-def table_of(recipe: Recipe, picture: Picture, view: RunView) -> BoardTable | None:
+def make_table(recipe: Recipe, picture: Picture, view: RunView) -> BoardTable | None:
     """Return the board in this state of a run, with as many rows as the picture's; None if it has no board."""
     if picture.board is None:
         return None
     room = len(picture.board.rows) + picture.board.spare
-    table = board_table(recipe, view, spare=picture.board.spare, room=room)
+    table = make_board_table(recipe, view, spare=picture.board.spare, room=room)
     return table if picture.folds is None else picture.folds.table(table)
 
 
-def diff(before: Patch, after: Patch) -> Patch:
+def diff_patches(before: Patch, after: Patch) -> Patch:
     """Return the part of `after` that differs from `before`; None means as without a run.
 
     Example:
@@ -93,24 +93,32 @@ def _find_touched(view: RunView) -> dict[str, None]:
     return dict.fromkeys([*view.visited, *current, *(id for ids in sets for id in sorted(ids))])
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _make_row(row: Row) -> dict[str, Any]:
     return {
-        "key": safe(row.key), "label": row.label, "value": row.value, "tip": safe(row.tip), "classes": row_classes(row),
-    }  # fmt: skip
+        "key": to_safe_text(row.key),
+        "label": row.label,
+        "value": row.value,
+        "tip": to_safe_text(row.tip),
+        "classes": get_row_classes(row),
+    }
 
 
-def _flows(picture: Picture, drawn: BoardTable, table: BoardTable, geometry: Geometry) -> dict[str, Any]:
+def _make_flows(picture: Picture, drawn: BoardTable, table: BoardTable, geometry: Geometry) -> dict[str, Any]:
     """Return the flows that differ from the drawn ones: those of the current node, and those only observed."""
     known = {(flow.way, flow.node): flow for flow in drawn.flows}
     news = [flow for flow in table.flows if known.get((flow.way, flow.node)) != flow]
     some = BoardTable(table.rows, tuple(news))
-    spot = board_place(drawn, geometry, picture.direction)
-    lines = zip(news, flow_lines(picture, some, geometry, spot), strict=True)
-    return {f"{flow.way} {safe(flow.node)}": _flow(flow, line, heads) for flow, (line, heads) in lines}
+    spot = place_board(drawn, geometry, picture.direction)
+    lines = zip(news, iter_flow_lines(picture, some, geometry, spot), strict=True)
+    return {f"{flow.way} {to_safe_text(flow.node)}": _make_flow(flow, line, heads) for flow, (line, heads) in lines}
 
 
-def _flow(flow: Flow, line: str, heads: str) -> dict[str, Any]:
+def _make_flow(flow: Flow, line: str, heads: str) -> dict[str, Any]:
     return {
-        "node": safe(flow.node), "way": flow.way, "classes": flow_classes(flow), "line": line, "heads": heads,
-        "tip": safe(flow.tip),
-    }  # fmt: skip
+        "node": to_safe_text(flow.node),
+        "way": flow.way,
+        "classes": get_flow_classes(flow),
+        "line": line,
+        "heads": heads,
+        "tip": to_safe_text(flow.tip),
+    }

@@ -37,7 +37,7 @@ class Charts:
         frame = steps[["step", "node", "status", "seconds"]].copy()
         frame["begin"] = (steps["timestamp"] - steps["timestamp"].min()).dt.total_seconds()
         frame["end"] = frame["begin"] + frame["seconds"]
-        return chart(frame, "Steps over time").mark_bar().encode(
+        return make_chart(frame, "Steps over time").mark_bar().encode(
             x=alt.X("begin:Q", title="seconds"), x2="end:Q", y=alt.Y("node:N", sort=_order(steps), title=None),
             color=alt.Color("status:N"), tooltip=["step:Q", "node:N", "status:N", "seconds:Q"],
         )  # fmt: skip
@@ -49,7 +49,7 @@ class Charts:
         steps = self._trace.frames.steps
         frame = steps.groupby(steps["node"].astype(str), sort=False)["seconds"].agg(["sum", "count"]).reset_index()
         frame.columns = frame.columns.map({"node": "node", "sum": "seconds", "count": "steps"})
-        return chart(frame, "Time by node").mark_bar().encode(
+        return make_chart(frame, "Time by node").mark_bar().encode(
             x=alt.X("seconds:Q"), y=alt.Y("node:N", sort="-x", title=None),
             tooltip=["node:N", "seconds:Q", "steps:Q"],
         )  # fmt: skip
@@ -61,7 +61,7 @@ class Charts:
         writes = self._trace.frames.writes
         keys = writes["key"].astype(str).str.partition(".")[0]
         frame = writes.assign(top=keys).groupby(["step", "top"], sort=False).size().rename("writes").reset_index()
-        return chart(frame, "Writes to the blackboard").mark_rect().encode(
+        return make_chart(frame, "Writes to the blackboard").mark_rect().encode(
             x=alt.X("step:O"), y=alt.Y("top:N", title="key", sort=list(dict.fromkeys(keys))),
             color=alt.Color("writes:Q"), tooltip=["step:Q", "top:N", "writes:Q"],
         )  # fmt: skip
@@ -74,13 +74,13 @@ class Charts:
         sums = ["tokens_in", "tokens_out", "cost_usd"]
         frame = calls.groupby(calls["node"].astype(str), sort=False)[sums].sum().astype(float).reset_index()
         long = frame.melt(["node", "cost_usd"], ["tokens_in", "tokens_out"], var_name="side", value_name="tokens")
-        return chart(long, "Tokens by node").mark_bar().encode(
+        return make_chart(long, "Tokens by node").mark_bar().encode(
             x=alt.X("tokens:Q"), y=alt.Y("node:N", sort="-x", title=None), color=alt.Color("side:N", title=None),
             tooltip=["node:N", "side:N", "tokens:Q", "cost_usd:Q"],
         )  # fmt: skip
 
 
-def chart(frame: pd.DataFrame, title: str) -> Any:
+def make_chart(frame: pd.DataFrame, title: str) -> Any:
     """Return an Altair chart of a frame; plain rows, because Altair refuses frames of more than 5,000.
 
     JupyterLab and Notebook 7 draw it with the Vega-Lite that they have; other viewers show its data as a table. Once
@@ -88,11 +88,11 @@ def chart(frame: pd.DataFrame, title: str) -> Any:
     """
     alt = import_altair()
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    plain = [{str(key): _plain(value) for key, value in row.items()} for row in rows]
-    return _offline_chart()(alt.InlineData(values=plain), title=title)
+    plain = [{str(key): _to_plain(value) for key, value in row.items()} for row in rows]
+    return _make_offline_chart()(alt.InlineData(values=plain), title=title)
 
 
-def charts_of(trace: SimulationTrace) -> Charts:
+def make_charts(trace: SimulationTrace) -> Charts:
     """Return the charts of a trace."""
     return Charts(trace)
 
@@ -109,7 +109,7 @@ def import_altair() -> Any:
 
 
 @cache
-def _offline_chart() -> Any:
+def _make_offline_chart() -> Any:
     """Return a class of Altair charts that need no network to be drawn; Altair's own default loads Vega from one."""
     import altair as alt
 
@@ -121,13 +121,13 @@ def _offline_chart() -> Any:
                 return super()._repr_mimebundle_(*args, **options)
             found = {**self.to_dict(), "$schema": _SCHEMA}
             rows = getattr(self.data, "values", None)
-            table = {"text/html": _table(rows)} if isinstance(rows, list) else {}
+            table = {"text/html": _make_html_table(rows)} if isinstance(rows, list) else {}
             return {_DRAWN_BY_LAB: found, **table, "text/plain": f"<chart: {self.title}>"}
 
     return OfflineChart
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> str:
+def _make_html_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return the data of a chart as an HTML table, for viewers that draw no charts."""
     columns = list(rows[0]) if rows else []
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
@@ -142,8 +142,8 @@ def _order(steps: pd.DataFrame) -> Sequence[str]:
     return list(dict.fromkeys(steps["node"].astype(str)))
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-__all__ = ["Charts", "chart", "charts_of", "import_altair"]
+__all__ = ["Charts", "import_altair", "make_chart", "make_charts"]

@@ -21,14 +21,14 @@ def to_event_log(trace: SimulationTrace) -> pd.DataFrame:
     log = steps[["step", "frame", "status"]].astype({"frame": str, "status": str})
     log.insert(0, "case:concept:name", trace.run_id)
     log.insert(1, "concept:name", steps["node"].astype(str))
-    log.insert(2, "time:timestamp", _ends(steps))
+    log.insert(2, "time:timestamp", _compute_ends(steps))
     log.insert(3, "start_timestamp", steps["timestamp"])
     log.insert(4, "lifecycle:transition", steps["phase"].eq("enter").map({True: "start", False: "complete"}))
     log.insert(5, "org:resource", steps["kind"].astype(str))
     return log
 
 
-def _ends(steps: pd.DataFrame) -> pd.Series[pd.Timestamp]:
+def _compute_ends(steps: pd.DataFrame) -> pd.Series[pd.Timestamp]:
     """Return when each step ended; a later step never before an earlier one."""
     import pandas as pd
 

@@ -47,7 +47,7 @@ $data
 """)  # noqa: E501  (one header)
 
 
-def page(
+def render_page(
     title: str,
     script: str,
     style: str,
@@ -125,7 +125,7 @@ def pack(
     return b64encode(content if seal is None else seal.apply(name, content)).decode("ascii")
 
 
-def steps_table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: int) -> str:
+def render_steps_table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: int) -> str:
     """Return an HTML table of texts; `more` is the number of rows that were left out."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)

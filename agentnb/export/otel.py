@@ -98,9 +98,9 @@ class _Writer:
         if span is None:
             span = self._begin(safe_str(made.node_id, 200), around, began, said)
         if made.inputs:
-            span.set_attribute("agentnb.inputs", _text(made.inputs))
+            span.set_attribute("agentnb.inputs", _to_json_text(made.inputs))
         if made.outputs:
-            span.set_attribute("agentnb.outputs", _text(made.outputs))
+            span.set_attribute("agentnb.outputs", _to_json_text(made.outputs))
         self._calls(span, [call for call in history.calls if call.step == step and call.call != OUTSIDE], began)
         if made.error is not None:
             failure = reading.failure(step)
@@ -166,21 +166,21 @@ def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
     """Return the attributes of a call; those without a value are left out."""
     found: dict[str, Any] = {"agentnb.attempt": call.attempt, "agentnb.call.kind": call.kind}
     if not operation:
-        found["agentnb.arguments"] = _text(call.arguments)
-        return found | ({} if call.error is not None else {"agentnb.result": _text(call.result)})
+        found["agentnb.arguments"] = _to_json_text(call.arguments)
+        return found | ({} if call.error is not None else {"agentnb.result": _to_json_text(call.result)})
     found["gen_ai.operation.name"] = operation
     if operation == "execute_tool":
         found |= {"gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
-        found["gen_ai.tool.call.arguments"] = _text(call.arguments)
+        found["gen_ai.tool.call.arguments"] = _to_json_text(call.arguments)
         if call.error is None:
-            found["gen_ai.tool.call.result"] = _text(call.result)
+            found["gen_ai.tool.call.result"] = _to_json_text(call.result)
         return found
     arguments: Any = mask_value(call.arguments)
     asked = arguments.get("messages") if isinstance(arguments, dict) else None
-    found["gen_ai.input.messages"] = _text([_message(each, "user") for each in _listed(asked or arguments)])
+    found["gen_ai.input.messages"] = _to_json_text([_message(each, "user") for each in _listed(asked or arguments)])
     if call.error is None:
         answer = _message(mask_value(call.result), "assistant")
-        found["gen_ai.output.messages"] = _text([{**answer, "finish_reason": call.finish_reason or _UNKNOWN}])
+        found["gen_ai.output.messages"] = _to_json_text([{**answer, "finish_reason": call.finish_reason or _UNKNOWN}])
     found |= {
         "gen_ai.agent.name": name if operation == "invoke_agent" else None,
         "gen_ai.provider.name": call.provider or _UNKNOWN,
@@ -224,7 +224,7 @@ def _message(value: Any, role: str) -> dict[str, Any]:
 def _text_part(value: Any) -> dict[str, Any]:
     if isinstance(value, dict) and isinstance(value.get("text"), str):
         value = value["text"]
-    return {"type": "text", "content": value if isinstance(value, str) else _text(value)}
+    return {"type": "text", "content": value if isinstance(value, str) else _to_json_text(value)}
 
 
 def _tool_call(call: Any) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def _tool_call(call: Any) -> dict[str, Any]:
     return {"type": "tool_call", "id": given.get("id"), "name": str(function.get("name") or ""), "arguments": arguments}
 
 
-def _text(value: Any) -> str:
+def _to_json_text(value: Any) -> str:
     """Return a masked value as JSON."""
     plain = mask_value(value)
     try:

@@ -13,7 +13,7 @@ LONGEST: Final = 60  # characters of a message
 _ESCAPED: Final = str.maketrans({"#": "#35;", ";": "#59;", "\n": " ", "\r": " ", "<": "#lt;", ">": "#gt;"})
 
 
-def sequence_diagram(trace: SimulationTrace, max_steps: int = 100) -> str:
+def render_sequence_diagram(trace: SimulationTrace, max_steps: int = 100) -> str:
     """Return the text of a Mermaid sequence diagram of the first `max_steps` steps.
 
     An arrow between nodes is a step: its text is what the node wrote. Arrows to a model or a tool are calls with their
@@ -54,7 +54,7 @@ class _Writer:
     def participants(self) -> list[str]:
         """Return the lines that declare the participants, in the order of their first use."""
         words = {"person": "actor"}
-        return [f"  {words.get(kind, 'participant')} {name} as {_text(label)}"
+        return [f"  {words.get(kind, 'participant')} {name} as {_escape_text(label)}"
                 for (kind, label), name in self.names.items()]  # fmt: skip
 
     def write(self, step: int) -> None:
@@ -66,16 +66,16 @@ class _Writer:
             phase = "" if made.phase == "run" else f"{made.phase}: "
             told = ", ".join(f"{key} = {safe_repr(value, key=key, limit=40)}" for key, value in made.outputs.items())
             arrow = "->>" if made.error is None else "-x"
-            self.lines.append(f"  {source}{arrow}{node}: {step}. {phase}{_text(told or made.kind)}")
+            self.lines.append(f"  {source}{arrow}{node}: {step}. {phase}{_escape_text(told or made.kind)}")
             self._calls(step, node)
             if made.error is not None:
-                self.lines.append(f"  Note over {node}: {_text(made.error)}")
+                self.lines.append(f"  Note over {node}: {_escape_text(made.error)}")
             self.before = node
         for act in self.people:
             if act.step == step:
                 person = self.name("person", act.actor or "person")
                 value: Any = "" if act.target == "" else f" {act.target}"
-                self.lines.append(f"  {person}->>{self.before}: {_text(f'{act.act}{value}')}")
+                self.lines.append(f"  {person}->>{self.before}: {_escape_text(f'{act.act}{value}')}")
 
     def _calls(self, step: int, node: str) -> None:
         history, _ = self.trace.reading().owner(step)
@@ -83,16 +83,16 @@ class _Writer:
             if call.step != step or call.call == OUTSIDE:
                 continue
             other = self.name(call.kind, call.model or call.name)
-            self.lines.append(f"  {node}->>{other}: {_text(f'{call.kind} {call.name}')}")
+            self.lines.append(f"  {node}->>{other}: {_escape_text(f'{call.kind} {call.name}')}")
             answer = call.error if call.error is not None else safe_repr(call.result, limit=LONGEST)
-            self.lines.append(f"  {other}-{'-x' if call.error is not None else '->>'}{node}: {_text(answer)}")
+            self.lines.append(f"  {other}-{'-x' if call.error is not None else '->>'}{node}: {_escape_text(answer)}")
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Return a text that ends no line and begins no markup in Mermaid."""
     short = clean(" ".join(text.split()))
     short = short if len(short) <= LONGEST else f"{short[: LONGEST - 1]}…"
     return short.translate(_ESCAPED) or " "
 
 
-__all__ = ["sequence_diagram"]
+__all__ = ["render_sequence_diagram"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentnb.export.charts import chart, import_altair
+from agentnb.export.charts import import_altair, make_chart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ class SweepCharts:
         alt = import_altair()
         by = self._by or "seed"
         frame = self._runs.groupby([by, "status"], sort=False, observed=True).size().rename("runs").reset_index()
-        return chart(frame, "Outcomes").mark_bar().encode(
+        return make_chart(frame, "Outcomes").mark_bar().encode(
             x=alt.X("runs:Q"), y=alt.Y(f"{by}:N"), color=alt.Color("status:N"),
             tooltip=[f"{by}:N", "status:N", "runs:Q"],
         )  # fmt: skip
@@ -36,7 +36,7 @@ class SweepCharts:
     def durations(self) -> Any:
         """How long the runs took, in seconds: a histogram, coloured by status."""
         alt = import_altair()
-        return chart(self._runs[["seconds", "status"]], "Time of the runs").mark_bar().encode(
+        return make_chart(self._runs[["seconds", "status"]], "Time of the runs").mark_bar().encode(
             x=alt.X("seconds:Q", bin=alt.Bin(maxbins=40)), y=alt.Y("count()", title="runs"),
             color=alt.Color("status:N"),
         )  # fmt: skip
@@ -54,15 +54,15 @@ class SweepCharts:
         import pandas as pd
 
         frame = pd.DataFrame(rows, columns=["output", "value", "status"])
-        return chart(frame, "Outputs").mark_bar().encode(
+        return make_chart(frame, "Outputs").mark_bar().encode(
             x=alt.X("value:Q", bin=alt.Bin(maxbins=40)), y=alt.Y("count()", title="runs"), color=alt.Color("status:N"),
             row=alt.Row("output:N", title=None),
         )  # fmt: skip
 
 
-def charts_of_sweep(sweep: Any) -> SweepCharts:
+def make_sweep_charts(sweep: Any) -> SweepCharts:
     """Return the charts of a sweep."""
     return SweepCharts(sweep.runs)
 
 
-__all__ = ["SweepCharts", "charts_of_sweep"]
+__all__ = ["SweepCharts", "make_sweep_charts"]

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentnb.errors import ExecutionError, Problem, RecipeError
-from agentnb.expressions.conditions import Condition, as_condition
-from agentnb.expressions.lookup import NOTHING, value_at
+from agentnb.expressions.conditions import Condition, to_condition
+from agentnb.expressions.lookup import NOTHING, get_value
 
 _PLAIN = re.compile(r"[^\W\d]\w*")  # as an expression it means the same key
 _NUMBERED = re.compile(r"[\w.:/-]*#[\w.:/#-]*")  # not an expression: ids of graph objects look like this
@@ -42,7 +42,7 @@ class Question(Condition):
         return self if self._otherwise is None else Question(self.text, self._otherwise.strictly(strict))
 
     def _answer(self, board: Mapping[str, Any]) -> Any:
-        value = value_at(board, self._keys)
+        value = get_value(board, self._keys)
         if value is not NOTHING:
             return value
         if self._otherwise is not None:
@@ -53,7 +53,7 @@ class Question(Condition):
         )  # fmt: skip
 
 
-def as_question(value: Any, board: Mapping[str, Any] | None = None) -> Condition:
+def compile_question(value: Any, board: Mapping[str, Any] | None = None) -> Condition:
     """Return the Condition for a text, JsonLogic rule or callable; a text may be a path of the board.
 
     Args:
@@ -65,15 +65,15 @@ def as_question(value: Any, board: Mapping[str, Any] | None = None) -> Condition
     """
     text = value.strip() if isinstance(value, str) else ""
     if not text or _PLAIN.fullmatch(text):
-        return as_condition(value)
+        return to_condition(value)
     otherwise = None
     if not _NUMBERED.fullmatch(text):
         try:
-            otherwise = as_condition(value)
+            otherwise = to_condition(value)
         except RecipeError:
-            if value_at(board or {}, text.split(".")) is NOTHING:
+            if get_value(board or {}, text.split(".")) is NOTHING:
                 raise
     return Question(text, otherwise) if otherwise is None or _NAME.fullmatch(text) else otherwise
 
 
-__all__ = ["Question", "as_question"]
+__all__ = ["Question", "compile_question"]

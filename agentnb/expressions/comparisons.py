@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from agentnb.expressions.lookup import NOTHING
 
-__all__ = ["quick"]
+__all__ = ["compile_comparison"]
 
 Evaluate = Callable[[Mapping[str, Any]], Any]
 Test = Callable[[list[Any]], Any]
@@ -37,7 +37,7 @@ class _Unlike(Exception):
     """The rule is more than comparisons of keys with literals."""
 
 
-def quick(rule: Any, evaluate: Evaluate, interpreter: Interpreter) -> Evaluate:
+def compile_comparison(rule: Any, evaluate: Evaluate, interpreter: Interpreter) -> Evaluate:
     """Return a function like `evaluate`, faster if the rule (a JsonLogic one) has nothing but comparisons in it.
 
     As `evaluate` does, it reads every key of the rule and leaves the interpreter without a warning.
@@ -45,14 +45,16 @@ def quick(rule: Any, evaluate: Evaluate, interpreter: Interpreter) -> Evaluate:
     kinds: dict[str, type] = {}
     try:
         test = _compile(rule, kinds)
-        return _one(*_parts(rule), evaluate, interpreter) if rule.keys() <= _ALONE else _many(
-            kinds, test, evaluate, interpreter
-        )  # fmt: skip
+        return (
+            _compile_one(*_split_comparison(rule), evaluate, interpreter)
+            if rule.keys() <= _ALONE
+            else _compile_many(kinds, test, evaluate, interpreter)
+        )
     except _Unlike:
         return evaluate
 
 
-def _one(
+def _compile_one(
     key: str, compare: Callable[[Any, Any], Any], literal: Any, evaluate: Evaluate, interpreter: Interpreter
 ) -> Evaluate:
     """Return the function of one comparison."""
@@ -72,7 +74,7 @@ def _one(
     return call
 
 
-def _many(kinds: dict[str, type], test: Test, evaluate: Evaluate, interpreter: Interpreter) -> Evaluate:
+def _compile_many(kinds: dict[str, type], test: Test, evaluate: Evaluate, interpreter: Interpreter) -> Evaluate:
     """Return the function of several comparisons."""
     keys, types = [*kinds], [*kinds.values()]
     bounded = [at for at, kind in enumerate(types) if kind in _NUMBERS]
@@ -98,35 +100,35 @@ def _compile(rule: Any, kinds: dict[str, type]) -> Test:
     """Return a function of the keys' values; add the type that each key must have to `kinds`."""
     match rule:
         case {"and": [first, *others]} if others and len(rule) == 1:
-            return reduce(_both, [_compile(part, kinds) for part in (first, *others)])
+            return reduce(_join_all, [_compile(part, kinds) for part in (first, *others)])
         case {"or": [first, *others]} if others and len(rule) == 1:
-            return reduce(_either, [_compile(part, kinds) for part in (first, *others)])
+            return reduce(_join_any, [_compile(part, kinds) for part in (first, *others)])
         case {"!": inner} if len(rule) == 1:
             test = _compile(inner[0] if isinstance(inner, list) and len(inner) == 1 else inner, kinds)
             return lambda values: not test(values)
         case {"var": _} if len(rule) == 1:
-            return operator.itemgetter(_place(kinds, _key(rule), bool))
-    key, compare, literal = _parts(rule)
-    at = _place(kinds, key, type(literal))
+            return operator.itemgetter(_find_place(kinds, _get_key(rule), bool))
+    key, compare, literal = _split_comparison(rule)
+    at = _find_place(kinds, key, type(literal))
     return lambda values: compare(values[at], literal)
 
 
-def _both(one: Test, other: Test) -> Test:
+def _join_all(one: Test, other: Test) -> Test:
     return lambda values: one(values) and other(values)
 
 
-def _either(one: Test, other: Test) -> Test:
+def _join_any(one: Test, other: Test) -> Test:
     return lambda values: one(values) or other(values)
 
 
-def _place(kinds: dict[str, type], key: str, kind: type) -> int:
+def _find_place(kinds: dict[str, type], key: str, kind: type) -> int:
     """Return the place of a key among the values."""
     if kinds.setdefault(key, kind) is not kind:
         raise _Unlike
     return [*kinds].index(key)
 
 
-def _parts(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any]:
+def _split_comparison(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any]:
     """Return the key, the operator and the literal of one comparison."""
     if type(rule) is not dict or len(rule) != 1:
         raise _Unlike
@@ -139,10 +141,10 @@ def _parts(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any]:
     compare = _EQUAL.get(name) or (_ORDERED.get(name) if type(right) in _NUMBERS else None)
     if compare is None or not _is_literal(right):
         raise _Unlike
-    return _key(left), compare, right
+    return _get_key(left), compare, right
 
 
-def _key(part: Any) -> str:
+def _get_key(part: Any) -> str:
     match part:
         case {"var": str(key)} | {"var": [str(key)]} if len(part) == 1 and key and "." not in key and "{" not in key:
             return key

@@ -23,25 +23,25 @@ from functools import cache
 from typing import Any
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
-from agentnb.expressions.callables import callable_text, check_callable, no_condition
-from agentnb.expressions.comparisons import quick
-from agentnb.expressions.jsonlogic import MISSING, Operator, Ready, Side, check_rule, make_ready, normal, rule_text
+from agentnb.expressions.callables import check_callable, get_callable_text, make_condition_problem
+from agentnb.expressions.comparisons import compile_comparison
+from agentnb.expressions.jsonlogic import MISSING, Operator, Ready, Side, check_rule, make_ready, normalize, rule_text
 from agentnb.expressions.lookup import (
     NOTHING,
-    fitting,
+    find_missing_prefix,
+    get_value,
     has_json,
     is_number,
     is_simple,
-    nearest,
     put,
+    to_finite,
     to_json,
-    value_at,
 )
 from agentnb.expressions.templates import Template, compile_expression, compile_template, has_markers
-from agentnb.recipe.user_functions import how_to_run, unrun
+from agentnb.recipe.user_functions import describe_how_to_run, find_unrun
 from agentnb.text import safe_repr
 
-__all__ = ["Condition", "Rule", "as_condition", "compile_rule"]
+__all__ = ["Condition", "Rule", "compile_rule", "to_condition"]
 
 Path = tuple[str, ...]
 Row = tuple[str, Any]
@@ -56,7 +56,7 @@ _THROWN = re.compile(re.escape(MISSING) + r"(\d+)")
 
 
 @cache
-def _engine(operations: int) -> Any:
+def _get_engine(operations: int) -> Any:
     """Return the engine of rules: datalogic-py, or agentnb's own where there is none, as in WebAssembly."""
     try:
         from datalogic_py import Engine
@@ -69,10 +69,10 @@ def _engine(operations: int) -> Any:
 
 
 @cache
-def _operators() -> Mapping[str, Operator]:
+def _get_operators() -> Mapping[str, Operator]:
     return {
         name: Operator(known["min_args"], known["max_args"])
-        for known in _engine(_OPERATIONS).operators()
+        for known in _get_engine(_OPERATIONS).operators()
         for name in (known["name"], *known["aliases"])
     }
 
@@ -129,9 +129,9 @@ class Rule:
         except ExecutionError as error:
             return [(self.text, f"fails: {error.problems[0].what}")]
         if len(text) * len(self._ready.texts) > _TRACE_SIZE:
-            rows = [(".".join(path), value) for path in self.reads if (value := value_at(board, path)) is not NOTHING]
+            rows = [(".".join(path), value) for path in self.reads if (value := get_value(board, path)) is not NOTHING]
             return [*rows, _evaluate(self.text, lambda: self.evaluate(board))]
-        told = json.loads(_engine(_EXPLAINED).evaluate_with_trace(json.dumps(self._ready.rule), text))
+        told = json.loads(_get_engine(_EXPLAINED).evaluate_with_trace(json.dumps(self._ready.rule), text))
         rows = []
         for step in told["steps"]:
             pointer = told["pointers"].get(str(step["node_id"]), "")
@@ -147,8 +147,8 @@ class Rule:
         simple = not self.whole
         if simple:
             for path in self._paths:
-                value = board.get(path[0], NOTHING) if len(path) == 1 else value_at(board, path)
-                if value is NOTHING and (len(path) > 1 or (value := value_at(board, path)) is NOTHING):
+                value = board.get(path[0], NOTHING) if len(path) == 1 else get_value(board, path)
+                if value is NOTHING and (len(path) > 1 or (value := get_value(board, path)) is NOTHING):
                     continue
                 simple = simple and is_simple(value)
                 put(context, path, value)
@@ -159,14 +159,14 @@ class Rule:
 
     def _oddity(self, context: Mapping[str, Any]) -> str:
         for left, right, text in self._pairs:
-            one, other = _side_of(context, left), _side_of(context, right)
+            one, other = _resolve_side(context, left), _resolve_side(context, right)
             if (type(one) is str) is not (type(other) is str) and is_number(other if type(one) is str else one):
                 return f"{text} compares text with a number"
         return ""
 
     def _json(self, context: Mapping[str, Any]) -> str:
         try:
-            return to_json({key: fitting(value) for key, value in context.items()})
+            return to_json({key: to_finite(value) for key, value in context.items()})
         # RecursionError: from an object's own `model_dump` or items
         except (TypeError, ValueError, RecursionError) as error:
             raise ExecutionError(self._unfit(context, error)) from error
@@ -196,7 +196,7 @@ class Rule:
             return Problem(
                 "X312", f"{what} cannot read a value", where, said, "compare a part of it, or use a callable"
             )
-        part = self._ready.texts.get(_pointer(error))
+        part = self._ready.texts.get(_get_pointer(error))
         what = f"{what} failed" if part in (None, self.text) else f"{what} failed at {_cut(part)}"
         if sort == "Thrown" and '"NaN"' in said:
             return Problem(
@@ -211,7 +211,10 @@ class Rule:
     def _missing(self, operand: str, comparison: str, board: Mapping[str, Any]) -> Problem:
         what = f"the rule compares {operand!r}, which is missing"
         order = f"write it before, or give a default: {{'var': [{operand!r}, 0]}}"
-        gap = next((gap for path in self.reads if ".".join(path) == operand and (gap := nearest(board, path))), None)
+        gap = next(
+            (gap for path in self.reads if ".".join(path) == operand and (gap := find_missing_prefix(board, path))),
+            None,
+        )
         why = f"in {_cut(comparison)} nothing would count as 0"
         if gap is None:
             return Problem("X310", what, self._where(), why, order)
@@ -227,35 +230,35 @@ def compile_rule(rule: Any, *, strict: bool = True, place: Place | None = None) 
 
     Raises: RecipeError: R311 to R315 with a JSON pointer each, and those of its templates; all at once
     """
-    problems = list(check_rule(rule, _operators(), place))
+    problems = list(check_rule(rule, _get_operators(), place))
     if problems:
         raise RecipeError(*problems)
-    rule = normal(rule)
+    rule = normalize(rule)
     return Rule(rule, make_ready(rule, strict=strict, place=place), place)
 
 
 def _compile(rule: Any, text: str, place: Place | None) -> Any:
     try:
-        return _engine(_OPERATIONS).compile(rule)
+        return _get_engine(_OPERATIONS).compile(rule)
     except Exception as error:
         what, where = f"the rule {_cut(text)} cannot be compiled", str(place or "<rule>")
         do = "write smaller numbers and whole texts"
         raise RecipeError(Problem("R315", what, where, f"{type(error).__name__}: {error}", do)) from error
 
 
-def _side_of(context: Any, side: Side) -> Any:
+def _resolve_side(context: Any, side: Side) -> Any:
     """Return a side's value in the rule's context: in dicts created by `put`, or in the board's own values."""
     if side.path is None:
         return side.value
     here = context
     for key in side.path:
         if type(here) is not dict:
-            return value_at(context, side.path)
+            return get_value(context, side.path)
         here = here.get(key)
     return here
 
 
-def _pointer(error: BaseException) -> str:
+def _get_pointer(error: BaseException) -> str:
     path = getattr(error, "path", None) or [{}]
     return str(path[-1].get("json_pointer") or "")
 
@@ -298,16 +301,16 @@ class Condition:
             case Mapping() | bool():
                 self._asked = asked = compile_rule(source, strict=strict, place=place)
                 self.kind, self.text, self.reads, self.whole = "rule", asked.text, asked.reads, asked.whole
-                self.call = quick(normal(source), asked.evaluate, asked)
+                self.call = compile_comparison(normalize(source), asked.evaluate, asked)
             case str():
-                self._asked = template = _expression(source, strict=strict, place=place)
+                self._asked = template = _compile_expression(source, strict=strict, place=place)
                 self.kind, self.text, self.reads = "text", source.strip(), template.reads
-                self.call = quick(template.rule, self._sure(template.render), template)
+                self.call = compile_comparison(template.rule, self._sure(template.render), template)
             case _:
                 check_callable(source, place)
                 # A source that declares what it reads is trusted.
                 self.reads, self.whole = tuple(getattr(source, "reads", ())), not hasattr(source, "reads")
-                self.kind, self.text = "callable", str(getattr(source, "text", "") or callable_text(source))
+                self.kind, self.text = "callable", str(getattr(source, "text", "") or get_callable_text(source))
                 self.call = self._sure(source)
 
     def __call__(self, board: Mapping[str, Any], /) -> Any:
@@ -319,7 +322,7 @@ class Condition:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy by source: a compiled condition cannot be copied."""
-        return _again, (self.source, self.place, self.strict)
+        return _recompile, (self.source, self.place, self.strict)
 
     @property
     def warning(self) -> str:
@@ -355,8 +358,10 @@ class Condition:
         if inspect.isawaitable(value):
             getattr(value, "close", lambda: None)()
             raise NoAnswer(self._no_answer("it must be awaited", "write a plain function, not an async one"))
-        if (found := unrun(value)) is not None:
-            raise NoAnswer(self._no_answer(f"it returned {found}, of which nothing has run", how_to_run(value)))
+        if (found := find_unrun(value)) is not None:
+            raise NoAnswer(
+                self._no_answer(f"it returned {found}, of which nothing has run", describe_how_to_run(value))
+            )
         try:
             bool(value)  # a DataFrame or an array of several items raises
         except Exception as error:
@@ -370,7 +375,7 @@ class Condition:
         return Problem("X314", f"the condition {_cut(self.text)} has no truth value", where, why, order)
 
 
-def as_condition(value: Any, place: Place | None = None, *, strict: bool = True) -> Condition:
+def to_condition(value: Any, place: Place | None = None, *, strict: bool = True) -> Condition:
     """Return the compiled and checked Condition for a text, a JsonLogic rule (a dict) or a callable of the board.
 
     Text is an expression in the template language, optionally in braces. An existing condition is returned unchanged.
@@ -380,11 +385,11 @@ def as_condition(value: Any, place: Place | None = None, *, strict: bool = True)
     return value if isinstance(value, Condition) else Condition(value, place, strict=strict)
 
 
-def _again(value: Any, place: Place | None, strict: bool) -> Condition:
+def _recompile(value: Any, place: Place | None, strict: bool) -> Condition:
     return Condition(value, place, strict=strict)
 
 
-def _expression(text: str, *, strict: bool, place: Place | None) -> Template:
+def _compile_expression(text: str, *, strict: bool, place: Place | None) -> Template:
     if not text.lstrip().startswith(("{{", "{%")):
         try:
             # leading lines stay, for line numbers
@@ -392,8 +397,8 @@ def _expression(text: str, *, strict: bool, place: Place | None) -> Template:
         except RecipeError:
             if not has_markers(text):
                 raise
-            raise RecipeError(no_condition(text, place, _PUT_TOGETHER, _ONE_EXPRESSION)) from None
+            raise RecipeError(make_condition_problem(text, place, _PUT_TOGETHER, _ONE_EXPRESSION)) from None
     template = compile_template(text, strict=strict, place=place)
     if not template.native:
-        raise RecipeError(no_condition(text, place, _PUT_TOGETHER, _ONE_EXPRESSION))
+        raise RecipeError(make_condition_problem(text, place, _PUT_TOGETHER, _ONE_EXPRESSION))
     return template

@@ -20,7 +20,7 @@ from agentnb.bounds import excess
 from agentnb.errors import with_article
 from agentnb.expressions.paths import Path
 from agentnb.expressions.regex import LONGEST as LONGEST_TRIED
-from agentnb.expressions.regex import EndlessError, pattern_of
+from agentnb.expressions.regex import EndlessError, compile_pattern
 from agentnb.text import class_name, safe_repr
 
 LONGEST = 200  # characters of a message, which may quote the value
@@ -57,7 +57,7 @@ class Schema:
     def _validator(self) -> Any:
         from referencing import Registry
 
-        library = _jsonschema()
+        library = _get_jsonschema()
         base = library.validators.validator_for(self.rules, default=library.Draft202012Validator)
         # Where a reference leads to a part that names its draft, the library uses that draft's own types.
         source = (
@@ -70,7 +70,7 @@ class Schema:
     @cached_property
     def rules(self) -> Any:
         """The schema as dicts and lists, even if it was passed in frozen form."""
-        return _plain(self.source)
+        return _to_plain(self.source)
 
     def own_faults(self) -> Iterator[Fault]:
         """Yield what is wrong with the schema itself, including invalid regular expressions."""
@@ -84,12 +84,12 @@ class Schema:
             yield Fault((), "it is nested too deep, or is too large")
             return
         try:
-            library = _jsonschema()
+            library = _get_jsonschema()
             base = library.validators.validator_for(self.rules, default=library.Draft202012Validator)
             formats = library.FormatChecker(formats=["regex"])
-            meta = _meta_class(base)(base.META_SCHEMA, registry=_drafts(), format_checker=formats)
+            meta = _get_meta_class(base)(base.META_SCHEMA, registry=_get_drafts(), format_checker=formats)
             for error in meta.iter_errors(self.rules):
-                yield Fault(tuple(error.absolute_path), _message_of(error))
+                yield Fault(tuple(error.absolute_path), _format_message(error))
             yield from self._find_unbounded_patterns()
         except RecursionError:  # by the library, which uses several calls per level
             yield Fault((), "it is nested too deep")
@@ -102,32 +102,32 @@ class Schema:
         Patterns of keys, and all patterns in a schema with parts that name a draft, are matched by the library itself,
         with backtracking.
         """
-        for path, source in _patterns(self.rules):
+        for path, source in _iter_patterns(self.rules):
             try:
-                if pattern_of(source).simple or not (self._tries_itself or path[-1] != "pattern"):
+                if compile_pattern(source).simple or not (self._tries_itself or path[-1] != "pattern"):
                     continue
                 why = "it has too many ways to match for a pattern of keys, or beside an inner '$schema'"
             except EndlessError as error:
                 why = str(error)
             except re.error:
                 continue  # reported as an invalid pattern, or not used as one
-            yield Fault(path, f"the pattern {_short(source, 60)!r} might be tried without an end: {why}")
+            yield Fault(path, f"the pattern {_shorten(source, 60)!r} might be tried without an end: {why}")
 
     @cached_property
     def _tries_itself(self) -> bool:
         """Return True if the library matches patterns itself: those of keys, or of a part that names its draft."""
-        inner = any(len(path) > 1 for path, _ in _texts(self.rules, ("$schema",)))
-        return inner or any(path[-1] != "pattern" for path, _ in _patterns(self.rules))
+        inner = any(len(path) > 1 for path, _ in _are_texts(self.rules, ("$schema",)))
+        return inner or any(path[-1] != "pattern" for path, _ in _iter_patterns(self.rules))
 
     def find_lost_references(self) -> Iterator[Fault]:
         """Yield the references that lead out of the schema or to nothing in it: they are never fetched.
 
         A schema whose parts have an `$id` is not checked.
         """
-        if next(_texts(self.rules, ("$id", "id")), None) is None:
-            for path, ref in _texts(self.rules, ("$ref", "$dynamicRef", "$recursiveRef")):
+        if next(_are_texts(self.rules, ("$id", "id")), None) is None:
+            for path, ref in _are_texts(self.rules, ("$ref", "$dynamicRef", "$recursiveRef")):
                 if not _resolves(self.rules, ref):
-                    yield Fault(path, f"it refers to {_short(ref)!r}, which is not in it")
+                    yield Fault(path, f"it refers to {_shorten(ref)!r}, which is not in it")
 
     @cached_property
     def wrong(self) -> Fault | None:
@@ -150,16 +150,16 @@ class Schema:
             return
         try:
             for error in self._validator.iter_errors(value):
-                yield Fault(tuple(error.absolute_path), _message_of(error), _rule(error))
+                yield Fault(tuple(error.absolute_path), _format_message(error), _rule(error))
         except Unresolvable as error:
-            yield Fault((), f"its schema refers to {_short(str(getattr(error, 'ref', error)))!r}, which is not in it")
+            yield Fault((), f"its schema refers to {_shorten(str(getattr(error, 'ref', error)))!r}, which is not in it")
         except RecursionError:  # by the library
             yield Fault((), "it is nested too deep, or its schema refers to itself without an end")
         except Exception as error:  # noqa: BLE001  (NaN, a number without an end, a reference to what is not a schema)
             yield Fault((), f"it cannot be checked ({type(error).__name__})")
 
 
-def asks_types_only(source: Any) -> bool:
+def is_types_only(source: Any) -> bool:
     """Return True if a schema is well-formed and constrains simple types only; does not import jsonschema."""
     if not isinstance(source, Mapping):
         return source is True
@@ -176,7 +176,7 @@ def asks_types_only(source: Any) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _jsonschema() -> Any:
+def _get_jsonschema() -> Any:
     """Return the library, imported without the grammar of IRIs, which takes a second to build and serves two formats.
 
     The grammar is built when other code that shares the library checks one of them.
@@ -194,23 +194,23 @@ def _jsonschema() -> Any:
     return jsonschema
 
 
-def _plain(source: Any) -> Any:
+def _to_plain(source: Any) -> Any:
     """Return a schema, which may be frozen, as plain dicts and lists for the library."""
     if isinstance(source, Mapping):
-        return {key: _plain(rule) for key, rule in source.items()}
+        return {key: _to_plain(rule) for key, rule in source.items()}
     if isinstance(source, Sequence) and not isinstance(source, str | bytes):
-        return [_plain(rule) for rule in source]
+        return [_to_plain(rule) for rule in source]
     return source
 
 
 @lru_cache(maxsize=16)  # one per draft
-def _meta_class(base: Any) -> Any:
+def _get_meta_class(base: Any) -> Any:
     """Return the class that validates schemas."""
-    return _jsonschema().validators.extend(base, {"uniqueItems": _unique_items})
+    return _get_jsonschema().validators.extend(base, {"uniqueItems": _iter_unique_errors})
 
 
 @lru_cache(maxsize=1)
-def _drafts() -> Any:
+def _get_drafts() -> Any:
     """Return the schemas of all drafts, without `$schema`: the library would use its own class for them."""
     from jsonschema_specifications import REGISTRY
     from referencing import Registry, Resource
@@ -228,16 +228,19 @@ def _drafts() -> Any:
 def _extend(base: Any) -> Any:
     """Return the class that validates values."""
     types = base.TYPE_CHECKER.redefine_many({"array": _is_array, "object": _is_object})
-    own = {"uniqueItems": _unique_items, **({"pattern": _pattern} if "pattern" in base.VALIDATORS else {})}
-    return _jsonschema().validators.extend(base, own, type_checker=types)
+    own = {
+        "uniqueItems": _iter_unique_errors,
+        **({"pattern": _iter_pattern_errors} if "pattern" in base.VALIDATORS else {}),
+    }
+    return _get_jsonschema().validators.extend(base, own, type_checker=types)
 
 
-def _pattern(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[Any]:
+def _iter_pattern_errors(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[Any]:
     """Check a pattern as the library does, but time-bounded."""
     if not isinstance(value, str):
         return
-    failure = _jsonschema().ValidationError
-    pattern = pattern_of(source)
+    failure = _get_jsonschema().ValidationError
+    pattern = compile_pattern(source)
     if len(value) > pattern.longest:
         most = "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,} are, for it looks around"
         yield failure(f"a text of {len(value):,} characters is too long to be tried on the pattern{most}")
@@ -245,47 +248,47 @@ def _pattern(_checker: Any, source: str, value: Any, _schema: Any) -> Iterator[A
         yield failure(f"{safe_repr(value)} does not match {source!r}")
 
 
-def _unique_items(checker: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+def _iter_unique_errors(checker: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
     """Check that no two items are equal, in one pass; the library compares all pairs."""
     if not _is_array(None, value):
         return
     try:
-        if len({_comparable(item) for item in value}) == len(value):
+        if len({_to_comparable(item) for item in value}) == len(value):
             return
     except TypeError:
         pass  # an item is not JSON
-    yield from _jsonschema().Draft202012Validator.VALIDATORS["uniqueItems"](checker, wanted, value, schema)
+    yield from _get_jsonschema().Draft202012Validator.VALIDATORS["uniqueItems"](checker, wanted, value, schema)
 
 
-def _comparable(value: Any) -> Any:
+def _to_comparable(value: Any) -> Any:
     """Return a hashable key that is equal for equal JSON values: 1 and 1.0 are equal, 1 and True are not."""
     if isinstance(value, bool):
         return (bool, value)
     if isinstance(value, Mapping):
-        return (dict, frozenset((key, _comparable(item)) for key, item in value.items()))
+        return (dict, frozenset((key, _to_comparable(item)) for key, item in value.items()))
     if _is_array(None, value):
-        return (list, *map(_comparable, value))
+        return (list, *map(_to_comparable, value))
     return value
 
 
-def _patterns(rules: Any) -> Iterator[tuple[Path, str]]:
+def _iter_patterns(rules: Any) -> Iterator[tuple[Path, str]]:
     """Yield every pattern with its path, wherever it is: a reference may lead anywhere."""
-    yield from _texts(rules, ("pattern",))
-    for path, part in _parts(rules):
+    yield from _are_texts(rules, ("pattern",))
+    for path, part in _iter_parts(rules):
         keyed = part.get("patternProperties")
         for key in keyed if isinstance(keyed, dict) else ():
             yield (*path, "patternProperties", key), key
 
 
-def _texts(rules: Any, words: Sequence[str]) -> Iterator[tuple[Path, str]]:
+def _are_texts(rules: Any, words: Sequence[str]) -> Iterator[tuple[Path, str]]:
     """Yield the texts under one of these keywords, each with its path."""
-    for path, part in _parts(rules):
+    for path, part in _iter_parts(rules):
         for word in words:
             if isinstance(part.get(word), str):
                 yield (*path, word), part[word]
 
 
-def _parts(rules: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _iter_parts(rules: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield every mapping in a schema, each with its path."""
     waiting: list[tuple[Path, Any]] = [((), rules)]
     while waiting:
@@ -300,7 +303,7 @@ def _parts(rules: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _resolves(rules: Any, ref: str) -> bool:
     """Return True if a reference leads to a part of the schema: by its path, or by a name of a part."""
     if not ref.startswith("#/"):
-        return ref == "#" or any("#" + name == ref for _, name in _texts(rules, ("$anchor", "$dynamicAnchor")))
+        return ref == "#" or any("#" + name == ref for _, name in _are_texts(rules, ("$anchor", "$dynamicAnchor")))
     here = rules
     for word in unquote(ref).split("/")[1:]:
         key = word.replace("~1", "/").replace("~0", "~")
@@ -334,22 +337,22 @@ def _is_object(_checker: Any, value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-def _message_of(error: Any) -> str:
+def _format_message(error: Any) -> str:
     """Return an error's message; for an object or list without its content, which may contain a secret."""
     value = error.instance
-    name = "an object" if _is_object(None, value) else "a list" if _is_array(None, value) else _short(repr(value), 60)
-    return _short(str(error.message).replace(repr(value), name, 1))
+    name = "an object" if _is_object(None, value) else "a list" if _is_array(None, value) else _shorten(repr(value), 60)
+    return _shorten(str(error.message).replace(repr(value), name, 1))
 
 
 def _rule(error: Any) -> str:
     if error.validator in _OF_KEYS:
-        return _message_of(error)
+        return _format_message(error)
     return (
-        _short(f"{error.validator}: {safe_repr(error.validator_value)}")
+        _shorten(f"{error.validator}: {safe_repr(error.validator_value)}")
         if error.validator
         else "nothing may stand here"
     )
 
 
-def _short(message: str, longest: int = LONGEST) -> str:
+def _shorten(message: str, longest: int = LONGEST) -> str:
     return message if len(message) <= longest else message[: longest - 3] + "..."

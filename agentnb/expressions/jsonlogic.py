@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agentnb.errors import Place, Problem, RecipeError, did_you_mean, with_article
-from agentnb.expressions.lookup import plain, to_json
+from agentnb.expressions.lookup import to_json, to_plain
 from agentnb.expressions.templates import Template, compile_template, has_markers
 from agentnb.text import safe_repr, safe_str
 
@@ -98,7 +98,7 @@ def check_rule(rule: Any, operators: Mapping[str, Operator], place: Place | None
 
 def _check_literal(value: Any, where: str) -> Iterator[Problem]:
     try:
-        if isinstance(plain(value), dict | list):
+        if isinstance(to_plain(value), dict | list):
             raise TypeError(f"{with_article(type(value).__name__)} is none")  # it would bring unchecked operators
         to_json(value)
     except Exception as error:  # noqa: BLE001  (an object may raise anything when it is looked at)
@@ -158,13 +158,13 @@ def make_ready(rule: Any, *, strict: bool, place: Place | None) -> Ready:
     Raises: RecipeError: the problems of its templates
     """
     rewriting = _Rewriting(strict=strict, place=place)
-    rewriting.ready.rule = rewriting.rewritten(normal(rule), "")
+    rewriting.ready.rule = rewriting.rewritten(normalize(rule), "")
     if rewriting.problems:
         raise RecipeError(*rewriting.problems)
     return rewriting.ready
 
 
-def normal(rule: Any) -> Any:
+def normalize(rule: Any) -> Any:
     """Return a checked rule as dicts, lists and JSON values; a date parsed by YAML becomes text again.
 
     An `if` without arguments is null, as in JsonLogic's own tests; the library refuses it.
@@ -172,8 +172,8 @@ def normal(rule: Any) -> Any:
     if isinstance(rule, Mapping):
         if any(name in _CHOICES and _is_list(arguments) and not arguments for name, arguments in rule.items()):
             return None
-        return {name: normal(arguments) for name, arguments in rule.items()}
-    return [normal(item) for item in rule] if _is_list(rule) else plain(rule)
+        return {name: normalize(arguments) for name, arguments in rule.items()}
+    return [normalize(item) for item in rule] if _is_list(rule) else to_plain(rule)
 
 
 class _Rewriting:
@@ -190,7 +190,7 @@ class _Rewriting:
             return [self.rewritten(item, f"{pointer}/{at}") for at, item in enumerate(node)]
         if not isinstance(node, dict):
             return node if _is_literal(node) else self._hand_over(node, pointer)
-        name, arguments = _operation(node)
+        name, arguments = _split_operation(node)
         inner = self._note(node, name, pointer)
         if name in (*_EQUAL, *_ORDERED):
             self._note_pair(arguments, node)
@@ -230,7 +230,7 @@ class _Rewriting:
             return node
         if isinstance(node, dict) and next(iter(node)) in _ARITHMETIC:
             # A missing value in a sum counts as 0 as well.
-            name, arguments = _operation(node)
+            name, arguments = _split_operation(node)
             inner = self._note(node, name, pointer)
             return {name: [self._guard(item, f"{inner}/{at}", comparison) for at, item in enumerate(arguments)]}
         self.ready.guards.append((rule_text(node), rule_text(comparison)))
@@ -238,13 +238,13 @@ class _Rewriting:
         return {"??": [self.rewritten(node, f"{pointer}/??/0"), thrown]}
 
     def _note_pair(self, arguments: list[Any], comparison: dict[str, Any]) -> None:
-        sides = [side for item in arguments if (side := _side(item)) is not None]
+        sides = [side for item in arguments if (side := _parse_side(item)) is not None]
         # Inside a map or a filter, a path starts at the item.
         if self.strict and not self._scopes and len(arguments) == len(sides) == 2:
             self.ready.pairs.append((sides[0], sides[1], rule_text(comparison)))
 
 
-def _operation(node: dict[str, Any]) -> tuple[str, list[Any]]:
+def _split_operation(node: dict[str, Any]) -> tuple[str, list[Any]]:
     """Return an operator and its arguments, always as a list: the library's pointers differ with the form."""
     ((name, arguments),) = node.items()
     return name, arguments if isinstance(arguments, list) else [arguments]
@@ -254,7 +254,7 @@ def _is_literal(node: Any) -> bool:
     return not isinstance(node, dict | list) and not (isinstance(node, str) and has_markers(node))
 
 
-def _side(node: Any) -> Side | None:
+def _parse_side(node: Any) -> Side | None:
     match node:
         case {"var": str(path)} | {"var": [str(path)]} if path and not has_markers(path):
             return Side(tuple(path.split(".")))
@@ -274,7 +274,7 @@ def rule_text(rule: Any) -> str:
     """
     match rule:
         case dict() if len(rule) == 1:
-            return _operation_text(*_operation(rule))
+            return _format_operation(*_split_operation(rule))
         case None | bool():
             return str(rule).lower()
         case str() if has_markers(rule):
@@ -284,7 +284,7 @@ def rule_text(rule: Any) -> str:
     return repr(rule)
 
 
-def _operation_text(name: str, arguments: list[Any]) -> str:
+def _format_operation(name: str, arguments: list[Any]) -> str:
     match name, arguments:
         case "var" | "val", [] | [""]:
             return "this"
@@ -293,18 +293,18 @@ def _operation_text(name: str, arguments: list[Any]) -> str:
         case "var", [str(path), default]:
             return f"{path}|default({rule_text(default)})"
         case "!", [value]:
-            return f"not {_inner_text(value)}"
+            return f"not {_format_operand(value)}"
         case "!!", [value]:
-            return _inner_text(value)
+            return _format_operand(value)
         case "if" | "?:", [test, then, *otherwise] if len(arguments) > 1:
-            rest = _operation_text("if", otherwise) if len(otherwise) > 1 else rule_text(*otherwise or [None])
-            return f"{_inner_text(then)} if {_inner_text(test)} else {rest}"
+            rest = _format_operation("if", otherwise) if len(otherwise) > 1 else rule_text(*otherwise or [None])
+            return f"{_format_operand(then)} if {_format_operand(test)} else {rest}"
         case _, [_, _, *_] if name in _INFIX:
-            return f" {name} ".join(map(_inner_text, arguments))
+            return f" {name} ".join(map(_format_operand, arguments))
     return f"{name}({', '.join(map(rule_text, arguments))})"
 
 
-def _inner_text(rule: Any) -> str:
+def _format_operand(rule: Any) -> str:
     """Return the text of an operand, in brackets if it is compound."""
     text = rule_text(rule)
     loose = isinstance(rule, dict) and next(iter(rule), "") in ("and", "or", "if", "?:")

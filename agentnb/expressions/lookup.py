@@ -20,15 +20,15 @@ from agentnb.errors import with_article
 
 __all__ = [
     "NOTHING",
-    "fitting",
+    "find_missing_prefix",
+    "get_value",
     "has_json",
     "is_number",
     "is_simple",
-    "nearest",
-    "plain",
     "put",
+    "to_finite",
     "to_json",
-    "value_at",
+    "to_plain",
 ]
 
 _WIDE = 2**63  # many JSON readers turn whole numbers from here on into floats
@@ -36,7 +36,7 @@ _MOST = 1.7976931348623157e308  # the largest float: JSON has no infinity, and t
 NOTHING = object()  # the result of a lookup that finds no value; None is a value like any other
 
 
-def value_at(context: Any, path: Sequence[str]) -> Any:
+def get_value(context: Any, path: Sequence[str]) -> Any:
     """Return the value at a path of keys, NOTHING if there is none. Attributes of objects are not looked up.
 
     As on the board, a literal key with dots takes precedence over the path that it reads as: at each mapping the
@@ -46,10 +46,10 @@ def value_at(context: Any, path: Sequence[str]) -> Any:
     while start < size:
         if type(here) is dict or isinstance(here, Mapping):
             end = size
-            found = _value_of(here, ".".join(path[start:end]))
+            found = _get_item(here, ".".join(path[start:end]))
             while found is NOTHING and end > start + 1:
                 end -= 1
-                found = _value_of(here, ".".join(path[start:end]))
+                found = _get_item(here, ".".join(path[start:end]))
             here, start = found, end
         elif isinstance(here, Sequence) and not isinstance(here, str | bytes) and _is_index(path[start], here):
             here, start = here[int(path[start])], start + 1
@@ -58,7 +58,7 @@ def value_at(context: Any, path: Sequence[str]) -> Any:
     return here
 
 
-def _value_of(mapping: Mapping[Any, Any], key: str) -> Any:
+def _get_item(mapping: Mapping[Any, Any], key: str) -> Any:
     value = mapping.get(key, NOTHING)  # not by [key]: a defaultdict would grow
     if value is NOTHING and key.isdecimal() and len(key) < 20:
         return mapping.get(int(key), NOTHING)
@@ -69,11 +69,11 @@ def _is_index(key: str, items: Sequence[Any]) -> bool:
     return key.isdecimal() and len(key) < 20 and int(key) < len(items)
 
 
-def nearest(context: Any, path: Sequence[str]) -> tuple[tuple[str, ...], list[str]] | None:
+def find_missing_prefix(context: Any, path: Sequence[str]) -> tuple[tuple[str, ...], list[str]] | None:
     """Return the shortest missing prefix of a path, and the keys that exist in its place."""
     for size in range(1, len(path) + 1):
-        if value_at(context, path[:size]) is NOTHING:
-            holder = value_at(context, path[: size - 1])
+        if get_value(context, path[:size]) is NOTHING:
+            holder = get_value(context, path[: size - 1])
             return tuple(path[:size]), [str(key) for key in holder] if isinstance(holder, Mapping) else []
     return None
 
@@ -86,10 +86,10 @@ def to_json(value: Any) -> str:
     why = excess(value)
     if why:
         raise ValueError(why)
-    return json.dumps(value, allow_nan=False, default=plain)
+    return json.dumps(value, allow_nan=False, default=to_plain)
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return the JSON form of one value that JSON does not have: times as ISO text, records as objects."""
     match value:
         case None | bool() | str() | int() | float() | dict() | list():
@@ -137,7 +137,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def fitting(value: Any) -> Any:
+def to_finite(value: Any) -> Any:
     """Return `value` with infinite numbers, and whole numbers too large for a float, replaced by finite floats.
 
     Raises: ValueError: it is too deep or too large
@@ -145,23 +145,23 @@ def fitting(value: Any) -> Any:
     why = excess(value)
     if why:
         raise ValueError(why)
-    return _fitting(value)
+    return _to_finite_within(value)
 
 
-def _fitting(value: Any) -> Any:
+def _to_finite_within(value: Any) -> Any:
     if isinstance(value, float) and math.isinf(value):
         return math.copysign(_MOST, value)
     if isinstance(value, int) and value.bit_length() > 1023:
         return _MOST if value > 0 else -_MOST
     if isinstance(value, dict):
-        return {key: _fitting(item) for key, item in value.items()}
-    return [_fitting(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _to_finite_within(item) for key, item in value.items()}
+    return [_to_finite_within(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def has_json(value: Any) -> bool:
     """Return True if `fitting` and `to_json` can convert a value to JSON."""
     try:
-        to_json(fitting(value))
+        to_json(to_finite(value))
     except (TypeError, ValueError, RecursionError):  # RecursionError: from an object's own `model_dump` or items
         return False
     return True

@@ -17,7 +17,7 @@ def parse_path(text: str) -> tuple[str, ...]:
     return tuple(text.split("."))
 
 
-def path_text(path: Path) -> str:
+def format_path(path: Path) -> str:
     """Return the dotted text of a path."""
     return ".".join(map(str, path))
 

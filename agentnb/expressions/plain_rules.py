@@ -29,7 +29,7 @@ class RuleError(Exception):
     def __init__(self, error_type: str, message: str, thrown: Any = None) -> None:
         self.error_type, self.thrown = error_type, {"type": message} if thrown is None else thrown
         self.path: list[dict[str, str]] = []
-        text = _json(_in_order(self.thrown), "+") if error_type == "Thrown" else message
+        text = _parse_json(_sort_keys(self.thrown), "+") if error_type == "Thrown" else message
         super().__init__(f"{error_type}: {text}")
 
 
@@ -101,7 +101,7 @@ class Compiled:
             json.dumps(context, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             raise RuleError("ParseError", f"a text is not Unicode: {error.reason}") from None
-        return _in_order(Evaluation(self._operations).of(self._rule, [Scope(context)], ""))
+        return _sort_keys(Evaluation(self._operations).of(self._rule, [Scope(context)], ""))
 
 
 class Evaluation:
@@ -164,12 +164,12 @@ class Evaluation:
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def _json(value: Any, plus: str = "") -> str:
+def _parse_json(value: Any, plus: str = "") -> str:
     """Return a value as JSON text; positive exponents have the sign `plus`."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_json(key)}:{_json(item, plus)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{_parse_json(key)}:{_parse_json(item, plus)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(_json(item, plus) for item in value) + "]"
+        return "[" + ",".join(_parse_json(item, plus) for item in value) + "]"
     if isinstance(value, float) and "e" in (text := repr(value)):
         digits, exponent = text.split("e")
         return (
@@ -180,11 +180,11 @@ def _json(value: Any, plus: str = "") -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _in_order(value: Any) -> Any:
+def _sort_keys(value: Any) -> Any:
     """Return a value with the keys of its mappings in order."""
     if isinstance(value, list):
-        return [_in_order(item) for item in value]
-    return {key: _in_order(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
+        return [_sort_keys(item) for item in value]
+    return {key: _sort_keys(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
 
 
 def _read_integer(text: str) -> int | float:
@@ -209,11 +209,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _invalid() -> RuleError:
+def _make_invalid_error() -> RuleError:
     return RuleError("InvalidArguments", "Invalid Arguments")
 
 
-def _nan() -> RuleError:
+def _make_nan_error() -> RuleError:
     return RuleError("Thrown", "NaN")
 
 
@@ -237,11 +237,11 @@ def _number(value: Any) -> int | float:
         return int(value) if value.is_integer() and -_WIDE <= value < _WIDE else value
     found = _parse_number(value) if isinstance(value, str) else value if _is_number(value) else None
     if found is None:
-        raise _nan()
+        raise _make_nan_error()
     return found
 
 
-def _normal(value: float) -> Any:
+def _normalize(value: float) -> Any:
     """Return a result of arithmetic: whole numbers as int, those too wide for 64 bits as float, infinity as null."""
     if isinstance(value, int):
         return value if -_WIDE <= value < _WIDE else float(value)
@@ -250,15 +250,15 @@ def _normal(value: float) -> Any:
     return int(value) if value.is_integer() and -_WIDE <= value < _WIDE else value
 
 
-def _text(value: Any) -> str:
+def _format_text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return _float_text(value)
-    return value if isinstance(value, str) else _json(value)
+        return _format_float(value)
+    return value if isinstance(value, str) else _parse_json(value)
 
 
-def _float_text(value: float) -> str:
+def _format_float(value: float) -> str:
     text = repr(value or 0.0)
     if "e-" in text:
         return format(Decimal(text), "f")
@@ -301,7 +301,7 @@ def _is_less(one: Any, other: Any, *, equal: bool) -> bool:
         return one <= other if equal else one < other
     if (_has_no_number(one) and not _is_number(other)) or (_has_no_number(other) and not _is_number(one)):
         if isinstance(one, list | dict) or isinstance(other, list | dict):
-            raise _nan()
+            raise _make_nan_error()
         return False
     left, right = _number(one), _number(other)
     return left <= right if equal else left < right
@@ -325,7 +325,7 @@ def _look_up(value: Any, keys: Sequence[Any]) -> Any:
     return value
 
 
-def _keys_of(path: Any) -> list[Any] | None:
+def _parse_keys(path: Any) -> list[Any] | None:
     """Return the keys of a path as `var` takes it; None if it is no path."""
     if path is None or path == "":
         return []
@@ -340,52 +340,52 @@ def _keys_of(path: Any) -> list[Any] | None:
 
 
 def _sum(values: list[Any]) -> Any:
-    return _combined(sum, map(_number, values))
+    return _make_fold(sum, map(_number, values))
 
 
-def _product(values: list[Any]) -> Any:
-    return _combined(math.prod, map(_number, values))
+def _multiply(values: list[Any]) -> Any:
+    return _make_fold(math.prod, map(_number, values))
 
 
-def _combined(combine: Callable[[Iterable[Any]], Any], numbers: Iterable[int | float]) -> Any:
+def _make_fold(combine: Callable[[Iterable[Any]], Any], numbers: Iterable[int | float]) -> Any:
     """Return a sum or a product: exact if it is an integer of 64 bits, else that of floats."""
     parts = list(numbers)
     exact = combine(parts)
-    return _normal(exact if isinstance(exact, int) and -_WIDE <= exact < _WIDE else combine(map(float, parts)))
+    return _normalize(exact if isinstance(exact, int) and -_WIDE <= exact < _WIDE else combine(map(float, parts)))
 
 
-def _difference(values: list[Any]) -> Any:
+def _subtract(values: list[Any]) -> Any:
     if not values:
-        raise _invalid()
+        raise _make_invalid_error()
     first, *rest = map(_number, values)
-    return _normal(first - sum(rest)) if rest else _normal(-first)
+    return _normalize(first - sum(rest)) if rest else _normalize(-first)
 
 
-def _quotient(values: list[Any]) -> Any:
+def _divide(values: list[Any]) -> Any:
     if not values:
-        raise _invalid()
+        raise _make_invalid_error()
     numbers = [_number(value) for value in values]
     if len(numbers) == 1:
         numbers.insert(0, 1)
     result, are_integers = numbers[0], all(isinstance(number, int) for number in numbers)
     for divisor in numbers[1:]:
         if not divisor:
-            raise _nan()
+            raise _make_nan_error()
         whole = isinstance(result, int) and isinstance(divisor, int) and result % divisor == 0
         result = result // divisor if whole else float(result) / float(divisor)
-    return result if are_integers and isinstance(result, float) else _normal(result)
+    return result if are_integers and isinstance(result, float) else _normalize(result)
 
 
-def _remainder(values: list[Any]) -> Any:
+def _compute_remainder(values: list[Any]) -> Any:
     if len(values) < 2:
-        raise _invalid()
+        raise _make_invalid_error()
     result, *divisors = map(_number, values)
     for divisor in divisors:
         if not divisor:
-            raise _nan()
+            raise _make_nan_error()
         whole = isinstance(result, int) and isinstance(divisor, int)
         result = math.copysign(1, result) * (abs(result) % abs(divisor)) if whole else math.fmod(result, divisor)
-    return _normal(result)
+    return _normalize(result)
 
 
 def _check_number(values: list[Any]) -> None:
@@ -394,18 +394,18 @@ def _check_number(values: list[Any]) -> None:
 
 def _check_divisor(values: list[Any]) -> None:
     if not _number(values[-1]) and len(values) > 1:
-        raise _nan()
+        raise _make_nan_error()
 
 
 def _check_extreme(values: list[Any]) -> None:
     if not _is_number(values[-1]):
-        raise _invalid()
+        raise _make_invalid_error()
 
 
-def _extreme(choose: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+def _make_extreme(choose: Callable[..., Any]) -> Callable[[list[Any]], Any]:
     def of(values: list[Any]) -> Any:
         if not values or not all(map(_is_number, values)):
-            raise _invalid()
+            raise _make_invalid_error()
         return choose(values)
 
     return of
@@ -415,19 +415,19 @@ def _make_rounding(function: Callable[[Any], Any]) -> Callable[[list[Any]], Any]
     def of(values: list[Any]) -> Any:
         numbers: list[Any] = [_parse_number(value) if isinstance(value, str) else value for value in values]
         if not all(map(_is_number, numbers)):
-            raise _invalid()
-        found = [_normal(float(function(float(number)))) for number in numbers]
+            raise _make_invalid_error()
+        found = [_normalize(float(function(float(number)))) for number in numbers]
         return found[0] if len(found) == 1 else found
 
     return of
 
 
-def _cat(values: list[Any]) -> str:
-    return "".join(_text(part) for value in values for part in (value if isinstance(value, list) else [value]))
+def _concatenate(values: list[Any]) -> str:
+    return "".join(_format_text(part) for value in values for part in (value if isinstance(value, list) else [value]))
 
 
-def _substr(text: Any, start: Any = None, length: Any = None) -> str:
-    text = _text(text)
+def _take_substring(text: Any, start: Any = None, length: Any = None) -> str:
+    text = _format_text(text)
     begin = start if _is_int(start) else 0
     begin = max(begin + len(text), 0) if begin < 0 else begin
     end = len(text) if not _is_int(length) else begin + length if length >= 0 else len(text) + length
@@ -438,7 +438,7 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _in(one: Any, other: Any = None) -> bool:
+def _contains(one: Any, other: Any = None) -> bool:
     if isinstance(other, list):
         return any(_is_same(one, item) for item in other)
     return isinstance(one, str) and isinstance(other, str) and one in other
@@ -451,13 +451,13 @@ def _merge(values: list[Any]) -> list[Any]:
 
 
 def _split(text: Any, separator: Any) -> list[str]:
-    text, separator = _text(text), _text(separator)
+    text, separator = _format_text(text), _format_text(separator)
     return text.split(separator) if separator else list(text)
 
 
-def _length(value: Any) -> int:
+def _measure_length(value: Any) -> int:
     if not isinstance(value, str | list):
-        raise _invalid()
+        raise _make_invalid_error()
     return len(value)
 
 
@@ -466,24 +466,24 @@ def _slice(values: list[Any]) -> Any:
     if whole is None:
         return None
     if not isinstance(whole, str | list) or not all(bound is None or _is_int(bound) for bound in bounds):
-        raise _invalid()
+        raise _make_invalid_error()
     if bounds[2:] == [0]:
-        raise _invalid()
+        raise _make_invalid_error()
     return whole[slice(*[*bounds, None, None, None][:3])]
 
 
-def _parts(form: Callable[[str, Any], Any]) -> Callable[[Any], list[Any]]:
+def _make_text_operator(form: Callable[[str, Any], Any]) -> Callable[[Any], list[Any]]:
     def of(value: Any) -> list[Any]:
         if value is None:
             return []
         if not isinstance(value, dict):
-            raise _invalid()
+            raise _make_invalid_error()
         return [form(key, item) for key, item in value.items()]
 
     return of
 
 
-def _type(value: Any) -> str:
+def _get_type(value: Any) -> str:
     names = {bool: "boolean", str: "string", list: "array", dict: "object", type(None): "null"}
     return names.get(type(value), "number")
 
@@ -491,23 +491,23 @@ def _type(value: Any) -> str:
 def _throw(values: list[Any]) -> Any:
     value = values[0] if values else None
     raise RuleError(
-        "Thrown", value if isinstance(value, str) else _type(value), value if isinstance(value, dict) else None
+        "Thrown", value if isinstance(value, str) else _get_type(value), value if isinstance(value, dict) else None
     )
 
 
 _EAGER: Final[dict[str, Callable[..., Any]]] = {
-    "+": _sum, "-": _difference, "*": _product, "/": _quotient, "%": _remainder,
-    "max": _extreme(max), "min": _extreme(min), "abs": _make_rounding(abs), "ceil": _make_rounding(math.ceil),
+    "+": _sum, "-": _subtract, "*": _multiply, "/": _divide, "%": _compute_remainder,
+    "max": _make_extreme(max), "min": _make_extreme(min), "abs": _make_rounding(abs), "ceil": _make_rounding(math.ceil),
     "floor": _make_rounding(math.floor),
     "!": lambda values: not (values and _is_true(values[0])), "!!": lambda values: bool(values) and _is_true(values[0]),
-    "cat": _cat, "substr": _substr, "in": _in, "merge": _merge, "length": _length,
-    "starts_with": lambda text, start: _text(text).startswith(_text(start)),
-    "ends_with": lambda text, end: _text(text).endswith(_text(end)),
-    "upper": lambda text: _text(text).upper(), "lower": lambda text: _text(text).lower(),
-    "trim": lambda text: _text(text).strip(), "split": _split, "slice": _slice,
-    "keys": _parts(lambda key, _: key), "values": _parts(lambda _, item: item),
-    "entries": _parts(lambda key, item: {"key": key, "value": item}),
-    "type": lambda values: _type(values[0] if values else None), "throw": _throw,
+    "cat": _concatenate, "substr": _take_substring, "in": _contains, "merge": _merge, "length": _measure_length,
+    "starts_with": lambda text, start: _format_text(text).startswith(_format_text(start)),
+    "ends_with": lambda text, end: _format_text(text).endswith(_format_text(end)),
+    "upper": lambda text: _format_text(text).upper(), "lower": lambda text: _format_text(text).lower(),
+    "trim": lambda text: _format_text(text).strip(), "split": _split, "slice": _slice,
+    "keys": _make_text_operator(lambda key, _: key), "values": _make_text_operator(lambda _, item: item),
+    "entries": _make_text_operator(lambda key, item: {"key": key, "value": item}),
+    "type": lambda values: _get_type(values[0] if values else None), "throw": _throw,
 }  # fmt: skip
 # operators that check each value before the next is evaluated, from so many arguments on
 _CHECKED: Final[dict[str, tuple[int, Callable[[list[Any]], None]]]] = {
@@ -539,28 +539,28 @@ _FIXED: Final = frozenset(
 Lazy = Callable[[Evaluation, list[Any], Sequence[Scope], str], Any]
 
 
-def _var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+def _evaluate_var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     values = [run.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments[:1])]
-    keys = _keys_of(values[0] if values else None)
-    found = _GONE if keys is None else _here(scopes, keys)
+    keys = _parse_keys(values[0] if values else None)
+    found = _GONE if keys is None else _evaluate_here(scopes, keys)
     if found is not _GONE:
         return found
     return run.of(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else None
 
 
-def _here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
+def _evaluate_here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
     scope = scopes[-1]
     if "current" in scope.place:  # of a reduce
         return scope.place["current"] if not keys else _look_up(scope.place, keys)
     return _look_up(scope.value, keys)
 
 
-def _val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+def _evaluate_val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     values = run.of(arguments, scopes, pointer)
-    level = _level(values)
+    level = _parse_level(values)
     if level is None:
         keys = values[0] if len(values) == 1 and isinstance(values[0], list) else values
-        found = _here(scopes, [] if keys in ([None], [""]) else keys)
+        found = _evaluate_here(scopes, [] if keys in ([None], [""]) else keys)
     else:
         keys = values[1:]
         if level <= 1 and len(scopes) > 1 and keys in (["index"], ["key"]):
@@ -572,7 +572,7 @@ def _val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer
     return None if found is _GONE else found
 
 
-def _level(values: list[Any]) -> int | None:
+def _parse_level(values: list[Any]) -> int | None:
     """Return how many levels up `val` begins: [[1], "x"]; None if it does not say so."""
     first = values[0] if values else None
     is_level = isinstance(first, list) and len(first) == 1 and _is_int(first[0])
@@ -581,35 +581,39 @@ def _level(values: list[Any]) -> int | None:
 
 def _exists(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
     keys = run.of(arguments, scopes, pointer)
-    return all(isinstance(key, str) for key in keys) and _here(scopes, keys) is not _GONE
+    return all(isinstance(key, str) for key in keys) and _evaluate_here(scopes, keys) is not _GONE
 
 
-def _missing(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
+def _evaluate_missing(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
     names = _merge(run.of(arguments, scopes, pointer))
-    return [name for name in names if isinstance(name, str) and _here(scopes, _keys_of(name) or []) is _GONE]
+    return [
+        name for name in names if isinstance(name, str) and _evaluate_here(scopes, _parse_keys(name) or []) is _GONE
+    ]
 
 
-def _missing_some(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
+def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
     least, names = run.of(arguments, scopes, pointer)
     if not isinstance(names, list):
         return []
-    gone = [name for name in names if isinstance(name, str) and _here(scopes, _keys_of(name) or []) is _GONE]
+    gone = [
+        name for name in names if isinstance(name, str) and _evaluate_here(scopes, _parse_keys(name) or []) is _GONE
+    ]
     return gone if gone and len(names) - len(gone) < (least if _is_int(least) else 1) else []
 
 
-def _chain(holds: Callable[[Any, Any], bool]) -> Lazy:
+def _make_chain(holds: Callable[[Any, Any], bool]) -> Lazy:
     """Return an operator that holds if each argument stands in a relation to the next; it stops at the first miss."""
 
     def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
         if len(arguments) < 2:
-            raise _invalid()
+            raise _make_invalid_error()
         parts = (run.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments))
         return all(holds(one, other) for one, other in pairwise(parts))
 
     return of
 
 
-def _first_where(stops: Callable[[Any], bool]) -> Lazy:
+def _make_first_where(stops: Callable[[Any], bool]) -> Lazy:
     """Return an operator whose value is the first argument at which it stops, else the last one."""
 
     def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
@@ -623,7 +627,7 @@ def _first_where(stops: Callable[[Any], bool]) -> Lazy:
     return of
 
 
-def _if(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+def _evaluate_if(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     for at in range(0, len(arguments) - 1, 2):
         if _is_true(run.of(arguments[at], scopes, f"{pointer}/{at}")):
             return run.of(arguments[at + 1], scopes, f"{pointer}/{at + 1}")
@@ -656,7 +660,7 @@ def _try(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer
     return None
 
 
-def _items(value: Any) -> Iterator[Scope]:
+def _iter_items(value: Any) -> Iterator[Scope]:
     """Yield each item of a list, and each value of a mapping, as a scope."""
     if isinstance(value, dict):
         yield from (Scope(value[key], {"index": at, "key": key}) for at, key in enumerate(value))
@@ -664,24 +668,26 @@ def _items(value: Any) -> Iterator[Scope]:
         yield from (Scope(item, {"index": at}) for at, item in enumerate(value))
 
 
-def _each(run: Evaluation, body: Any, value: Any, scopes: Sequence[Scope], pointer: str) -> Iterator[tuple[Scope, Any]]:
-    for item in _items(value):
+def _iter_each(
+    run: Evaluation, body: Any, value: Any, scopes: Sequence[Scope], pointer: str
+) -> Iterator[tuple[Scope, Any]]:
+    for item in _iter_items(value):
         run.pay(None)
         yield item, run.of(body, [*scopes, item], pointer)
 
 
-def _map(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
+def _evaluate_map(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
     value = run.of(arguments[0], scopes, f"{pointer}/0")
     value = [] if value is None else value if isinstance(value, list | dict) else [value]
-    return [found for _, found in _each(run, arguments[1], value, scopes, f"{pointer}/1")]
+    return [found for _, found in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1")]
 
 
 def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     value = run.of(arguments[0], scopes, f"{pointer}/0")
     value = [] if value is None else value
     if not isinstance(value, list | dict):
-        raise _invalid()
-    held = [item for item, found in _each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(found)]
+        raise _make_invalid_error()
+    held = [item for item, found in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(found)]
     return (
         {item.place["key"]: item.value for item in held} if isinstance(value, dict) else [item.value for item in held]
     )
@@ -690,7 +696,7 @@ def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
 def _reduce(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     value = run.of(arguments[0], scopes, f"{pointer}/0")
     result = run.of(arguments[2], scopes, f"{pointer}/2") if len(arguments) > 2 else None
-    for item in _items(value) if isinstance(value, list | dict) else ():
+    for item in _iter_items(value) if isinstance(value, list | dict) else ():
         run.pay(None)
         inner = Scope(item.value, {"current": item.value, "accumulator": result})
         result = run.of(arguments[1], [*scopes, inner], f"{pointer}/1")
@@ -702,7 +708,7 @@ def _make_quantifier(wanted: str) -> Lazy:
         value = run.of(arguments[0], scopes, f"{pointer}/0")
         if not isinstance(value, list | dict) or not value:
             return wanted == "none"
-        held = (_is_true(found) for _, found in _each(run, arguments[1], value, scopes, f"{pointer}/1"))
+        held = (_is_true(found) for _, found in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1"))
         return all(held) if wanted == "all" else any(held) is (wanted == "some")
 
     return of
@@ -711,11 +717,11 @@ def _make_quantifier(wanted: str) -> Lazy:
 def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
     value = run.of(arguments[0], scopes, f"{pointer}/0")
     if not isinstance(value, list):
-        raise _invalid()
+        raise _make_invalid_error()
     upwards = run.of(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else True
     keys: list[Any] = value
     if len(arguments) > 2:
-        keys = [found for _, found in _each(run, arguments[2], value, scopes, f"{pointer}/2")]
+        keys = [found for _, found in _iter_each(run, arguments[2], value, scopes, f"{pointer}/2")]
 
     def compare(one: int, other: int) -> int:
         return _rank(keys[one], keys[other])
@@ -727,7 +733,7 @@ def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointe
 def _rank(one: Any, other: Any) -> int:
     """Return how two values are ordered: null, false, true, numbers, texts, lists, objects."""
     ranks = {"null": 0, "boolean": 1, "number": 2, "string": 3, "array": 4, "object": 5}
-    left, right = ranks[_type(one)], ranks[_type(other)]
+    left, right = ranks[_get_type(one)], ranks[_get_type(other)]
     if left != right or left in (0, 4, 5):
         return left - right
     return int(one > other) - int(one < other)
@@ -737,9 +743,9 @@ def _group_by(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], po
     value = run.of(arguments[0], scopes, f"{pointer}/0")
     value = [] if value is None else value
     if not isinstance(value, list):
-        raise _invalid()
+        raise _make_invalid_error()
     groups: list[dict[str, Any]] = []
-    for item, key in _each(run, arguments[1], value, scopes, f"{pointer}/1"):
+    for item, key in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1"):
         run.pay(groups)
         group = next((group for group in groups if _is_same(group["key"], key)), None)
         if group is None:
@@ -749,29 +755,47 @@ def _group_by(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], po
     return groups
 
 
-def _cat_within_budget(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> str:
+def _concatenate_within_budget(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> str:
     """Join texts; each is paid for before all are joined."""
     parts = []
     for at, item in enumerate(arguments):
-        parts.append(_cat([run.of(item, scopes, f"{pointer}/{at}")]))
+        parts.append(_concatenate([run.of(item, scopes, f"{pointer}/{at}")]))
         run.pay(parts[-1])
     return "".join(parts)
 
 
 _LAZY: Final[dict[str, Lazy]] = {
-    "var": _var, "val": _val, "exists": _exists, "missing": _missing, "missing_some": _missing_some,
-    "==": _chain(_is_equal), "!=": _chain(lambda one, other: not _is_equal(one, other)),
-    "===": _chain(_is_same), "!==": _chain(lambda one, other: not _is_same(one, other)),
-    "<": _chain(lambda one, other: _is_less(one, other, equal=False)),
-    "<=": _chain(lambda one, other: _is_less(one, other, equal=True)),
-    ">": _chain(lambda one, other: _is_less(other, one, equal=False)),
-    ">=": _chain(lambda one, other: _is_less(other, one, equal=True)),
-    "and": _first_where(lambda value: not _is_true(value)), "or": _first_where(_is_true),
-    "??": _first_where(lambda value: value is not None), "if": _if, "?:": _if, "switch": _switch, "match": _switch,
-    "try": _try, "cat": _cat_within_budget,
-    "map": _map, "filter": _filter, "reduce": _reduce, "all": _make_quantifier("all"), "some": _make_quantifier("some"),
-    "none": _make_quantifier("none"), "sort": _sort, "group_by": _group_by,
-}  # fmt: skip
+    "var": _evaluate_var,
+    "val": _evaluate_val,
+    "exists": _exists,
+    "missing": _evaluate_missing,
+    "missing_some": _evaluate_missing_some,
+    "==": _make_chain(_is_equal),
+    "!=": _make_chain(lambda one, other: not _is_equal(one, other)),
+    "===": _make_chain(_is_same),
+    "!==": _make_chain(lambda one, other: not _is_same(one, other)),
+    "<": _make_chain(lambda one, other: _is_less(one, other, equal=False)),
+    "<=": _make_chain(lambda one, other: _is_less(one, other, equal=True)),
+    ">": _make_chain(lambda one, other: _is_less(other, one, equal=False)),
+    ">=": _make_chain(lambda one, other: _is_less(other, one, equal=True)),
+    "and": _make_first_where(lambda value: not _is_true(value)),
+    "or": _make_first_where(_is_true),
+    "??": _make_first_where(lambda value: value is not None),
+    "if": _evaluate_if,
+    "?:": _evaluate_if,
+    "switch": _switch,
+    "match": _switch,
+    "try": _try,
+    "cat": _concatenate_within_budget,
+    "map": _evaluate_map,
+    "filter": _filter,
+    "reduce": _reduce,
+    "all": _make_quantifier("all"),
+    "some": _make_quantifier("some"),
+    "none": _make_quantifier("none"),
+    "sort": _sort,
+    "group_by": _group_by,
+}
 # name -> least, most arguments, aliases
 _ARITY: Final[dict[str, tuple[Any, ...]]] = {
     "val": (0, None, "var"), "==": (2, None), "===": (2, None), "!=": (2, 2), "!==": (2, 2), ">": (2, None),
@@ -805,25 +829,25 @@ def _reads(node: Any, depth: int) -> Iterator[list[str] | None]:
     for at, item in enumerate(arguments):
         yield from _reads(item, depth + (at in inner))
     if name in ("var", "val", "exists", "missing", "missing_some"):
-        yield from _paths(name, arguments, depth)
+        yield from _iter_paths(name, arguments, depth)
 
 
-def _paths(name: str, arguments: list[Any], depth: int) -> Iterator[list[str] | None]:
-    level = _level(arguments) if name == "val" else None
+def _iter_paths(name: str, arguments: list[Any], depth: int) -> Iterator[list[str] | None]:
+    level = _parse_level(arguments) if name == "val" else None
     if depth and (level is None or (level + 1) // 2 < depth or arguments[1:] in (["index"], ["key"])):
         return  # inside an item
     if name == "var":
-        keys = [_keys_of(arguments[0] if arguments else None)]
+        keys = [_parse_keys(arguments[0] if arguments else None)]
         arguments = arguments[:1]
     elif name == "missing":
-        keys = [_keys_of(each) for each in _flat(arguments)]
+        keys = [_parse_keys(each) for each in _flatten(arguments)]
     elif name == "missing_some":
-        keys = [_keys_of(each) for each in _flat(arguments[1:])]
+        keys = [_parse_keys(each) for each in _flatten(arguments[1:])]
     else:
         rest = arguments if level is None else arguments[1:]
         keys = [[] if rest in ([None], [""]) else rest]
     named = arguments if level is None else arguments[1:]
-    if any(part is None or not (isinstance(part, str) or _is_index(part)) for part in _flat(named)):
+    if any(part is None or not (isinstance(part, str) or _is_index(part)) for part in _flatten(named)):
         yield None
         return
     yield from ([str(key) for key in each] for each in keys if each is not None)
@@ -833,7 +857,7 @@ def _is_index(value: Any) -> bool:
     return _is_int(value) and value >= 0
 
 
-def _flat(values: list[Any]) -> list[Any]:
+def _flatten(values: list[Any]) -> list[Any]:
     return [part for value in values for part in (value if isinstance(value, list) else [value])]
 
 

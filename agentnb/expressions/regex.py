@@ -64,7 +64,7 @@ class Pattern:
             parsed = import_module("re._parser").parse(source)  # the standard library's parser; it has no public name
         except (RecursionError, OverflowError) as error:
             raise EndlessError("it is too large") from error
-        ways = _ways(parsed)
+        ways = _count_matches(parsed)
         self.simple, self.longest, self._machine = ways.few, LONGEST, None
         if not ways.few:
             try:
@@ -80,30 +80,30 @@ class Pattern:
 
 
 @lru_cache(256)
-def pattern_of(source: str) -> Pattern:
+def compile_pattern(source: str) -> Pattern:
     """Return a cached pattern. Raises as Pattern does."""
     return Pattern(source)
 
 
-def _ways(parts: Any) -> _MatchCount:
+def _count_matches(parts: Any) -> _MatchCount:
     bits, open_, looks = 0.0, 0.0, 0.0
     for op, given in parts:
         match str(op):
             case "ASSERT" | "ASSERT_NOT":  # evaluated once per way to reach it; how it matched is never revisited
-                inner = _ways(given[1])
+                inner = _count_matches(given[1])
                 bits, looks = bits + inner.bits, max(looks, open_ + inner.open)
                 continue
             case "SUBPATTERN":
-                inner = _ways(given[-1])
+                inner = _count_matches(given[-1])
             case "ATOMIC_GROUP":
-                inner = _ways(given)
+                inner = _count_matches(given)
             case "BRANCH":
-                ways = list(map(_ways, given[1]))
+                ways = list(map(_count_matches, given[1]))
                 inner = _MatchCount(log2(len(ways)) + max(way.bits for way in ways), max(way.open for way in ways))
             case "GROUPREF_EXISTS":
                 inner = _MatchCount(inf, inf)
             case word if word in _REPEATS:
-                inner = _repeat(int(given[0]), int(given[1]), _ways(given[2]))
+                inner = _repeat(int(given[0]), int(given[1]), _count_matches(given[2]))
             case _:
                 inner = _MatchCount(0, 0)
         bits, open_ = bits + inner.bits, open_ + inner.open

@@ -29,7 +29,7 @@ from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
 from agentnb.errors import with_article
-from agentnb.expressions.lookup import NOTHING, value_at
+from agentnb.expressions.lookup import NOTHING, get_value
 
 __all__ = [
     "MAX_BITS",
@@ -48,20 +48,20 @@ __all__ = [
     "TemplateAssertionError",
     "TemplateSyntaxError",
     "UndefinedError",
-    "bound",
     "charge",
     "charge_length",
+    "check_number",
+    "check_size",
+    "compile_program",
     "count_items",
     "join_texts",
     "nodes",
     "pass_context",
-    "program",
     "settle",
-    "text_of",
     "to_list",
+    "to_text",
     "touch",
     "weigh",
-    "within",
 ]
 
 MAX_TEXT = 1_000_000  # characters that a template may build
@@ -101,22 +101,22 @@ def charge(work: int) -> None:
         raise Limit(f"more than {MAX_WORK:,} operations")
 
 
-def within(size: int, most: int, what: str) -> None:
+def check_size(size: int, most: int, what: str) -> None:
     """Raise Limit if `size` is over `most`, a number of `what`; the size is charged like characters."""
     if size > most:
-        raise _too_much(most, what)
+        raise _make_limit(most, what)
     charge(size >> 4)
 
 
-def bound(value: Any) -> Any:
+def check_number(value: Any) -> Any:
     """Return a number built by a template; raise Limit if it has more than MAX_BITS bits."""
-    for part in (value,) if isinstance(value, int) else _parts(value):
+    for part in (value,) if isinstance(value, int) else _get_parts(value):
         if part.bit_length() > MAX_BITS:
-            raise _too_much(MAX_BITS, "bits in a number")
+            raise _make_limit(MAX_BITS, "bits in a number")
     return value
 
 
-def _parts(value: Any) -> tuple[int, ...]:
+def _get_parts(value: Any) -> tuple[int, ...]:
     return (value.numerator, value.denominator) if isinstance(value, Fraction) else ()
 
 
@@ -149,7 +149,7 @@ def weigh(value: Any) -> int:
             total += 8
         # Checked before the children are listed, so that a list that is too long is not walked.
         if total > MAX_TEXT:
-            raise _too_much(MAX_TEXT, "characters of text")
+            raise _make_limit(MAX_TEXT, "characters of text")
         if isinstance(item, Mapping):
             stack += item.keys()
             stack += item.values()
@@ -159,17 +159,17 @@ def weigh(value: Any) -> int:
     return total
 
 
-def _too_much(most: int, what: str) -> Limit:
+def _make_limit(most: int, what: str) -> Limit:
     return Limit(f"more than {most:,} {what}")
 
 
-def text_of(value: Any) -> str:
+def to_text(value: Any) -> str:
     """Return `value` as a template shows it; an undefined name or callable is an error, a huge text raises Limit."""
     if type(value) is str:
         return value
     touch(value)
     if callable(value):
-        _no_callable(value)
+        _refuse_callable(value)
     weigh(value)
     return str(value)
 
@@ -180,7 +180,7 @@ def touch(value: Any) -> None:
         value._fail_with_undefined_error()  # noqa: SLF001 - how Jinja's own subclasses raise it
 
 
-def _no_callable(value: Any) -> None:
+def _refuse_callable(value: Any) -> None:
     name = getattr(value, "__name__", type(value).__name__)
     raise SecurityError(f"{name!r} is something to call, and a template has values only")
 
@@ -191,7 +191,7 @@ def to_list(items: Iterable[Any]) -> list[Any]:
     for item in items:
         found.append(item)
         if len(found) > MAX_ITEMS:
-            raise _too_much(MAX_ITEMS, "items in a list")
+            raise _make_limit(MAX_ITEMS, "items in a list")
     charge(len(found))
     return found
 
@@ -200,10 +200,10 @@ def join_texts(parts: Iterable[Any], between: str = "") -> str:
     """Return the parts as one text within MAX_TEXT."""
     pieces, total = [], -len(between)
     for part in parts:
-        piece = text_of(part)
+        piece = to_text(part)
         total += len(piece) + len(between)
         if total > MAX_TEXT:
-            raise _too_much(MAX_TEXT, "characters of text")
+            raise _make_limit(MAX_TEXT, "characters of text")
         pieces.append(piece)
     charge(len(pieces) + (max(total, 0) >> 4))
     return between.join(pieces)
@@ -240,7 +240,7 @@ def _copy(value: Any, seen: dict[int, Any]) -> Any:
     if isinstance(value, Iterator):
         return [settle(item, seen) for item in to_list(value)]
     if callable(value):
-        _no_callable(value)
+        _refuse_callable(value)
     return value
 
 
@@ -266,7 +266,7 @@ def count_items(context: _Names, items: Iterable[Any], parts: int) -> Iterator[A
     for item in items:
         context.spent += 1
         if context.spent > MAX_ITEMS:
-            raise _too_much(MAX_ITEMS, "items in its loops")
+            raise _make_limit(MAX_ITEMS, "items in its loops")
         charge(parts)
         yield item
 
@@ -274,7 +274,7 @@ def count_items(context: _Names, items: Iterable[Any], parts: int) -> Iterator[A
 @pass_context
 def _show(_: Context, value: Any) -> str:
     # Requesting the context prevents Jinja from evaluating constants at compile time.
-    text = text_of(value)
+    text = to_text(value)
     charge(len(text) >> 4)  # the content of a `set` block is not yet part of a limited text
     return text
 
@@ -311,7 +311,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             raise SecurityError("text % value is not for templates; join texts with ~")
         elif operator == "**":
             _check_power(left, right)
-        return bound(super().call_binop(context, operator, left, right))
+        return check_number(super().call_binop(context, operator, left, right))
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return `obj.attribute`: a mapping's key, otherwise a public attribute that is not callable."""
@@ -321,7 +321,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if attribute.startswith("_"):
             raise SecurityError(f"{attribute!r} is private")
         if isinstance(obj, ModuleType) or (callable(obj) and not isinstance(obj, LoopContext)):
-            _no_callable(obj)
+            _refuse_callable(obj)
         try:
             value = getattr(obj, attribute)
         except AttributeError:
@@ -341,7 +341,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         except (TypeError, LookupError):
             return self._missing(obj, argument)
         if callable(value) and not isinstance(value, Undefined):
-            _no_callable(value)
+            _refuse_callable(value)
         return value
 
     def _missing(self, holder: Any, key: Any) -> Undefined:
@@ -354,7 +354,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 def _get_key(mapping: Mapping[Any, Any], key: Any) -> Any:
     if key in mapping:  # checked first: a defaultdict would grow
         return mapping[key]
-    value = value_at(mapping, key.split(".")) if isinstance(key, str) and "." in key else NOTHING
+    value = get_value(mapping, key.split(".")) if isinstance(key, str) and "." in key else NOTHING
     if value is NOTHING:
         raise KeyError(key)
     return value
@@ -362,7 +362,7 @@ def _get_key(mapping: Mapping[Any, Any], key: Any) -> Any:
 
 def _check_product(left: Any, right: Any) -> None:
     if isinstance(left, int) and isinstance(right, int):
-        within(left.bit_length() + right.bit_length(), MAX_BITS, "bits in a number")
+        check_size(left.bit_length() + right.bit_length(), MAX_BITS, "bits in a number")
     for many, times in ((left, right), (right, left)):
         if isinstance(many, Sequence) and isinstance(times, int) and times > 1:
             # A list counts with its content: a list of long lists is as large as they are.
@@ -377,14 +377,14 @@ def _check_power(left: Any, right: Any) -> None:
         if not isinstance(value, int | float):
             raise TypeError(f"a number is wanted, not {type(value).__name__}")
     if isinstance(left, int) and isinstance(right, int) and right > 0:
-        within(left.bit_length() * right, MAX_BITS, "bits in a number")
+        check_size(left.bit_length() * right, MAX_BITS, "bits in a number")
 
 
 def _check_length(kind: Sequence[Any], length: int) -> None:
     if isinstance(kind, str | bytes):
-        within(length, MAX_TEXT, "characters of text")
+        check_size(length, MAX_TEXT, "characters of text")
     else:
-        within(length, MAX_ITEMS, "items in a list")
+        check_size(length, MAX_ITEMS, "items in a list")
         charge(length)
 
 
@@ -398,7 +398,7 @@ class Program(NamedTuple):
     line_of: Callable[[BaseException], int | None]
 
 
-def program(environment: Sandbox, tree: nodes.Template) -> Program:
+def compile_program(environment: Sandbox, tree: nodes.Template) -> Program:
     """Compile a checked tree that renders to text or, for a lone expression, to its settled value."""
     native = any(isinstance(part, nodes.Assign) and part.target == nodes.Name(VALUE, "store") for part in tree.body)
     code = environment.compile(tree)

@@ -27,18 +27,18 @@ from agentnb.expressions.sandbox import (
     Context,
     Limit,
     SecurityError,
-    bound,
     charge,
     charge_length,
+    check_number,
+    check_size,
     count_items,
     join_texts,
     pass_context,
     settle,
-    text_of,
     to_list,
+    to_text,
     touch,
     weigh,
-    within,
 )
 
 __all__ = ["FILTERS", "INNER", "METHODS", "TESTS"]
@@ -50,16 +50,16 @@ _WORK = {"map": 3, "reject": 3, "rejectattr": 5, "select": 3, "selectattr": 5}  
 _MAX_DIGITS = 100
 
 
-def _place_of_value(function: Callable[..., Any]) -> int:
+def _find_value_argument(function: Callable[..., Any]) -> int:
     """Return the index of a filter's value argument: after the context, if Jinja passes that."""
     return 1 if hasattr(function, "jinja_pass_arg") else 0
 
 
-def _as_list(name: str) -> Callable[..., Any]:
+def _wrap_as_list(name: str) -> Callable[..., Any]:
     """Return Jinja's filter with lazy results made lists."""
     function = STOCK_FILTERS[name]
 
-    place = _place_of_value(function)
+    place = _find_value_argument(function)
     work = _WORK.get(name, 0)
 
     @wraps(function)
@@ -71,21 +71,21 @@ def _as_list(name: str) -> Callable[..., Any]:
     return wrapper
 
 
-def _on_text(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_text_filter(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return Jinja's filter or test, called with its value as text of limited length."""
-    place = _place_of_value(function)
+    place = _find_value_argument(function)
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         found = list(args)
-        found[place] = text_of(found[place])
-        within(len(found[place]), MAX_TEXT, "characters of text")
+        found[place] = to_text(found[place])
+        check_size(len(found[place]), MAX_TEXT, "characters of text")
         return function(*found, **kwargs)
 
     return wrapper
 
 
-def _on_number(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_number_test(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return Jinja's test, refused on anything but numbers: text % value would build texts of any length."""
 
     @wraps(function)
@@ -97,12 +97,12 @@ def _on_number(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def _returning_number(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_number_filter(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that returns a number of limited size."""
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return bound(function(*args, **kwargs))
+        return check_number(function(*args, **kwargs))
 
     return wrapper
 
@@ -122,33 +122,33 @@ def _reverse(value: Any) -> Any:
 def _join(context: Context, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> str:
     if attribute is not None:
         value = STOCK_FILTERS["map"](context, value, attribute=attribute)
-    return join_texts(value, text_of(d))
+    return join_texts(value, to_text(d))
 
 
 def _replace(value: Any, old: Any, new: Any, count: int | None = None) -> str:
-    text, old, new = text_of(value), text_of(old), text_of(new)
+    text, old, new = to_text(value), to_text(old), to_text(new)
     times = text.count(old) if count is None or count < 0 else min(count, text.count(old))
-    within(len(text) + times * max(0, len(new) - len(old)), MAX_TEXT, "characters of text")
+    check_size(len(text) + times * max(0, len(new) - len(old)), MAX_TEXT, "characters of text")
     return text.replace(old, new, times)
 
 
 def _indent(value: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
     pad = width if isinstance(width, str) else " " * min(width, _MAX_INDENT + 1)  # one more is refused
-    within(len(pad), _MAX_INDENT, "characters of indent")
-    lines = text_of(value).splitlines() or [""]
-    within(sum(map(len, lines)) + len(lines) * (len(pad) + 1), MAX_TEXT, "characters of text")
+    check_size(len(pad), _MAX_INDENT, "characters of indent")
+    lines = to_text(value).splitlines() or [""]
+    check_size(sum(map(len, lines)) + len(lines) * (len(pad) + 1), MAX_TEXT, "characters of text")
     padded = [pad + line if line or blank else line for line in lines]
     return "\n".join([(pad + lines[0]) if first else lines[0], *padded[1:]])
 
 
 def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
-    within(abs(precision), _MAX_DIGITS, "digits of precision")
+    check_size(abs(precision), _MAX_DIGITS, "digits of precision")
     return STOCK_FILTERS["round"](_number(value), precision, method)
 
 
-def _tojson(value: Any, indent: int | None = None) -> str:
+def _filter_tojson(value: Any, indent: int | None = None) -> str:
     weigh(value)  # its JSON is about as long as its text
-    within(indent or 0, _MAX_INDENT, "characters of indent")
+    check_size(indent or 0, _MAX_INDENT, "characters of indent")
     return join_texts(json.JSONEncoder(indent=indent, sort_keys=True, ensure_ascii=False).iterencode(settle(value)))
 
 
@@ -161,18 +161,18 @@ def _sum(context: Context, value: Iterable[Any], attribute: str | int | None = N
 
 
 def _escape(value: Any) -> str:
-    text = text_of(value)
-    within(len(text), MAX_TEXT // 6, "characters of text to escape")
+    text = to_text(value)
+    check_size(len(text), MAX_TEXT // 6, "characters of text to escape")
     return html.escape(text)
 
 
-def _batch(value: Iterable[Any], linecount: int, fill_with: Any = None) -> list[Any]:
-    within(linecount, MAX_ITEMS, "items in a list")
+def _filter_batch(value: Iterable[Any], linecount: int, fill_with: Any = None) -> list[Any]:
+    check_size(linecount, MAX_ITEMS, "items in a list")
     return to_list(STOCK_FILTERS["batch"](to_list(value), max(linecount, 1), fill_with))
 
 
 def _slice(value: Iterable[Any], slices: int, fill_with: Any = None) -> list[Any]:
-    within(slices, MAX_ITEMS, "items in a list")
+    check_size(slices, MAX_ITEMS, "items in a list")
     items = to_list(value)
     least, longer = divmod(len(items), slices)
     ends = [least * number + min(number, longer) for number in range(slices + 1)]
@@ -181,9 +181,9 @@ def _slice(value: Iterable[Any], slices: int, fill_with: Any = None) -> list[Any
     return found[:longer] + [part + filled for part in found[longer:]]
 
 
-def _striptags(value: Any) -> str:
-    text = text_of(value)
-    within(len(text), MAX_TEXT, "characters of text")
+def _filter_striptags(value: Any) -> str:
+    text = to_text(value)
+    check_size(len(text), MAX_TEXT, "characters of text")
     pieces: list[str] = []
     at = 0
     while (start := text.find("<", at)) >= 0:  # a single pass: Jinja's own is quadratic
@@ -196,31 +196,31 @@ def _striptags(value: Any) -> str:
     return " ".join(html.unescape("".join([*pieces, text[at:]])).split())
 
 
-def _urlencode(value: Any) -> str:
-    within(weigh(value), MAX_TEXT // 12, "characters of text to encode")
+def _filter_urlencode(value: Any) -> str:
+    check_size(weigh(value), MAX_TEXT // 12, "characters of text to encode")
     return str(STOCK_FILTERS["urlencode"](settle(value)))
 
 
 @pass_context
-def _xmlattr(context: Context, value: Mapping[str, Any], autospace: bool = True) -> str:
-    within(weigh(value), MAX_TEXT // 6, "characters of text to escape")
+def _filter_xmlattr(context: Context, value: Mapping[str, Any], autospace: bool = True) -> str:
+    check_size(weigh(value), MAX_TEXT // 6, "characters of text to escape")
     return str(STOCK_FILTERS["xmlattr"](context.eval_ctx, settle(value), autospace))
 
 
-def _pprint(value: Any) -> str:
-    within(weigh(value), _MAX_LAID_OUT, "characters of text to lay out")
+def _filter_pprint(value: Any) -> str:
+    check_size(weigh(value), _MAX_LAID_OUT, "characters of text to lay out")
     return pformat(settle(value))
 
 
-def _wordwrap(
+def _filter_wordwrap(
     value: Any,
     width: int = 79,
     break_long_words: bool = True,
     wrapstring: str | None = None,
     break_on_hyphens: bool = True,
 ) -> str:
-    text = text_of(value)
-    within(len(text), _MAX_LAID_OUT, "characters of text to lay out")
+    text = to_text(value)
+    check_size(len(text), _MAX_LAID_OUT, "characters of text to lay out")
     wrapper = TextWrapper(
         width=width,
         expand_tabs=False,
@@ -228,13 +228,13 @@ def _wordwrap(
         break_long_words=break_long_words,
         break_on_hyphens=break_on_hyphens,
     )
-    between = "\n" if wrapstring is None else text_of(wrapstring)
+    between = "\n" if wrapstring is None else to_text(wrapstring)
     return join_texts((join_texts(wrapper.wrap(row), between) for row in text.splitlines()), between)
 
 
-def _percent_format(value: Any, *args: Any, **kwargs: Any) -> str:
+def _format_percent(value: Any, *args: Any, **kwargs: Any) -> str:
     """Return `text % values`, with limits on widths and digits; Jinja's `format`."""
-    text = text_of(value)
+    text = to_text(value)
     if args and kwargs:
         raise TypeError("format takes values by their place or by name, not both")
     marks = _PERCENT.findall(text)
@@ -242,13 +242,13 @@ def _percent_format(value: Any, *args: Any, **kwargs: Any) -> str:
         if kind not in _KINDS or "*" in (width, precision):
             raise TypeError(f"{mark!r} cannot be filled in")
         _check_widths(f"{width} {precision}")
-    named, placed = {name: _plain(item) for name, item in kwargs.items()}, [_plain(item) for item in args]
+    named, placed = {name: _to_plain(item) for name, item in kwargs.items()}, [_to_plain(item) for item in args]
     longest = max((weigh(item) for item in (*named.values(), *placed)), default=0)
-    within(len(text) + len(marks) * (longest + 2 * _MAX_WIDTH), MAX_TEXT, "characters of text")
+    check_size(len(text) + len(marks) * (longest + 2 * _MAX_WIDTH), MAX_TEXT, "characters of text")
     return text % (named or tuple(placed))
 
 
-def _brace_format(text: str, /, *args: Any, **kwargs: Any) -> str:
+def _format_braces(text: str, /, *args: Any, **kwargs: Any) -> str:
     """Return `text.format(...)` for whole values; attributes and items within them are out of reach."""
     pieces: list[str] = []
     number = 0
@@ -265,7 +265,7 @@ def _brace_format(text: str, /, *args: Any, **kwargs: Any) -> str:
         value = kwargs[field] if field.isidentifier() else args[int(field or number)]
         number += field == ""
         _check_widths(spec or "")
-        pieces.append(format(text_of(value) if conversion else _plain(value), spec or ""))
+        pieces.append(format(to_text(value) if conversion else _to_plain(value), spec or ""))
     return join_texts(pieces)
 
 
@@ -279,20 +279,20 @@ def _check_widths(spec: str) -> None:
             raise Limit(f"more than {_MAX_WIDTH:,} characters of width")
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return a value that may be formatted: a number as it is, anything else as text."""
     touch(value)
-    return value if type(value) in (int, float, bool) else text_of(value)
+    return value if type(value) in (int, float, bool) else to_text(value)
 
 
-def _range(args: list[Any]) -> list[int]:
+def _make_range(args: list[Any]) -> list[int]:
     numbers = range(*map(_number, args))
     if numbers:
-        within((numbers[-1] - numbers[0]) // numbers.step + 1, MAX_ITEMS, "items in a list")  # len() overflows
+        check_size((numbers[-1] - numbers[0]) // numbers.step + 1, MAX_ITEMS, "items in a list")  # len() overflows
     return to_list(numbers)
 
 
-def _dict(args: list[Any], **kwargs: Any) -> dict[Any, Any]:
+def _make_dict(args: list[Any], **kwargs: Any) -> dict[Any, Any]:
     found = dict(*args, **kwargs)
     charge(len(found))
     return found
@@ -309,28 +309,28 @@ _TEXTS = ("capitalize", "lower", "title", "trim", "truncate", "upper", "wordcoun
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{name: STOCK_FILTERS[name] for name in _AS_THEY_ARE},
-    **{name: _returning_number(STOCK_FILTERS[name]) for name in _NUMBERS},
-    **{name: _as_list(name) for name in _LISTS + _CHOICES},
-    **{name: _on_text(STOCK_FILTERS[name]) for name in _TEXTS},
-    "batch": _batch,
+    **{name: _wrap_number_filter(STOCK_FILTERS[name]) for name in _NUMBERS},
+    **{name: _wrap_as_list(name) for name in _LISTS + _CHOICES},
+    **{name: _wrap_text_filter(STOCK_FILTERS[name]) for name in _TEXTS},
+    "batch": _filter_batch,
     "e": _escape,
     "escape": _escape,
-    "format": _percent_format,
+    "format": _format_percent,
     "indent": _indent,
     "join": _join,
-    "pprint": _pprint,
+    "pprint": _filter_pprint,
     "replace": _replace,
     "reverse": _reverse,
-    "round": _returning_number(_round),
-    "safe": text_of,  # there is no automatic escaping to exempt it from
+    "round": _wrap_number_filter(_round),
+    "safe": to_text,  # there is no automatic escaping to exempt it from
     "slice": _slice,
-    "string": text_of,
-    "striptags": _striptags,
-    "sum": _returning_number(_sum),
-    "tojson": _tojson,
-    "urlencode": _urlencode,
-    "wordwrap": _wordwrap,
-    "xmlattr": _xmlattr,
+    "string": to_text,
+    "striptags": _filter_striptags,
+    "sum": _wrap_number_filter(_sum),
+    "tojson": _filter_tojson,
+    "urlencode": _filter_urlencode,
+    "wordwrap": _filter_wordwrap,
+    "xmlattr": _filter_xmlattr,
 }
 
 _NOT_FOR_TEMPLATES = {"callable", "escaped", "filter", "test"}
@@ -341,8 +341,8 @@ _STOCK: Mapping[str, Any] = STOCK_TESTS
 
 TESTS: Mapping[str, Callable[..., Any]] = {
     **{name: test for name, test in _STOCK.items() if name not in _NOT_FOR_TEMPLATES},
-    **{name: _on_number(_STOCK[name]) for name in _BY_REMAINDER},
-    **{name: _on_text(_STOCK[name]) for name in _BY_TEXT},
+    **{name: _wrap_number_test(_STOCK[name]) for name in _BY_REMAINDER},
+    **{name: _wrap_text_filter(_STOCK[name]) for name in _BY_TEXT},
 }
 
 
@@ -360,7 +360,7 @@ def _join_to(between: str, items: Iterable[Any]) -> str:
     return join_texts(parts, between)
 
 
-def _zfill(text: str, width: int) -> str:
+def _fill_zeros(text: str, width: int) -> str:
     _check_widths(str(width))
     return str.zfill(text, width)
 
@@ -375,10 +375,10 @@ _OF_TEXT: Mapping[str, Callable[..., Any]] = {
     "endswith": str.endswith,
     "replace": _replace,
     "count": str.count,
-    "format": _brace_format,
+    "format": _format_braces,
     "splitlines": lambda text, keepends=False: to_list(str.splitlines(text, keepends)),
     "title": str.title,
-    "zfill": _zfill,
+    "zfill": _fill_zeros,
 }
 _OF_MAPPING: Mapping[str, Callable[..., Any]] = {
     "get": _get,
@@ -410,7 +410,7 @@ INNER: Mapping[str, Callable[..., Any]] = {
     "_called": _call_method,
     "_concatenated": _concatenate,
     "_counted": count_items,
-    "_dict": _dict,
-    "_range": _range,
+    "_dict": _make_dict,
+    "_range": _make_range,
     "_weighed": charge_length,
 }

@@ -20,12 +20,12 @@ from agentnb.expressions.sandbox import (
     Sandbox,
     TemplateAssertionError,
     TemplateSyntaxError,
+    compile_program,
     nodes,
-    program,
 )
 from agentnb.expressions.template_filters import FILTERS, INNER, METHODS, TESTS
 
-__all__ = ["MAX_LENGTH", "Compiled", "Mention", "Refusal", "Refused", "compile_text", "mentions"]
+__all__ = ["MAX_LENGTH", "Compiled", "Mention", "Refusal", "Refused", "compile_text", "list_mentions"]
 
 MAX_LENGTH = 20_000  # characters of a template
 MAX_NODES = 2_000
@@ -96,7 +96,7 @@ class Mention(NamedTuple):
 
 
 @cache
-def _environment() -> Sandbox:
+def _make_environment() -> Sandbox:
     return Sandbox({**FILTERS, **INNER}, TESTS)
 
 
@@ -106,17 +106,19 @@ def compile_text(text: str, *, bare: bool) -> Compiled:
     Raises: Refused
     """
     if len(text) > MAX_LENGTH:
-        raise Refused(_too_large(f"is {len(text):,} characters long", f"at most {MAX_LENGTH:,}"))
+        raise Refused(_make_size_refusal(f"is {len(text):,} characters long", f"at most {MAX_LENGTH:,}"))
     tree = _parse(text, bare=bare)
-    refusals = [*_refusals(tree)]
+    refusals = [*_iter_refusals(tree)]
     if refusals:
         raise Refused(*refusals)
-    reads = tuple(dict.fromkeys(_paths(tree, frozenset())))
-    lone = _lone_expression(tree)
+    reads = tuple(dict.fromkeys(_iter_paths(tree, frozenset())))
+    lone = _find_lone_expression(tree)
     # A named value may contain itself many times over, so each use is charged by its whole length.
     named = any(isinstance(part, nodes.Assign | nodes.AssignBlock) for part in tree.find_all(nodes.Stmt))
     rule = _rule_of(lone)
-    return Compiled(_program(tree if lone is None else _assignment(lone), named=named), reads, lone is not None, rule)
+    return Compiled(
+        _compile_program(tree if lone is None else _make_assignment(lone), named=named), reads, lone is not None, rule
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- parsing
@@ -124,21 +126,21 @@ def compile_text(text: str, *, bare: bool) -> Compiled:
 
 def _parse(text: str, *, bare: bool) -> nodes.Template:
     try:
-        return _bare_tree(text) if bare else _environment().parse(text)
+        return _parse_bare(text) if bare else _make_environment().parse(text)
     except TemplateAssertionError as error:
         refusal = Refusal("R303", error.lineno, f"says {error.message!r}", "the name is not known", "correct it")
     except TemplateSyntaxError as error:
-        refusal = _unreadable_expression(error, text) if bare else _unreadable(error, _hint(text))
+        refusal = _make_expression_refusal(error, text) if bare else _make_syntax_refusal(error, _find_hint(text))
     except RecursionError:  # the parser's own depth limit
-        refusal = _too_large("is nested too deep", f"at most {MAX_DEPTH} levels")
+        refusal = _make_size_refusal("is nested too deep", f"at most {MAX_DEPTH} levels")
     except ValueError as error:
         # A number with thousands of digits.
         refusal = Refusal("R301", 1, f"cannot be read: {error}", _NOT_JINJA, "shorten it")
     raise Refused(refusal)
 
 
-def _bare_tree(text: str) -> nodes.Template:
-    parser = Parser(_environment(), text, state="variable")
+def _parse_bare(text: str) -> nodes.Template:
+    parser = Parser(_make_environment(), text, state="variable")
     expression = parser.parse_expression()
     left = parser.stream.current
     if not parser.stream.eos:
@@ -150,13 +152,13 @@ _NOT_JINJA = "templates are written in Jinja's language"
 _EXPRESSION = "an expression compares and combines keys of the board, such as n > 3 and reply != none"
 
 
-def _unreadable(error: TemplateSyntaxError, order: str) -> Refusal:
+def _make_syntax_refusal(error: TemplateSyntaxError, order: str) -> Refusal:
     return Refusal("R301", error.lineno, f"cannot be read: {error.message}", _NOT_JINJA, order)
 
 
-def _unreadable_expression(error: TemplateSyntaxError, text: str) -> Refusal:
+def _make_expression_refusal(error: TemplateSyntaxError, text: str) -> Refusal:
     """Return the refusal of a condition in its own terms: it is no template, and it has no lines."""
-    message, order = str(error.message), _hint(text)
+    message, order = str(error.message), _find_hint(text)
     if "end of template" in message:
         message, order = (
             f"it ends after {text.rsplit(maxsplit=1)[-1]!r}" if text.split() else "it is empty",
@@ -169,7 +171,7 @@ def _unreadable_expression(error: TemplateSyntaxError, text: str) -> Refusal:
     return Refusal("R301", error.lineno, f"cannot be read: {message}", _EXPRESSION, order)
 
 
-def _hint(text: str) -> str:
+def _find_hint(text: str) -> str:
     """Return the remedy for typical mistakes of people used to another language."""
     slips = {
         "&&": "write `and` for &&",
@@ -183,11 +185,11 @@ def _hint(text: str) -> str:
     return next((order for slip, order in slips.items() if slip in text), "check its brackets and quotes")
 
 
-def _too_large(what: str, limit: str) -> Refusal:
+def _make_size_refusal(what: str, limit: str) -> Refusal:
     return Refusal("R302", 1, what, f"a template has {limit}", "write a shorter one, or compute it in a node")
 
 
-def _lone_expression(tree: nodes.Template) -> nodes.Expr | None:
+def _find_lone_expression(tree: nodes.Template) -> nodes.Expr | None:
     """Return the expression of a template that is a single expression, surrounded by blanks at most."""
     parts: list[nodes.Expr] = []
     for statement in tree.body:
@@ -201,7 +203,7 @@ def _is_blank(part: nodes.Node) -> bool:
     return isinstance(part, nodes.TemplateData) and not part.data.strip()
 
 
-def _assignment(expression: nodes.Expr) -> nodes.Template:
+def _make_assignment(expression: nodes.Expr) -> nodes.Template:
     # Jinja has values only in assignments; printing would convert them to text.
     target = nodes.Name(VALUE, "store")
     return nodes.Template([nodes.Assign(target, expression, lineno=expression.lineno)], lineno=1)
@@ -246,7 +248,7 @@ class _Rewriting(NodeTransformer):
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Assign:  # noqa: N802 - the same
         self.generic_visit(node)
-        if isinstance(node.node, nodes.Expr) and _path(node.node) is None and not _is_value(node.target):
+        if isinstance(node.node, nodes.Expr) and _find_path(node.node) is None and not _is_value(node.target):
             node.node = self._weigh(node.node)
         return node
 
@@ -311,17 +313,17 @@ def _is_value(target: nodes.Expr) -> bool:
     return isinstance(target, nodes.Name) and target.name == VALUE
 
 
-def _program(tree: nodes.Template, *, named: bool) -> Program:
+def _compile_program(tree: nodes.Template, *, named: bool) -> Program:
     tree = _Rewriting(named=named).visit(tree)
-    tree.set_environment(_environment())
+    tree.set_environment(_make_environment())
     try:
-        return program(_environment(), tree)
+        return compile_program(_make_environment(), tree)
     except TemplateSyntaxError as error:
         # Jinja detects late that `loop` cannot be a loop variable.
-        raise Refused(_unreadable(error, "name it otherwise")) from None
+        raise Refused(_make_syntax_refusal(error, "name it otherwise")) from None
     except (SyntaxError, RecursionError, MemoryError):
         # Python's own limits on nesting; no tree within ours has been seen to reach them.
-        raise Refused(_too_large("is nested too deep", _LIMITS)) from None
+        raise Refused(_make_size_refusal("is nested too deep", _LIMITS)) from None
 
 
 def _make_filter(
@@ -333,7 +335,7 @@ def _make_filter(
 # ------------------------------------------------------------------------------------------------------------- checking
 
 
-def _refusals(tree: nodes.Template) -> Iterator[Refusal]:
+def _iter_refusals(tree: nodes.Template) -> Iterator[Refusal]:
     count = 0
     stack: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
     while stack:
@@ -341,12 +343,12 @@ def _refusals(tree: nodes.Template) -> Iterator[Refusal]:
         count += 1
         loops += isinstance(node, nodes.For)
         if depth > MAX_DEPTH or count > MAX_NODES:
-            yield _too_large("is nested too deep" if depth > MAX_DEPTH else "has too many parts", _LIMITS)
+            yield _make_size_refusal("is nested too deep" if depth > MAX_DEPTH else "has too many parts", _LIMITS)
             return
         if loops > MAX_LOOPS:
-            yield _not_allowed(node, f"a loop in {MAX_LOOPS} loops")
+            yield _make_not_allowed_refusal(node, f"a loop in {MAX_LOOPS} loops")
             continue
-        refusal = _refusal(node)
+        refusal = _find_refusal(node)
         if refusal is not None:
             yield refusal
             continue
@@ -356,18 +358,18 @@ def _refusals(tree: nodes.Template) -> Iterator[Refusal]:
 _LIMITS = f"at most {MAX_DEPTH} levels and {MAX_NODES:,} parts"
 
 
-def _refusal(node: nodes.Node) -> Refusal | None:  # noqa: C901  (one case a kind of node)
+def _find_refusal(node: nodes.Node) -> Refusal | None:  # noqa: C901  (one case a kind of node)
     """Return why this node, seen alone, is not allowed in a template."""
     if type(node) not in _ALLOWED:
         shown = _SHOWN.get(type(node).__name__, f"{{% {type(node).__name__.lower()} %}}")
-        return _not_allowed(node, shown)
+        return _make_not_allowed_refusal(node, shown)
     match node:
         case nodes.Name(name=name):
             return _check_name(node, name)
         case nodes.Const(value=int(number)) if number.bit_length() > MAX_BITS:
-            return _too_large("has a number that is too large", f"numbers of at most {MAX_BITS:,} bits")
+            return _make_size_refusal("has a number that is too large", f"numbers of at most {MAX_BITS:,} bits")
         case nodes.Getattr(attr=name) if name.startswith("_"):
-            return _private(node, name)
+            return _make_private_refusal(node, name)
         case nodes.Call(node=nodes.Getattr(attr=name)) if name in METHODS and not _is_spread(node):
             return None
         case nodes.Call(node=nodes.Name(name=name)) if name in _FUNCTIONS and not _is_spread(node):
@@ -378,15 +380,15 @@ def _refusal(node: nodes.Node) -> Refusal | None:  # noqa: C901  (one case a kin
             order = did_you_mean(name, known, "use a filter, or let a node work it out")
             return Refusal("R304", node.lineno, f"calls {name!r}", why, order)
         case nodes.Call():
-            return _not_allowed(node, "a call")
+            return _make_not_allowed_refusal(node, "a call")
         case nodes.Filter(name=name) if name not in FILTERS:
-            return _unknown(node, "filter", name, FILTERS)
+            return _make_unknown_refusal(node, "filter", name, FILTERS)
         case nodes.Test(name=name) if name not in TESTS:
-            return _unknown(node, "test", name, TESTS)
+            return _make_unknown_refusal(node, "test", name, TESTS)
         case nodes.Filter() | nodes.Test() if _is_spread(node):
-            return _not_allowed(node, "* or ** in a call")
+            return _make_not_allowed_refusal(node, "* or ** in a call")
         case nodes.For(recursive=True):
-            return _not_allowed(node, "a recursive loop")
+            return _make_not_allowed_refusal(node, "a recursive loop")
     return None
 
 
@@ -396,25 +398,25 @@ def _is_spread(node: Any) -> bool:
 
 def _check_name(node: nodes.Node, name: str) -> Refusal | None:
     if name.startswith("_"):
-        return _private(node, name)
+        return _make_private_refusal(node, name)
     if name in _RESERVED:
         return Refusal("R304", node.lineno, f"uses {name!r}", "Jinja reserves that name", "choose another key")
     return None
 
 
-def _private(node: nodes.Node, name: str) -> Refusal:
+def _make_private_refusal(node: nodes.Node, name: str) -> Refusal:
     why = "names that begin with _ are private, and a template cannot see them"
     return Refusal("R304", node.lineno, f"uses {name!r}", why, "use a public name, or an item: x['_key']")
 
 
-def _not_allowed(node: nodes.Node, what: str) -> Refusal:
+def _make_not_allowed_refusal(node: nodes.Node, what: str) -> Refusal:
     why = (
         "a template may read, count, compare and word values: names, items, operators, filters, tests, if, for and set"
     )
     return Refusal("R305", node.lineno, f"uses {what}", why, "compute it in a node and write it to the board")
 
 
-def _unknown(node: nodes.Node, sort: str, name: str, known: Mapping[str, Any]) -> Refusal:
+def _make_unknown_refusal(node: nodes.Node, sort: str, name: str, known: Mapping[str, Any]) -> Refusal:
     public = sorted(word for word in known if word.isidentifier())
     order = did_you_mean(name, public, f"use a {sort} that there is")
     return Refusal("R303", node.lineno, f"uses the {sort} {name!r}", f"the {sort}s are: {', '.join(public)}", order)
@@ -423,51 +425,51 @@ def _unknown(node: nodes.Node, sort: str, name: str, known: Mapping[str, Any]) -
 # ---------------------------------------------------------------------------------------------------------------- reads
 
 
-def _paths(node: nodes.Node, bound: frozenset[str]) -> Iterator[Path]:  # noqa: C901  (one case a kind of node)
+def _iter_paths(node: nodes.Node, bound: frozenset[str]) -> Iterator[Path]:  # noqa: C901  (one case a kind of node)
     """Yield the paths of names that come from the context, each as deep as it is written."""
-    path = _path(node)
+    path = _find_path(node)
     if path is not None:
         if path[0] not in bound:
             yield path
         return
     match node:
         case nodes.For(target=target, iter=items, test=test, body=body, else_=otherwise):
-            yield from _paths(items, bound)
-            yield from _paths_in(
+            yield from _iter_paths(items, bound)
+            yield from _iter_paths_in(
                 [*([test] if test is not None else []), *body], bound | _find_bound_names(target) | {"loop"}
             )
-            yield from _paths_in(otherwise, bound)
+            yield from _iter_paths_in(otherwise, bound)
         case nodes.If(test=test, body=body, elif_=others, else_=otherwise):
-            yield from _paths(test, bound)
+            yield from _iter_paths(test, bound)
             branches: tuple[Sequence[nodes.Node], ...] = (body, others, otherwise)
             for branch in branches:
-                yield from _paths_in(branch, bound)
+                yield from _iter_paths_in(branch, bound)
         case nodes.Template(body=body):
-            yield from _paths_in(body, bound)
+            yield from _iter_paths_in(body, bound)
         case nodes.Assign(node=value):
-            yield from _paths(value, bound)
+            yield from _iter_paths(value, bound)
         case nodes.AssignBlock(filter=filtered, body=body):
-            yield from _paths_in([*([filtered] if filtered is not None else []), *body], bound)
+            yield from _iter_paths_in([*([filtered] if filtered is not None else []), *body], bound)
         case nodes.Call(node=nodes.Name(), args=args, kwargs=kwargs):
             for part in (*args, *kwargs):
-                yield from _paths(part, bound)
+                yield from _iter_paths(part, bound)
         case nodes.Call(node=nodes.Getattr(node=value), args=args, kwargs=kwargs):
             for part in (value, *args, *kwargs):
-                yield from _paths(part, bound)
+                yield from _iter_paths(part, bound)
         case _:
             for part in node.iter_child_nodes():
-                yield from _paths(part, bound)
+                yield from _iter_paths(part, bound)
 
 
-def _paths_in(body: Sequence[nodes.Node], bound: frozenset[str]) -> Iterator[Path]:
+def _iter_paths_in(body: Sequence[nodes.Node], bound: frozenset[str]) -> Iterator[Path]:
     """Yield the paths of statements in order: a name set by one of them is local to those after it."""
     for part in body:
-        yield from _paths(part, bound)
+        yield from _iter_paths(part, bound)
         if isinstance(part, nodes.Assign | nodes.AssignBlock):
             bound |= _find_bound_names(part.target)
 
 
-def mentions(text: str, *, bare: bool) -> list[Mention]:
+def list_mentions(text: str, *, bare: bool) -> list[Mention]:
     """Return what a compiling template reads, except values with a default or a test that accepts undefined."""
     tree = _parse(text, bare=bare)
     stores = (node.name for node in tree.find_all(nodes.Name) if node.ctx == "store")
@@ -476,18 +478,18 @@ def mentions(text: str, *, bare: bool) -> list[Mention]:
     safe = {id(part.node) for part in parts if part.name in _FORGIVING}
     return [
         Mention(
-            _source_text(node),
+            _get_source(node),
             node.lineno,
-            _key(node),
-            path if (path := _path(node)) is not None and path[0] not in bound else None,
-            _source_text(node.node) if isinstance(node, nodes.Getattr | nodes.Getitem) else "",
+            _to_key(node),
+            path if (path := _find_path(node)) is not None and path[0] not in bound else None,
+            _get_source(node.node) if isinstance(node, nodes.Getattr | nodes.Getitem) else "",
         )
         for node in tree.find_all((nodes.Name, nodes.Getattr, nodes.Getitem))
         if id(node) not in safe
     ]
 
 
-def _key(node: nodes.Node) -> str | int | None:
+def _to_key(node: nodes.Node) -> str | int | None:
     match node:
         case nodes.Name(name=name) | nodes.Getattr(attr=name):
             return name
@@ -496,7 +498,7 @@ def _key(node: nodes.Node) -> str | int | None:
     return None
 
 
-def _source_text(node: nodes.Node | None) -> str:
+def _get_source(node: nodes.Node | None) -> str:
     """Return the source of an expression as far as it reads values; the rest is an ellipsis."""
     match node:
         case nodes.Name(name=name):
@@ -504,13 +506,13 @@ def _source_text(node: nodes.Node | None) -> str:
         case nodes.Const(value=value):
             return repr(value)
         case nodes.Getattr(node=inner, attr=name):
-            return f"{_source_text(inner)}.{name}"
+            return f"{_get_source(inner)}.{name}"
         case nodes.Getitem(node=inner, arg=key):
-            return f"{_source_text(inner)}[{_source_text(key)}]"
+            return f"{_get_source(inner)}[{_get_source(key)}]"
         case nodes.Filter(node=inner, name=name):
-            return f"({_source_text(inner)}|{name})"
+            return f"({_get_source(inner)}|{name})"
         case nodes.Call(node=called):
-            return f"{_source_text(called)}(…)"
+            return f"{_get_source(called)}(…)"
     return "…"
 
 
@@ -519,7 +521,7 @@ def _find_bound_names(target: nodes.Node) -> frozenset[str]:
     return frozenset(part.name for part in (target, *target.find_all(nodes.Name)) if isinstance(part, nodes.Name))
 
 
-def _path(node: nodes.Node) -> Path | None:
+def _find_path(node: nodes.Node) -> Path | None:
     """Return the path of a name followed by constant attributes and items; None for anything else."""
     keys: list[str] = []
     while True:

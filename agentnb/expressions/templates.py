@@ -21,7 +21,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
-from agentnb.expressions.lookup import NOTHING, value_at
+from agentnb.expressions.lookup import NOTHING, get_value
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ __all__ = [
     "compile_structure",
     "compile_template",
     "has_markers",
+    "locate",
     "render_structure",
-    "where_in",
 ]
 
 Path = tuple[str, ...]
@@ -49,7 +49,7 @@ _MAX_LEVELS = 64
 _NOTHINGS = ("null", "nil", "undefined")
 
 
-def where_in(place: Place | None, text: str, line: int) -> str:
+def locate(place: Place | None, text: str, line: int) -> str:
     """Return the position of a template's line, counted from 1: in its file, if known, and in the template."""
     spot = str(place.of_line(line)) if place else "<text>"
     return f"{spot}, line {line} of the template" if "\n" in text.rstrip() else spot
@@ -68,7 +68,7 @@ class Origin(NamedTuple):
 
     def where(self, line: int) -> str:
         """Return the position of a line, counted from 1, of the assembled text."""
-        return where_in(*self.lines[min(line, len(self.lines)) - 1])
+        return locate(*self.lines[min(line, len(self.lines)) - 1])
 
 
 class Template:
@@ -144,7 +144,7 @@ class Template:
 
     def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return (path, value) of what it reads and, last, (text, value) of the whole."""
-        rows = [(".".join(path), value) for path in self.reads if (value := value_at(context, path)) is not NOTHING]
+        rows = [(".".join(path), value) for path in self.reads if (value := get_value(context, path)) is not NOTHING]
         try:
             return [*rows, (self.text, self.render(context))]
         except ExecutionError as error:
@@ -199,12 +199,12 @@ class Template:
     def _missing(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> list[Mention]:
         """Return the undefined values that the template reads: those of the first line from `line` on that has any."""
         from agentnb.expressions.sandbox import MissingError
-        from agentnb.expressions.template_grammar import mentions
+        from agentnb.expressions.template_grammar import list_mentions
 
         found = [
             each
-            for each in mentions(self._source, bare=self._bare)
-            if each.line >= line and (each.path is None or value_at(context, each.path) is NOTHING)
+            for each in list_mentions(self._source, bare=self._bare)
+            if each.line >= line and (each.path is None or get_value(context, each.path) is NOTHING)
         ]
         if not isinstance(error, MissingError):
             return [each for each in found if not each.holder and str(error) == f"{each.key!r} is undefined"][:1]
@@ -217,7 +217,7 @@ class Template:
     def _where(self, line: int | None) -> str:
         if line is None:
             return str(self.place or "<text>")
-        return where_in(self.place, self._source, line) if self._origin is None else self._origin.where(line)
+        return locate(self.place, self._source, line) if self._origin is None else self._origin.where(line)
 
 
 class Structure:
@@ -263,11 +263,11 @@ def compile_expression(text: str, *, strict: bool = True, place: Place | None = 
     return _compile(text, strict=strict, place=place, bare=True)
 
 
-def _nowhere(_: tuple[str | int, ...]) -> None:
+def _ignore_path(_: tuple[str | int, ...]) -> None:
     return None
 
 
-def compile_structure(value: Any, *, strict: bool = True, place_of: PlaceOf = _nowhere) -> Structure:
+def compile_structure(value: Any, *, strict: bool = True, place_of: PlaceOf = _ignore_path) -> Structure:
     """Compile every template in dicts' values, lists and text; `place_of` returns the place of the part at a path.
 
     Raises: RecipeError: every problem of every template in it
@@ -300,7 +300,7 @@ def _compile(text: str, *, strict: bool, place: Place | None, bare: bool, origin
             Problem(
                 code,
                 f"{quoted} {what}",
-                where_in(place, text, line) if origin is None else origin.where(line),
+                locate(place, text, line) if origin is None else origin.where(line),
                 why,
                 do,
             )
@@ -324,7 +324,7 @@ class _Building:
     def build_of(self, value: Any, path: tuple[str | int, ...]) -> _Build:
         """Return a function that builds `value`, the part at a path, for a context."""
         if len(path) > _MAX_LEVELS:
-            self.problems.append(_too_deep(self.place_of(path)))
+            self.problems.append(_make_depth_problem(self.place_of(path)))
         elif isinstance(value, dict):
             fields = [(key, self.build_of(item, (*path, key))) for key, item in value.items()]
             return lambda context: {key: build(context) for key, build in fields}
@@ -341,7 +341,7 @@ class _Building:
         return lambda _: value
 
 
-def _too_deep(place: Place | None) -> Problem:
+def _make_depth_problem(place: Place | None) -> Problem:
     what = f"values are nested over {_MAX_LEVELS} levels deep"
     return Problem(
         "R302", what, str(place or "<text>"), "the recipe is nested too deep, or contains itself", "flatten it"

@@ -7,21 +7,21 @@ from typing import Any, Final
 
 from agentnb.board.values import FrozenDict, freeze
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
-from agentnb.kinds.context import Text, text_of
+from agentnb.kinds.context import Text, compile_text
 from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import (
-    arguments_of,
-    as_writes,
     check_signature,
+    compile_arguments,
     find_options,
-    options_of,
-    settings_of,
+    get_options,
+    make_settings,
     takes_board,
+    to_writes,
 )
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import SIMULATED
 from agentnb.world.llm.simulated import SimulatedClient, mock_answer
-from agentnb.world.llm.text import in_words
+from agentnb.world.llm.text import to_text
 from agentnb.world.world import count_earlier_calls
 
 # Kinds answered by a bound callable, otherwise by a model, otherwise by simulated data.
@@ -40,13 +40,15 @@ def bind(node: Node, world: Any) -> Perform:
         RecipeError: the bound callable cannot be called with the node's inputs.
     """
     ref, key = str(node.params.get("ref", node.id)), str(node.params.get("output", node.id))
-    arguments, options = arguments_of(node.inputs or {}), options_of(node)
+    arguments, options = compile_arguments(node.inputs or {}), get_options(node)
     if world.tools.get(ref) is not None:
-        own = _bound(node, ref, world.tool(ref, node), options)
+        own = _make_bound_effect(node, ref, world.tool(ref, node), options)
     else:
         own = _simulate(ref, key, node.params.get("simulated"), options)
-    asking = _asking(node, ref, find_options(world, options), text_of(node.params.get("prompt"), world.strict))
-    usual = asks_model(node, world)
+    asking = _make_asking_effect(
+        node, ref, find_options(world, options), compile_text(node.params.get("prompt"), world.strict)
+    )
+    usual = needs_model(node, world)
 
     async def perform(work: Work) -> Outcome:
         given = arguments(work)
@@ -55,7 +57,7 @@ def bind(node: Node, world: Any) -> Perform:
         if type(answer) is FrozenDict:
             return Outcome(answer, inputs=given, observation=answer)
         answer = getattr(answer, "content", answer)
-        writes = as_writes(key, answer)
+        writes = to_writes(key, answer)
         return Outcome(writes, inputs=given, observation=writes if type(writes) is dict else dict(writes))
 
     return perform
@@ -66,7 +68,7 @@ def is_simulated(node: Node, world: Any) -> bool:
     return node.kind in ASKING and world.llm is None and not _is_bound(node, world)
 
 
-def asks_model(node: Node, world: Any) -> bool:
+def needs_model(node: Node, world: Any) -> bool:
     """Return True if a node of ASKING is answered by the session's model: there is one and no bound callable."""
     return world.llm is not None and not _is_bound(node, world)
 
@@ -95,7 +97,7 @@ EffectOf = Callable[[Work, dict[str, Any]], Effect]
 Options = Mapping[str, Any]
 
 
-def _bound(node: Node, ref: str, function: Callable[..., Any], options: Options) -> EffectOf:
+def _make_bound_effect(node: Node, ref: str, function: Callable[..., Any], options: Options) -> EffectOf:
     if node.inputs:
         check_signature(node, function)
     elif takes_board(function):  # without inputs it receives the board, if it accepts an argument
@@ -103,11 +105,11 @@ def _bound(node: Node, ref: str, function: Callable[..., Any], options: Options)
     return lambda _work, given: Effect("agent", ref, given, target=function, **options)
 
 
-def _asking(node: Node, ref: str, options: Options, prompt: Text) -> EffectOf:
-    settings = settings_of(node.params.get("model"))
+def _make_asking_effect(node: Node, ref: str, options: Options, prompt: Text) -> EffectOf:
+    settings = make_settings(node.params.get("model"))
 
     def effect(work: Work, given: dict[str, Any]) -> Effect:
-        text = "\n".join(f"{name}: {in_words(value)}" for name, value in given.items())
+        text = "\n".join(f"{name}: {to_text(value)}" for name, value in given.items())
         system = prompt(work.board)
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": text or ref})

@@ -14,18 +14,18 @@ from agentnb.board.masking import register_secrets
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Append, Kind, Outcome, Perform, Work
 from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, advice, error_text
-from agentnb.kinds.context import ODD, own_id
+from agentnb.kinds.context import ODD, get_own_id
 from agentnb.recipe.model import Node
-from agentnb.world.call_arguments import options_of
+from agentnb.world.call_arguments import get_options
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import LLMResponse, ToolDefinition
 from agentnb.world.llm.decision import (
     UnreadableAnswer,
-    as_text,
-    calls_before,
-    decision_of,
+    count_calls,
     find_tool_calls,
-    native_decisions_of,
+    parse_decision,
+    parse_native_decisions,
+    to_text,
 )
 from agentnb.world.llm.simulated import mock_answer
 
@@ -66,7 +66,7 @@ def _append_result(work: Work, decision: Mapping[str, Any], parameters: Any, res
 
 def _write_failure(work: Work, error: BaseException) -> None:
     """Write to the board what failed, why, and the remedy."""
-    why = {"node": own_id(work.node), "type": type(error).__name__, "message": advice(error)}
+    why = {"node": get_own_id(work.node), "type": type(error).__name__, "message": advice(error)}
     work.write(_FAILURE, why)
 
 
@@ -89,17 +89,17 @@ def bind_prompt(node: Node, world: Any) -> Perform:
             text = compose(config, described)
         writes: dict[str, Any] = {"system_prompt": text}
         if native:
-            writes["tools"] = [_definition_of(each).to_dict() for each in described]
-        return Outcome(writes, thought=_missing_tools_text(names, described), observation=text)
+            writes["tools"] = [_make_definition(each).to_dict() for each in described]
+        return Outcome(writes, thought=_describe_missing_tools(names, described), observation=text)
 
     return perform
 
 
-def _definition_of(tool: Any) -> ToolDefinition:
+def _make_definition(tool: Any) -> ToolDefinition:
     return ToolDefinition(tool.name, tool.description, *(() if tool.schema is None else (tool.schema,)))
 
 
-def _missing_tools_text(names: tuple[str, ...], described: Any) -> str | None:
+def _describe_missing_tools(names: tuple[str, ...], described: Any) -> str | None:
     """Return a warning about unregistered tools: only their names are sent to the model."""
     known = {each.name for each in described if each.known}
     missing = [name for name in names if name not in known]
@@ -119,10 +119,10 @@ def bind_chat(node: Node, world: Any) -> Perform:
     agent's requests. Without a model the answer is simulated in the requested form. If the request offers tools and the
     answer calls some, `answer` is a mapping of `content` and `tool_calls`.
     """
-    name, options = str(node.params.get("name", node.id)), options_of(node)
+    name, options = str(node.params.get("name", node.id)), get_options(node)
     client = world.model_of(node)
     json = bool(node.params.get("json"))
-    mock, has_model = _simulated_answer(name, json=json), client is not None
+    mock, has_model = _make_simulated_answer(name, json=json), client is not None
     asked = {**options, "made_up": True} if getattr(client, "made_up", False) else options
 
     async def perform(work: Work) -> Outcome:
@@ -145,7 +145,7 @@ def bind_chat(node: Node, world: Any) -> Perform:
 def _hide_secrets(answer: Any) -> None:
     """Mask the values of secrets among the parameters in an answer, before any of it is recorded."""
     with suppress(UnreadableAnswer):
-        register_secrets({"parameters": decision_of(getattr(answer, "content", answer)).parameters})
+        register_secrets({"parameters": parse_decision(getattr(answer, "content", answer)).parameters})
 
 
 def _hide_in_calls(answer: Any) -> None:
@@ -163,7 +163,7 @@ def _add_usage(before: Any, usage: Any) -> dict[str, Any]:
     return found
 
 
-def _simulated_answer(name: str, *, json: bool) -> Any:
+def _make_simulated_answer(name: str, *, json: bool) -> Any:
     text = mock_answer(name)
     return {"tool_name": "none", "response": text} if json else text
 
@@ -182,7 +182,7 @@ def bind_parse(node: Node, world: Any) -> Perform:
 
     def perform(work: Work) -> Outcome:
         with _recording_failure(work):
-            found = decision_of(work.board.get("answer"))
+            found = parse_decision(work.board.get("answer"))
         register_secrets({"parameters": found.parameters})  # it may be a person's answer rather than a model's
         thought = None
         if found.kind == "other":
@@ -202,13 +202,13 @@ def _parse_native(work: Work) -> Outcome:
     board = work.board
     with _recording_failure(work):
         said = board.get("answer")
-        found = [each.to_dict() for each in native_decisions_of(said)]
+        found = [each.to_dict() for each in parse_native_decisions(said)]
     register_secrets([{"parameters": each["parameters"]} for each in found])
     if not find_tool_calls(said):
         return Outcome({"decision": found[0]}, observation=found[0])
-    before = calls_before(board.get("conversation"))
+    before = count_calls(board.get("conversation"))
     first, *rest = [{**each, "call": before + number} for number, each in enumerate(found)]
-    beside = as_text(said.get("content") or "").strip() or None
+    beside = to_text(said.get("content") or "").strip() or None
     return Outcome({"decision": first, "calls": rest}, thought=beside, observation=found)
 
 
@@ -226,7 +226,7 @@ def bind_pick(node: Node, world: Any) -> Perform:
     `tools_executed` as a failed result.
     """
     toolbox, allowed = world.toolbox(node), tuple(node.params.get("tools", ()))
-    asks, options = bool(node.params.get("approval")), options_of(node)
+    asks, options = bool(node.params.get("approval")), get_options(node)
 
     async def perform(work: Work) -> Outcome:
         decision = work.board["decision"]
@@ -248,7 +248,7 @@ def bind_pick(node: Node, world: Any) -> Perform:
                 work.write("decision", {**decision, "parameters": parameters})
         if why is not None:
             _append_result(work, decision, parameters, found or {})
-            error = Refused(_refusal(node, name, why))
+            error = Refused(_make_refusal_problem(node, name, why))
             _write_failure(work, error)
             raise error
         return Outcome({}, observation={"tool": name, "parameters": parameters})
@@ -256,7 +256,7 @@ def bind_pick(node: Node, world: Any) -> Perform:
     return perform
 
 
-def _refusal(node: Node, name: str, why: str) -> Problem:
+def _make_refusal_problem(node: Node, name: str, why: str) -> Problem:
     """X440: an agent's model requested a tool call that cannot be made."""
     return Problem("X440", f"tool {name!r} was not called", f"node {node.id!r}", why,
                    "describe the tools better to the model, or give the agent the tool")  # fmt: skip
@@ -279,7 +279,7 @@ def bind_use(node: Node, world: Any) -> Perform:
     Time-out, attempts and back-off are the tool's own. A tool's failure is the step's failure; its result is listed in
     `tools_executed` all the same.
     """
-    toolbox, options = world.toolbox(node), options_of(node)
+    toolbox, options = world.toolbox(node), get_options(node)
 
     async def perform(work: Work) -> Outcome:
         decision = work.board["decision"]

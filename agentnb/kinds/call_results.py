@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agentnb.world.llm.structured import json_in
-from agentnb.world.tools.invocation import failure_of
+from agentnb.world.llm.structured import find_json
+from agentnb.world.tools.invocation import find_failure
 
 _EMPTY: Final = {"status": 200, "text": None, "json": None, "items": None, "result": None, "error": None}
 
@@ -26,7 +26,7 @@ def check_result(value: Any) -> None:
         ResultError: it is.
     """
     content = getattr(value, "content", value)
-    message = failure_of(content)
+    message = find_failure(content)
     if message is not None:
         raise ResultError(message, content)
 
@@ -37,16 +37,16 @@ def answer_of(value: Any) -> dict[str, Any]:
     if isinstance(content, Mapping) and content.keys() & {"error", "text", "result"}:
         return {**_EMPTY, "result": content.get("text"), **content}
     text = content if isinstance(content, str) else None
-    return {**_EMPTY, "text": text, "json": _json(content), "result": content}
+    return {**_EMPTY, "text": text, "json": _parse_json(content), "result": content}
 
 
-def _json(content: Any) -> Any:
+def _parse_json(content: Any) -> Any:
     """Return an answer parsed as JSON; None for any other text."""
     if not isinstance(content, str):
         return content
     if not content.lstrip().startswith(("{", "[", "```")):
         return None
     try:
-        return json_in(content)
+        return find_json(content)
     except ValueError:
         return None

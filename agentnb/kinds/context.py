@@ -48,7 +48,7 @@ class Context(Mapping[str, Any]):
             case "env":
                 return self._environment
             case "node":
-                return {"id": own_id(self._node), "type": self._node.kind}
+                return {"id": get_own_id(self._node), "type": self._node.kind}
         if not self._is_of_state(key):
             raise KeyError(key)
         return self._state[key]
@@ -69,12 +69,12 @@ class Context(Mapping[str, Any]):
         return str(key).partition(".")[0] not in AROUND
 
 
-def own_id(node: Node) -> str:
+def get_own_id(node: Node) -> str:
     """Return a node's id in the graph where it was written; recipes of several graphs may add a prefix."""
     return str(node.params.get("own_id", node.id))
 
 
-def context_of(work: Work, result: Any = None) -> Context:
+def make_context(work: Work, result: Any = None) -> Context:
     """Return the context of a node's templates; `result` is the node's result, if it has one."""
     return Context(work.board, lambda: work.given, result, work.node, work.run.world.environment)
 
@@ -88,7 +88,7 @@ class InContext:
     def __init__(self, condition: Any) -> None:
         self.condition, self.text = condition, condition.text
         self.source, self.place = condition.source, condition.place
-        self.reads: tuple[Path, ...] = board_reads(condition.reads)
+        self.reads: tuple[Path, ...] = list_board_reads(condition.reads)
 
     def __call__(self, board: Mapping[str, Any], /) -> Any:
         """Return the condition's value."""
@@ -105,7 +105,7 @@ class InContext:
     def context(self, board: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the context in which the condition is evaluated for this board."""
         if isinstance(board, NodeBoard):
-            return context_of(board.work, board.work.result)
+            return make_context(board.work, board.work.result)
         return Context(board, dict, None, NO_NODE)
 
     def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -122,28 +122,28 @@ class InContext:
 Text = Callable[[Mapping[str, Any]], str]
 
 
-def text_of(written: Any, strict: bool) -> Text:
+def compile_text(written: Any, strict: bool) -> Text:
     """Return the function that renders a text of a recipe for a board; a plain text is returned as it is."""
-    template = strictly(written, strict)
+    template = make_strict(written, strict)
     if not hasattr(template, "render"):
         plain = "" if written is None else str(written)
         return lambda _board: plain
     return lambda board: str(template.render(board))
 
 
-def strictly(condition: Condition | None, strict: bool) -> Any:
+def make_strict(condition: Condition | None, strict: bool) -> Any:
     """Return a condition, or another compiled value, with another strictness, if it supports one."""
     change = getattr(condition, "strictly", None)
     return condition if change is None else change(strict)
 
 
-def odd(*parts: Any) -> str | None:
+def find_oddity(*parts: Any) -> str | None:
     """Return what was odd about the last evaluation of templates and conditions, for a step's thought."""
     found = [warning for part in parts if (warning := getattr(part, "warning", ""))]
     return f"{ODD}{'; '.join(dict.fromkeys(found))}" if found else None
 
 
-def board_reads(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+def list_board_reads(paths: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the paths of the board that paths of a context read: `state.a` and `a` are both `a`."""
     found = [path[1:] if path[0] == "state" else path for path in paths if path and path[0] not in AROUND[1:]]
     return tuple(dict.fromkeys(path for path in found if path))

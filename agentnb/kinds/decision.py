@@ -6,7 +6,7 @@ from typing import Any
 
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
-from agentnb.kinds.typed_values import TypedCondition, place_of
+from agentnb.kinds.typed_values import TypedCondition, format_position
 from agentnb.recipe.model import Node
 
 
@@ -29,7 +29,7 @@ def bind(node: Node, world: Any) -> Perform:
         if label in openings:
             return openings[label]
         if label not in branches:
-            raise ExecutionError(_missing(work, label))
+            raise ExecutionError(_make_missing_branch_problem(work, label))
         return _choose(label)
 
     def _choose(label: str) -> Outcome:
@@ -38,9 +38,9 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-def _missing(work: Work, label: str) -> Problem:
+def _make_missing_branch_problem(work: Work, label: str) -> Problem:
     """X453: the branch that a decision selected is empty."""
-    return Problem("X453", f"decision {work.node.id!r} has no branch for {label}", place_of(work),
+    return Problem("X453", f"decision {work.node.id!r} has no branch for {label}", format_position(work),
                    "its predicate selected this branch, and its builder added nothing",
                    "add a system to it, or leave the branch out of add_conditional_branch")  # fmt: skip
 

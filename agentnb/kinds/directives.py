@@ -9,7 +9,7 @@ from agentnb.board.paths import Path
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.core.work import Append, Work
 from agentnb.expressions.paths import resolve_path
-from agentnb.kinds.context import context_of, strictly
+from agentnb.kinds.context import make_context, make_strict
 from agentnb.recipe.model import Node
 
 Places = list[tuple[Path, Any]]
@@ -26,14 +26,14 @@ class Directives:
 
     def __init__(self, node: Node, world: Any) -> None:
         spec: Mapping[str, Any] = node.params.get("map") or {}
-        self.parts = {word: strictly(part, world.strict) for word, part in spec.items()}
+        self.parts = {word: make_strict(part, world.strict) for word, part in spec.items()}
 
     def __call__(self, work: Work, result: Any) -> Places:
         """Return the writes: (path, value)."""
         if not self.parts:
             return []
-        context = context_of(work, result)
-        return list(_places(work, {word: part.render(context) for word, part in self.parts.items()}))
+        context = make_context(work, result)
+        return list(_iter_places(work, {word: part.render(context) for word, part in self.parts.items()}))
 
     @property
     def warning(self) -> str:
@@ -41,7 +41,7 @@ class Directives:
         return "; ".join(part.warning for part in self.parts.values() if part.warning)
 
 
-def _places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+def _iter_places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
     seen = work.scope.visible_items()
     fresh: dict[Path, Any] = {}
     for text, value in rendered.get("set", {}).items():

@@ -16,16 +16,16 @@ from typing import Any, Final
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
-from agentnb.expressions.paths import path_text
-from agentnb.kinds.agent import asks_model, is_simulated_answer
-from agentnb.kinds.context import Text, text_of
+from agentnb.expressions.paths import format_path
+from agentnb.kinds.agent import is_simulated_answer, needs_model
+from agentnb.kinds.context import Text, compile_text
 from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import Node
 from agentnb.text import safe_repr, safe_str
-from agentnb.world.call_arguments import find_options, function_name, options_of, settings_of
+from agentnb.world.call_arguments import find_options, get_function_name, get_options, make_settings
 from agentnb.world.effect import Effect
-from agentnb.world.llm.text import in_words
-from agentnb.world.llm.verdict import verdict_in
+from agentnb.world.llm.text import to_text
+from agentnb.world.llm.verdict import find_verdict
 from agentnb.world.world import count_earlier_calls
 
 _WANTED: Final = (
@@ -77,27 +77,29 @@ def bind(node: Node, world: Any) -> Perform:
     """
     target = node.params["target"]
     path = (target,) if isinstance(target, str) else tuple(target)
-    rules, usual = Rules.of(node, path_text(path)), asks_model(node, world)
-    model, own = _judges(node, world, str(path[-1]))
+    rules, usual = Rules.of(node, format_path(path)), needs_model(node, world)
+    model, own = _make_judges(node, world, str(path[-1]))
 
     async def perform(work: Work) -> Outcome:
         work.reads[path[0]] = None
         value = work.arg(path)
         if value is ABSENT:
-            raise _nothing(work, rules.name)
+            raise _make_nothing_error(work, rules.name)
         seen = work.scope.look(path)  # the board's frozen value: a judge may change its own copy
         effect = (model if work.asks_model(usual) else own)(work, value)
         answer = await work.call(effect)
         try:
-            score, critique = verdict(answer, rules.threshold)
+            score, critique = parse_verdict(answer, rules.threshold)
         except ValueError as error:
-            raise _no_score(node, effect, answer, error) from None
-        return _outcome(rules, score, critique, _refinements(work, rules), seen, simulated=is_simulated_answer(work))
+            raise _make_score_error(node, effect, answer, error) from None
+        return _make_outcome(
+            rules, score, critique, _count_refinements(work, rules), seen, simulated=is_simulated_answer(work)
+        )
 
     return perform
 
 
-def verdict(answer: Any, threshold: float | None = None) -> tuple[float, Any]:
+def parse_verdict(answer: Any, threshold: float | None = None) -> tuple[float, Any]:
     """Return the score in a judge's answer, and its critique or None.
 
     An answer that only states whether the value passes has the score 1 or 0.
@@ -105,21 +107,21 @@ def verdict(answer: Any, threshold: float | None = None) -> tuple[float, Any]:
     Raises:
         ValueError: the score is missing or not finite; or it is outside 0 to 1 although the threshold is within.
     """
-    found = verdict_in(answer)
+    found = find_verdict(answer)
     score = float(bool(found.passed)) if found.score is None else found.score
     if threshold is not None and 0 <= threshold <= 1 and not 0 <= score <= 1:
         raise ValueError(f"the score is {score:g}, and the threshold {threshold:g} is one for scores from 0 to 1")
     return score, found.remark
 
 
-def _refinements(work: Work, rules: Rules) -> int:
+def _count_refinements(work: Work, rules: Rules) -> int:
     """Return the refinements since the node last passed, read from its last step, so that forks agree."""
     note = work.run.last_note(work.node.id, ("agent", "llm"))
     said = note and note.observation
     return 0 if not isinstance(said, Mapping) or said["passed"] else min(said["refinement"], max(rules.refinements, 0))
 
 
-def _outcome(rules: Rules, score: float, critique: Any, asked: int, seen: Any, *, simulated: bool) -> Outcome:
+def _make_outcome(rules: Rules, score: float, critique: Any, asked: int, seen: Any, *, simulated: bool) -> Outcome:
     passed = score >= rules.threshold
     again = not passed and asked < rules.refinements
     asked += again
@@ -169,10 +171,12 @@ def _score_texts(score: float, threshold: float) -> tuple[str, str]:
 # ------------------------------------------------------------------------------------------------ judges
 
 
-def _judges(node: Node, world: Any, name: str) -> tuple[EffectOf, EffectOf]:
+def _make_judges(node: Node, world: Any, name: str) -> tuple[EffectOf, EffectOf]:
     """Return two factories of the effect that asks for a value's score: with the model, and without one."""
-    ref, options = str(node.params.get("ref", node.id)), options_of(node)
-    model = _ask_model(node, ref, name, find_options(world, options), text_of(node.params.get("prompt"), world.strict))
+    ref, options = str(node.params.get("ref", node.id)), get_options(node)
+    model = _ask_model(
+        node, ref, name, find_options(world, options), compile_text(node.params.get("prompt"), world.strict)
+    )
     if world.tools.get(ref) is None:
         return model, _simulate(node, ref, name, options)
     call = _adapt_judge(node, world.tool(ref, node), name)
@@ -195,7 +199,7 @@ def _adapt_judge(node: Node, function: Callable[..., Any], name: str) -> Callabl
         except TypeError:
             continue
         return function if named else lambda **given: function(*given.values())
-    called = function_name(function)
+    called = get_function_name(function)
     raise RecipeError(
         Problem("R135", f"{called} cannot be called with {name!r} for {node.id!r}",
                 str(node.place or f"node {node.id!r}"),
@@ -207,24 +211,24 @@ def _adapt_judge(node: Node, function: Callable[..., Any], name: str) -> Callabl
 def _ask_model(node: Node, ref: str, name: str, options: Mapping[str, Any], prompt: Text) -> EffectOf:
     """Ask the model; the recipe's prompt, the role and the rubric precede the value."""
     profile = node.params.get("profile")
-    settings = settings_of(node.params.get("model"))
+    settings = make_settings(node.params.get("model"))
     if isinstance(profile, Mapping) and profile.get("evaluator_model"):
         settings["model"] = str(profile["evaluator_model"])
-    rules = f"You are a judge, {ref!r}. {_rubric(profile)}\n\n{_WANTED}"
+    rules = f"You are a judge, {ref!r}. {_format_rubric(profile)}\n\n{_WANTED}"
 
     def effect(work: Work, value: Any) -> Effect:
         first = prompt(work.board)
         system = f"{first}\n\n{rules}" if first else rules
         messages = [
             {"role": "system", "content": system},
-            {"role": "user", "content": f"{name}: {in_words(value)}"},
+            {"role": "user", "content": f"{name}: {to_text(value)}"},
         ]
         return Effect("llm", ref, {**settings, "messages": messages}, **options)
 
     return effect
 
 
-def _rubric(profile: Any) -> str:
+def _format_rubric(profile: Any) -> str:
     """Return the rubric as text: a profile's name or text, or the lines of its rubric."""
     if not isinstance(profile, Mapping):
         return f"You judge by: {safe_str(profile)}." if profile else "You judge how good a value is."
@@ -254,7 +258,7 @@ def _simulate(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Ef
 # ------------------------------------------------------------------------------------------------ errors
 
 
-def _nothing(work: Work, name: str) -> ExecutionError:
+def _make_nothing_error(work: Work, name: str) -> ExecutionError:
     node = work.node
     writers = [other.node.id for other in work.run.plan.nodes if name in other.node.writes and other.node is not node]
     who = f"the nodes that declare to write it: {list_names(writers)}" if writers else "no node declares to write it"
@@ -267,7 +271,7 @@ def _nothing(work: Work, name: str) -> ExecutionError:
     )  # fmt: skip
 
 
-def _no_score(node: Node, effect: Effect, answer: Any, error: ValueError) -> ExecutionError:
+def _make_score_error(node: Node, effect: Effect, answer: Any, error: ValueError) -> ExecutionError:
     said = safe_repr(getattr(answer, "content", answer), limit=200)
     return ExecutionError(
         Problem("X403", f"{effect.name!r} answered {said} where evaluator {node.id!r} needs a score",

@@ -10,14 +10,14 @@ from agentnb.engine.core.work import Kind, Perform, Work
 from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import (
     Arguments,
-    arguments_of,
-    as_writes,
+    add_rng,
     check_signature,
+    compile_arguments,
     takes_board,
-    with_chance,
+    to_writes,
 )
 from agentnb.world.effect import Effect
-from agentnb.world.questions import Question, with_answers
+from agentnb.world.questions import Question, call_with_answers
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -32,22 +32,22 @@ def bind(node: Node, world: Any) -> Perform:
         bool(node.params.get("whole")),
     )
     if node.params.get("asks"):
-        return _asking(node, caller(node, function), name, whole=whole)
+        return _wrap_asking(node, make_caller(node, function), name, whole=whole)
     if inspect.iscoroutinefunction(function):
-        return _later(caller(node, function), name, whole=whole)
-    if whole or with_chance(node, function) is not None:
-        return _any_other(caller(node, function), name, whole=whole)
+        return _defer(make_caller(node, function), name, whole=whole)
+    if whole or add_rng(node, function) is not None:
+        return _wrap_other(make_caller(node, function), name, whole=whole)
     if node.inputs:
-        return _with_inputs(function, arguments_of(node.inputs), name)
+        return _wrap_with_inputs(function, compile_arguments(node.inputs), name)
     if takes_board(function):
-        return _with_board(function, name)
-    return _alone(function, name)
+        return _wrap_with_board(function, name)
+    return _wrap_alone(function, name)
 
 
 # One call per step: each case is written out, since a step costs little more than the calls that it makes.
 
 
-def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) -> Perform:
+def _wrap_with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function(**arguments(work))
         return result if type(result) is dict else _convert_result(result, work, name)
@@ -55,7 +55,7 @@ def _with_inputs(function: Callable[..., Any], arguments: Arguments, name: str) 
     return perform
 
 
-def _with_board(function: Callable[..., Any], name: str) -> Perform:
+def _wrap_with_board(function: Callable[..., Any], name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function(work.board)
         return result if type(result) is dict else _convert_result(result, work, name)
@@ -63,7 +63,7 @@ def _with_board(function: Callable[..., Any], name: str) -> Perform:
     return perform
 
 
-def _alone(function: Callable[..., Any], name: str) -> Perform:
+def _wrap_alone(function: Callable[..., Any], name: str) -> Perform:
     def perform(work: Work) -> Any:
         result = function()
         return result if type(result) is dict else _convert_result(result, work, name)
@@ -71,14 +71,14 @@ def _alone(function: Callable[..., Any], name: str) -> Perform:
     return perform
 
 
-def _any_other(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
+def _wrap_other(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
     return lambda work: _convert_result(call(work), work, name, whole=whole)
 
 
 def _convert_result(result: Any, work: Work, name: str, *, whole: bool = False) -> Any:
     if isinstance(result, Awaitable):
         return _await_result(result, work, name, whole=whole)
-    return as_writes(name, result, whole=whole)
+    return to_writes(name, result, whole=whole)
 
 
 def find_callable(node: Node, world: Any) -> Callable[..., Any]:
@@ -93,27 +93,27 @@ def find_callable(node: Node, world: Any) -> Callable[..., Any]:
     return function
 
 
-def caller(node: Node, function: Callable[..., Any]) -> Callable[[Work], Any]:
+def make_caller(node: Node, function: Callable[..., Any]) -> Callable[[Work], Any]:
     """Return how a node's callable is called: with its inputs by keyword, otherwise with the board if it accepts one.
 
     A parameter `rng` receives the step's random generator.
     """
-    drawing = with_chance(node, function)
+    drawing = add_rng(node, function)
     bound: Callable[[Work], Callable[..., Any]] = (lambda _work: function) if drawing is None else drawing
     if node.inputs:
-        arguments = arguments_of(node.inputs)
+        arguments = compile_arguments(node.inputs)
         return lambda work: bound(work)(**arguments(work))
     if takes_board(function):
         return lambda work: bound(work)(work.board)
     return lambda work: bound(work)()
 
 
-def _asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
+def _wrap_asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
     """Return the function of a node that may ask: it runs again with the answers, until it asks no more."""
 
     def perform(work: Work) -> Any:
         try:
-            return _convert_result(with_answers(lambda: call(work), ()), work, name, whole=whole)
+            return _convert_result(call_with_answers(lambda: call(work), ()), work, name, whole=whole)
         except Question as question:
             return again(work, question)
 
@@ -123,24 +123,24 @@ def _asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: bool) 
             answers.append(await work.call(Effect("human", node.id, {"prompt": question.prompt})))
             work.copies.clear()
             try:
-                return as_writes(name, with_answers(lambda: call(work), answers), whole=whole)
+                return to_writes(name, call_with_answers(lambda: call(work), answers), whole=whole)
             except Question as next_question:
                 question = next_question
 
     return perform
 
 
-def _later(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
+def _defer(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
     async def perform(work: Work) -> Any:
         await work.loop()
-        return as_writes(name, await call(work), whole=whole)
+        return to_writes(name, await call(work), whole=whole)
 
     return perform
 
 
 async def _await_result(result: Awaitable[Any], work: Work, name: str, *, whole: bool) -> Any:
     await work.loop()
-    return as_writes(name, await result, whole=whole)
+    return to_writes(name, await result, whole=whole)
 
 
 KIND = Kind(

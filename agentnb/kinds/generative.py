@@ -15,16 +15,16 @@ from agentnb.board.values import freeze
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.json_schema import Fault, Schema
-from agentnb.kinds.agent import asks_model, is_simulated_answer
-from agentnb.kinds.context import Text, text_of
+from agentnb.kinds.agent import is_simulated_answer, needs_model
+from agentnb.kinds.context import Text, compile_text
 from agentnb.recipe.model import Node
 from agentnb.secrets import is_secret
 from agentnb.text import mask_head, safe_repr
-from agentnb.world.call_arguments import find_options, function_name, options_of, settings_of, takes_board
+from agentnb.world.call_arguments import find_options, get_function_name, get_options, make_settings, takes_board
 from agentnb.world.effect import Effect
-from agentnb.world.llm.structured import json_in
-from agentnb.world.llm.text import in_words, json_text
-from agentnb.world.sample_data import fault_text, fill
+from agentnb.world.llm.structured import find_json
+from agentnb.world.llm.text import to_json_text, to_text
+from agentnb.world.sample_data import fill, format_fault
 from agentnb.world.world import count_earlier_calls
 
 TRIES: Final = 3  # attempts in all to obtain an answer that matches
@@ -63,8 +63,8 @@ def bind(node: Node, world: Any) -> Perform:
             itself is invalid.
     """
     task = _Task.of(node, world)
-    asking, usual = _ask_model(task, find_options(world, task.options)), asks_model(node, world)
-    own = _simulate(task) if world.tools.get(node.id) is None else _bound(task, world.tool(node.id, node))
+    asking, usual = _ask_model(task, find_options(world, task.options)), needs_model(node, world)
+    own = _simulate(task) if world.tools.get(node.id) is None else _make_bound_effect(task, world.tool(node.id, node))
     tools = {"tools": list(node.params["tools"])} if node.params.get("tools") else {}
 
     async def perform(work: Work) -> Outcome:
@@ -102,14 +102,17 @@ class _Task:
     @classmethod
     def of(cls, node: Node, world: Any) -> _Task:
         params = node.params
-        goal, source = text_of(params.get("goal") or node.label or node.id, world.strict), params.get("schema", True)
-        prompt = text_of(params.get("prompt"), world.strict)
+        goal, source = (
+            compile_text(params.get("goal") or node.label or node.id, world.strict),
+            params.get("schema", True),
+        )
+        prompt = compile_text(params.get("prompt"), world.strict)
         given = params.get("solver")
         solver: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         samples = int(solver.get("n_samples") or 1) if solver.get("strategy") == "ensemble" else 1
         tries = max(1, min(TRIES, int(solver.get("max_iterations") or TRIES)))
         method = str(solver.get("aggregation_method") or "majority_vote")
-        return cls(node, goal, prompt, Schema(source), options_of(node), tries, samples, method)
+        return cls(node, goal, prompt, Schema(source), get_options(node), tries, samples, method)
 
     @property
     def where(self) -> str:
@@ -132,7 +135,7 @@ class _Task:
     def read(self, answer: Any) -> tuple[Any, list[str]]:
         """Return the value in a model's answer, and what is wrong with it."""
         try:
-            value = json_in(answer)
+            value = find_json(answer)
         except ValueError as error:
             return None, [str(error)]
         return value, self.faults(value)
@@ -156,7 +159,7 @@ class _Task:
 def _describe(fault: Fault) -> str:
     """Return a fault on one line; under a secret's name only the rule, since the message quotes the value."""
     secret = any(is_secret(key) for key in fault.path)
-    return fault_text(fault._replace(message=fault.rule or "does not fit") if secret else fault)
+    return format_fault(fault._replace(message=fault.rule or "does not fit") if secret else fault)
 
 
 def _pluralize(number: int, word: str) -> str:
@@ -178,7 +181,7 @@ async def _answer_directly(task: _Task, work: Work, effect: Effect) -> tuple[Any
     return value, " (simulated)" if simulated else ""
 
 
-def _bound(task: _Task, function: Callable[..., Any]) -> EffectOf:
+def _make_bound_effect(task: _Task, function: Callable[..., Any]) -> EffectOf:
     name, call = task.node.id, _call_of(task, function)
     return lambda work: Effect("agent", name, {}, target=lambda: call(work.board), **task.options)
 
@@ -207,7 +210,7 @@ def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
     try:
         signature.bind(*((None,) if whole else ()), **dict.fromkeys(named))
     except TypeError as error:
-        called = function_name(function)
+        called = get_function_name(function)
         raise RecipeError(
             Problem("R202", f"{called} cannot be called for {task.node.id!r}: {error}", task.where,
                     f"it receives the board, and by name any of {', '.join(_GIVEN)}; "
@@ -233,10 +236,10 @@ def _simulate(task: _Task) -> EffectOf:
 
 def _ask_model(task: _Task, options: Mapping[str, Any]) -> Ask:
     """Ask the model for the requested number of answers, and then again until one matches."""
-    settings = settings_of(task.node.params.get("model"))
+    settings = make_settings(task.node.params.get("model"))
 
     async def ask(work: Work) -> tuple[Any, str]:
-        messages = _messages(task, work)
+        messages = _make_messages(task, work)
         answers: list[Any] = []
         fitting: list[Any] = []
         faults: list[str] = []
@@ -252,7 +255,7 @@ def _ask_model(task: _Task, options: Mapping[str, Any]) -> Ask:
             if len(answers) >= task.samples:
                 if fitting:
                     return _choose(task, fitting, len(answers))
-                messages = [*messages, *_correction(answer, faults)]
+                messages = [*messages, *_make_correction(answer, faults)]
         raise task.make_refusal(answers, faults, "the model")
 
     return ask
@@ -261,31 +264,31 @@ def _ask_model(task: _Task, options: Mapping[str, Any]) -> Ask:
 # -- prompts -----------------------------------------------------------------------------------------------------
 
 
-def _messages(task: _Task, work: Work) -> Messages:
+def _make_messages(task: _Task, work: Work) -> Messages:
     prompt = task.prompt(work.board)
     asked = (
-        f"Goal: {task.goal(work.board)}\n\nThe blackboard:\n{_board_text(work.board)}\n\n"
-        f"The JSON Schema of your answer:\n{json_text(task.schema.rules)}"
+        f"Goal: {task.goal(work.board)}\n\nThe blackboard:\n{_format_board(work.board)}\n\n"
+        f"The JSON Schema of your answer:\n{to_json_text(task.schema.rules)}"
     )
     system = f"{prompt}\n\n{SYSTEM}" if prompt else SYSTEM
     return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
 
 
-def _correction(answer: Any, faults: Sequence[str]) -> Messages:
+def _make_correction(answer: Any, faults: Sequence[str]) -> Messages:
     content = getattr(answer, "content", answer)
-    said = in_words(content)
+    said = to_text(content)
     wrong = "\n".join(f"- {fault}" for fault in faults[:MOST_FAULTS])
     asked = f"This does not fit the JSON Schema:\n{wrong}\nAnswer again: the whole value, corrected, and nothing else."
     return [{"role": "assistant", "content": mask_head(said, MOST_SAID)}, {"role": "user", "content": asked}]
 
 
-def _board_text(board: Mapping[str, Any]) -> str:
+def _format_board(board: Mapping[str, Any]) -> str:
     """Return the blackboard as JSON, its secrets masked; if it is too large, the longest values are truncated."""
-    texts = {key: json_text(mask_value(freeze(board[key]), key)) for key in board}
+    texts = {key: to_json_text(mask_value(freeze(board[key]), key)) for key in board}
     if sum(map(len, texts.values())) > MOST_BOARD:
         share = max(100, MOST_BOARD // len(texts))
         texts = {key: _cut(text, share) for key, text in texts.items()}
-    lines = ",\n".join(f"{json_text(mask_value(key))}: {text}" for key, text in texts.items())
+    lines = ",\n".join(f"{to_json_text(mask_value(key))}: {text}" for key, text in texts.items())
     return "{" + _cut(lines, 2 * MOST_BOARD) + "}"
 
 
@@ -304,25 +307,25 @@ def _choose(task: _Task, fitting: Sequence[Any], asked: int) -> tuple[Any, str]:
     if task.method == "best_of_n":
         return fitting[0], f" (the first that fits of {asked} answers)"
     if task.method == "weighted_merge" and all(isinstance(value, Mapping) for value in fitting):
-        value = _by_key(fitting)
+        value = _find_majority_by_key(fitting)
         if not task.faults(value):
             return value, f" (each field by the majority of {asked} answers)"
-    value, agreed = _majority(fitting)
+    value, agreed = _find_majority(fitting)
     return value, f" ({agreed} of {asked} answers agree)"
 
 
-def _majority(values: Sequence[Any]) -> tuple[Any, int]:
+def _find_majority(values: Sequence[Any]) -> tuple[Any, int]:
     """Return the most frequent value and its count; on a tie the first one."""
     texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
     winner, votes = Counter(texts).most_common(1)[0]
     return values[texts.index(winner)], votes
 
 
-def _by_key(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _find_majority_by_key(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return an object with the most frequent value of each key; a key that most of them lack is left out."""
     chosen = {}
     for key in dict.fromkeys(key for value in values for key in value):
-        (found,), _ = _majority([[value[key]] if key in value else [_ABSENT] for value in values])
+        (found,), _ = _find_majority([[value[key]] if key in value else [_ABSENT] for value in values])
         if found is not _ABSENT:
             chosen[key] = found
     return chosen

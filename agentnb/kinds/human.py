@@ -9,10 +9,10 @@ from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.expressions.json_schema import Schema
-from agentnb.kinds.context import text_of
+from agentnb.kinds.context import compile_text
 from agentnb.recipe.model import Node
 from agentnb.text import safe_repr
-from agentnb.world.call_arguments import options_of
+from agentnb.world.call_arguments import get_options
 from agentnb.world.effect import Effect
 
 
@@ -25,7 +25,7 @@ def bind(node: Node, world: Any) -> Perform:
     """
     params = node.params
     key = str(params.get("output", "response"))
-    prompt = text_of(params.get("prompt") or node.label or node.id, world.strict)
+    prompt = compile_text(params.get("prompt") or node.label or node.id, world.strict)
     options, schema = tuple(params.get("options") or ()), params.get("schema")
     arguments: dict[str, Any] = {}
     if options:
@@ -34,7 +34,7 @@ def bind(node: Node, world: Any) -> Perform:
         arguments["schema"] = thaw(freeze(schema))
     if role := params.get("role"):
         arguments["role"] = str(role)
-    timeout = options_of(node).get("timeout")
+    timeout = get_options(node).get("timeout")
     if timeout is not None:
         arguments["timeout"] = timeout
     check = _answer_check(node.id, options, None if schema is None else Schema(schema))
@@ -42,18 +42,18 @@ def bind(node: Node, world: Any) -> Perform:
     async def perform(work: Work) -> Outcome:
         question = Effect("human", node.id, {"prompt": prompt(work.board), **arguments}, timeout, check=check)
         given = await work.call(question)
-        chosen = _matching_option(given, options)
+        chosen = _find_option(given, options)
         answer = {key: given if chosen is ABSENT else chosen}
         return Outcome(answer, observation=answer)
 
     return perform
 
 
-def _matching_option(answer: Any, options: Sequence[Any]) -> Any:
+def _find_option(answer: Any, options: Sequence[Any]) -> Any:
     """Return the option that equals an answer or has its text; ABSENT if there is none."""
     value = answer.strip() if isinstance(answer, str) else thaw(answer)
     same = (option for option in options if option == value and isinstance(option, bool) is isinstance(value, bool))
-    texts = (option for option in options if isinstance(value, str) and option_text(option) == value)
+    texts = (option for option in options if isinstance(value, str) and format_option(option) == value)
     return next(same, next(texts, ABSENT))
 
 
@@ -63,7 +63,7 @@ def _correct_case(answer: Any, texts: Sequence[str]) -> str:
     return next((text for text in texts if text.casefold() == said.casefold()), said)
 
 
-def option_text(option: Any) -> str:
+def format_option(option: Any) -> str:
     """Return the text that a person types or clicks to choose an option."""
     return ("yes" if option else "no") if isinstance(option, bool) else str(option).strip()
 
@@ -78,8 +78,8 @@ def _answer_check(node: str, options: Sequence[Any], schema: Schema | None) -> C
         return None
 
     def check(answer: Any) -> None:
-        if options and _matching_option(answer, options) is ABSENT:
-            texts = [option_text(option) for option in options]
+        if options and _find_option(answer, options) is ABSENT:
+            texts = [format_option(option) for option in options]
             raise ExecutionError(
                 Problem("X147", f"{safe_repr(answer)} is not one of the options of {node!r}", f"node {node!r}",
                         f"its options are: {', '.join(texts)}; upper and lower case differ",

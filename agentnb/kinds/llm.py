@@ -8,12 +8,12 @@ from typing import Any
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import with_article
 from agentnb.kinds.call_results import ResultError, answer_of, check_result
-from agentnb.kinds.context import context_of, odd, strictly
+from agentnb.kinds.context import find_oddity, make_context, make_strict
 from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
-from agentnb.world.call_arguments import find_options, options_of, settings_of
+from agentnb.world.call_arguments import find_options, get_options, make_settings
 from agentnb.world.effect import Effect
-from agentnb.world.llm.env import Environment, with_env
+from agentnb.world.llm.env import Environment, substitute_env
 from agentnb.world.llm.simulated import mock_answer
 
 
@@ -26,15 +26,16 @@ def bind(node: Node, world: Any) -> Perform:
     """
     params = node.params
     prompt = [
-        (role, _ready(strictly(text, world.strict), world.environment)) for role, text in params.get("prompt", ())
+        (role, _prepare_text(make_strict(text, world.strict), world.environment))
+        for role, text in params.get("prompt", ())
     ]
     name, places = str(params.get("template", node.id)), Directives(node, world)
     key = params.get("output")
-    settings, options = settings_of(params.get("model")), options_of(node)
+    settings, options = make_settings(params.get("model")), get_options(node)
     asked, mock, has_model = find_options(world, options), mock_answer(node.id), world.llm is not None
 
     async def perform(work: Work) -> Outcome:
-        context = context_of(work)
+        context = make_context(work)
         messages = [{"role": role, "content": str(template.render(context))} for role, template in prompt]
         arguments = {"messages": messages or [{"role": "user", "content": ""}], **settings}
         if work.asks_model(has_model):
@@ -44,7 +45,7 @@ def bind(node: Node, world: Any) -> Perform:
         answer = await work.call(effect)
         result = answer_of(answer)
         writes = places(work, result)
-        thought = odd(*(text for _, text in prompt), places)
+        thought = find_oddity(*(text for _, text in prompt), places)
         if key is not None:
             writes = [*writes, ((key,), getattr(answer, "content", answer))]
         return Outcome(places=writes, thought=thought, observation=result, result=result)
@@ -67,13 +68,15 @@ def _check(answer: Any) -> None:
     check_result(answer)
 
 
-def _ready(text: Any, environment: Environment) -> Any:
+def _prepare_text(text: Any, environment: Environment) -> Any:
     """Return a prompt's text with its environment variables substituted; their values are masked in all output."""
     names = getattr(text, "needs", ())
     if not names:
         return text
     where = str(text.place or "a prompt")
-    return text.with_env({name: with_env(f"{{{{env.{name}}}}}", where, allowed=environment.allowed) for name in names})
+    return text.with_env(
+        {name: substitute_env(f"{{{{env.{name}}}}}", where, allowed=environment.allowed) for name in names}
+    )
 
 
 KIND = Kind("llm", bind, step_type="TOOL_EXECUTION")

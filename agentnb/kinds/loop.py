@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from agentnb.engine.core.work import Again, Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
-from agentnb.kinds.context import InContext, odd, strictly
+from agentnb.kinds.context import InContext, find_oddity, make_strict
 from agentnb.recipe.model import Node
 
 MAX_ROUNDS: Final = 1000
@@ -20,7 +20,7 @@ def bind(node: Node, world: Any) -> Perform:
     `tells`. A loop without a body (`hollow`) only counts its rounds.
     """
     params = node.params
-    before, until = (strictly(params.get(word), world.strict) for word in ("while", "until"))
+    before, until = (make_strict(params.get(word), world.strict) for word in ("while", "until"))
     times, tells = params.get("times"), params.get("tells") or isinstance(until, InContext)
     limit = int(params.get("max") or (MAX_ROUNDS if times is None else times))
     opening = Enter([Body(region) for region in node.bodies])
@@ -37,17 +37,17 @@ def bind(node: Node, world: Any) -> Perform:
         if tells and done:
             work.result = work.last
         if not goes_on(work, done):
-            return Outcome(thought=odd(until), observation=work.result, result=work.result) if tells else {}
+            return Outcome(thought=find_oddity(until), observation=work.result, result=work.result) if tells else {}
         if not node.bodies and before is None and until is None:
             return {}
         if done >= limit or not node.bodies:  # nothing inside could change the condition
-            raise ExecutionError(_endless(node, limit))
+            raise ExecutionError(_make_endless_problem(node, limit))
         return Again() if done else opening
 
     return perform
 
 
-def _endless(node: Node, limit: int) -> Problem:
+def _make_endless_problem(node: Node, limit: int) -> Problem:
     """X401: a loop has reached its `max` number of rounds."""
     return Problem(
         "X401",

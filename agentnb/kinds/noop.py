@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
-from agentnb.kinds.context import odd
+from agentnb.kinds.context import find_oddity
 from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
 
@@ -16,16 +16,16 @@ from agentnb.recipe.model import Node
 def bind(node: Node, world: Any) -> Perform:
     """Return a function that writes what `params["map"]` states; without it, nothing."""
     if "map" not in node.params:
-        return nothing
+        return write_nothing
     places = Directives(node, world)
 
     def perform(work: Work) -> Outcome:
-        return Outcome(places=places(work, {}), thought=odd(places), result={})
+        return Outcome(places=places(work, {}), thought=find_oddity(places), result={})
 
     return perform
 
 
-def nothing(work: Work) -> dict[str, Any]:
+def write_nothing(work: Work) -> dict[str, Any]:
     """Write nothing."""
     return {}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
-from agentnb.expressions.paths import path_text
-from agentnb.kinds.context import odd, strictly
+from agentnb.expressions.paths import format_path
+from agentnb.kinds.context import find_oddity, make_strict
 from agentnb.recipe.model import Node
 
 
@@ -22,20 +22,20 @@ def bind(node: Node, world: Any) -> Perform:
     In a parallel branch an empty target ends the branch; `params["meets"]` names the node that comes after it.
     """
     if "cases" in node.params:
-        return _by_cases(node, world)
+        return _select_by_cases(node, world)
     path, routes, default = node.params["input_key"], node.params["routes"], node.params.get("default")
     path = (path,) if isinstance(path, str) else tuple(path)
-    key, meets = path_text(path), node.params.get("meets", "")
+    key, meets = format_path(path), node.params.get("meets", "")
 
     def perform(work: Work) -> Outcome:
         work.reads[path[0]] = None
         value = work.arg(path)
         value = None if value is ABSENT else value
-        target = choice(routes, value, default)
+        target = choose(routes, value, default)
         return Outcome(
             route=(target,) if target else (),
             value=value,
-            thought=f"Router decision based on {key}={value}: Go to {target or _end(meets)}",
+            thought=f"Router decision based on {key}={value}: Go to {target or _describe_end(meets)}",
             observation={"decision": target or meets or target, "value": value},
             inputs={key: value},
         )
@@ -43,8 +43,8 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-def _by_cases(node: Node, world: Any) -> Perform:
-    cases = [(strictly(condition, world.strict), target) for condition, target in node.params["cases"]]
+def _select_by_cases(node: Node, world: Any) -> Perform:
+    cases = [(make_strict(condition, world.strict), target) for condition, target in node.params["cases"]]
     default = node.params.get("default")
 
     def perform(work: Work) -> Outcome:
@@ -58,18 +58,18 @@ def _by_cases(node: Node, world: Any) -> Perform:
         return Outcome(
             route=None if chosen is None else targets,
             value=values,
-            thought=" - ".join(filter(None, [f"{why}: {goes}", odd(*(condition for condition, _ in cases))])),
+            thought=" - ".join(filter(None, [f"{why}: {goes}", find_oddity(*(condition for condition, _ in cases))])),
             observation={"decision": targets, "cases": values},
         )
 
     return perform
 
 
-def _end(meets: str) -> str:
+def _describe_end(meets: str) -> str:
     return f"{meets}, where the branches meet" if meets else "the end"
 
 
-def choice(routes: Mapping[str, str], value: Any, default: str | None) -> str | None:
+def choose(routes: Mapping[str, str], value: Any, default: str | None) -> str | None:
     """Return the target for a value: its text is the route's key; True and False match in either case.
 
     None matches no key. Without a match it is the default; an empty target ends the run.

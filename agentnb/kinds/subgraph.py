@@ -9,7 +9,7 @@ from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import AgentRuntimeError, Problem
 from agentnb.kinds import tool
-from agentnb.kinds.context import context_of, odd, strictly
+from agentnb.kinds.context import find_oddity, make_context, make_strict
 from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
 
@@ -48,13 +48,13 @@ def bind(node: Node, world: Any) -> Perform:
 
 
 def _bind_rendering(node: Node, world: Any) -> Perform:
-    given, outputs = strictly(node.params["given"], world.strict), tuple(node.params.get("outputs", ()))
+    given, outputs = make_strict(node.params["given"], world.strict), tuple(node.params.get("outputs", ()))
     places = Directives(node, world)
 
     def perform(work: Work) -> Any:
         if work.phase == "start":
             _check_depth(work)
-            inside = given.render(context_of(work))
+            inside = given.render(make_context(work))
             return Enter([Body(region, "child", inside, given=inside) for region in node.bodies])
         scope = work.frames[0].scope
         seen = scope.visible_items()  # frozen: the observation shares it with the board
@@ -64,7 +64,7 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
         # what was deleted is deleted here too
         own: list[tuple[Any, Any]] = [((name,), seen.get(name, ABSENT)) for name in outputs]
         own += places(work, result)
-        return Outcome(places=own, thought=odd(given, places), observation=came, result=result)
+        return Outcome(places=own, thought=find_oddity(given, places), observation=came, result=result)
 
     return perform
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, did_you_mean
-from agentnb.kinds.typed_values import TypedCondition, place_of
+from agentnb.kinds.typed_values import TypedCondition, format_position
 from agentnb.recipe.model import Node
 from agentnb.text import safe_repr
 
@@ -31,15 +31,15 @@ def bind(node: Node, world: Any) -> Perform:
         key = discriminator.answer(work)
         region = next((region for case, region in cases if case == key), default)
         if region is None:
-            raise ExecutionError(_unmatched_problem(work, key, [str(case) for case, _ in cases]))
+            raise ExecutionError(_make_unmatched_problem(work, key, [str(case) for case, _ in cases]))
         return openings[region]
 
     return perform
 
 
-def _unmatched_problem(work: Work, key: Any, known: list[str]) -> Problem:
+def _make_unmatched_problem(work: Work, key: Any, known: list[str]) -> Problem:
     """X452: a switch has neither a case for a key nor a default."""
-    return Problem("X452", f"switch {work.node.id!r} has no case for {safe_repr(key)}", place_of(work),
+    return Problem("X452", f"switch {work.node.id!r} has no case for {safe_repr(key)}", format_position(work),
                    f"its cases are: {', '.join(known) or 'none'}, and it has no default",
                    did_you_mean(str(key), known, "add a case for it, or a default"))  # fmt: skip
 

@@ -16,16 +16,16 @@ from agentnb.kinds.typed_values import (
     SystemContext,
     Take,
     find_key,
+    format_position,
+    get_inputs,
+    get_type_name,
     is_of,
-    missing_resource,
-    other_type,
-    outputs_taken,
-    place_of,
-    type_name,
+    make_missing_resource_problem,
+    make_type_problem,
 )
 from agentnb.recipe.model import Node
 from agentnb.recipe.user_functions import is_async
-from agentnb.world.call_arguments import options_of
+from agentnb.world.call_arguments import get_options
 from agentnb.world.effect import Effect
 
 
@@ -37,7 +37,7 @@ def bind(node: Node, world: Any) -> Perform:
 
     X472: a system has returned a value of another type than the function declares
     """
-    params, options = node.params, options_of(node)
+    params, options = node.params, get_options(node)
     function, keys, gives = params["function"], params["keys"], params["gives"]
     function = function if callable(function) else world.tool(str(function), node)
     outs = [take for take in params["takes"] if take.sort == "out"]
@@ -46,7 +46,7 @@ def bind(node: Node, world: Any) -> Perform:
     again = options.get("attempts", 1) > 1
 
     async def perform(work: Work) -> Any:
-        arguments = outputs_taken(work, outs, keys, name)
+        arguments = get_inputs(work, outs, keys, name)
         beside = Beside(around, work, keys, copies=again)
         target = (_make_async_target if is_async(function) else _make_target)(function, beside)
         try:
@@ -56,7 +56,7 @@ def bind(node: Node, world: Any) -> Perform:
         if answer is None:
             return {}
         if gives is not None and not isinstance(answer, Record) and not any(is_of(answer, kind) for kind in gives):
-            raise ExecutionError(other_type(work, answer, gives, name))
+            raise ExecutionError(make_type_problem(work, answer, gives, name))
         kept = work.calls[-1].result  # the frozen form in the call's row, shared with the board
         return {find_key(answer, gives or (), keys): kept}
 
@@ -84,8 +84,10 @@ class Beside:
             if value is not ABSENT:
                 yield take.name, value
             elif take.needed:
-                who = f"node {self.work.node.id!r}: parameter {take.name!r} takes {type_name(take.kind)!r}, and "
-                raise AgentRuntimeError(missing_resource(take.kind, place_of(self.work), self.resources, who))
+                who = f"node {self.work.node.id!r}: parameter {take.name!r} takes {get_type_name(take.kind)!r}, and "
+                raise AgentRuntimeError(
+                    make_missing_resource_problem(take.kind, format_position(self.work), self.resources, who)
+                )
             elif take.none:
                 yield take.name, None
 
@@ -115,7 +117,7 @@ def _make_target(function: Callable[..., Any], beside: Beside) -> Callable[..., 
         try:
             return function(**beside.attempt(outs))
         except TimeoutError as error:
-            raise _own_timeout_error(error) from error
+            raise _make_own_timeout_error(error) from error
 
     return target
 
@@ -125,12 +127,12 @@ def _make_async_target(function: Callable[..., Any], beside: Beside) -> Callable
         try:
             return await function(**beside.attempt(outs))
         except TimeoutError as error:
-            raise _own_timeout_error(error) from error
+            raise _make_own_timeout_error(error) from error
 
     return target
 
 
-def _own_timeout_error(error: TimeoutError) -> RuntimeError:
+def _make_own_timeout_error(error: TimeoutError) -> RuntimeError:
     """Return an error for a TimeoutError raised by a function itself, not by the node's own time limit."""
     return RuntimeError(f"it raised {type(error).__name__}: {error}")
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 from agentnb.board.values import thaw
 from agentnb.engine.core.work import Again, Body, Enter, Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem
-from agentnb.kinds.context import context_of, odd, strictly
+from agentnb.kinds.context import find_oddity, make_context, make_strict
 from agentnb.kinds.directives import Directives
-from agentnb.kinds.typed_values import outputs_taken
+from agentnb.kinds.typed_values import get_inputs
 from agentnb.recipe.model import Node
-from agentnb.world.call_arguments import arguments_of, options_of
-from agentnb.world.llm.text import in_words
+from agentnb.world.call_arguments import compile_arguments, get_options
+from agentnb.world.llm.text import to_text
 
 TASK: Final = "task"
 
@@ -35,41 +35,41 @@ def bind(node: Node, world: Any) -> Perform:
     person runs the failed node again, the agent starts over as well.
     """
     params = node.params
-    given = strictly(params["given"], world.strict) if "given" in params else None
-    arguments, places = _arguments(node), Directives(node, world)
-    key, attempts = str(params.get("output", node.id)), int(options_of(node).get("attempts", 1))
+    given = make_strict(params["given"], world.strict) if "given" in params else None
+    arguments, places = _compile_arguments(node), Directives(node, world)
+    key, attempts = str(params.get("output", node.id)), int(get_options(node).get("attempts", 1))
 
     def perform(work: Work) -> Any:
         if work.phase == "start":
-            inputs = given.render(context_of(work)) if given is not None else arguments(work)
-            return Enter([Body(region, "isolated", {TASK: _task(work, inputs)}) for region in node.bodies])
+            inputs = given.render(make_context(work)) if given is not None else arguments(work)
+            return Enter([Body(region, "isolated", {TASK: _format_task(work, inputs)}) for region in node.bodies])
         result = thaw(work.frames[0].scope.data.get("result")) or {}
         if not result.get("success"):
             if work.iteration < attempts or _has_failed(work):
                 return Again()
-            raise AgentFailed(_failure_problem(node, result), result=result)
+            raise AgentFailed(_make_failure_problem(node, result), result=result)
         if given is None:
             return Outcome({key: result["response"]}, observation=result, result=result)
         came = {**result, "text": result["response"], "result": result["response"]}
-        return Outcome(places=places(work, came), thought=odd(given, places), observation=came, result=came)
+        return Outcome(places=places(work, came), thought=find_oddity(given, places), observation=came, result=came)
 
     return perform
 
 
-def _arguments(node: Node) -> Callable[[Work], dict[str, Any]]:
+def _compile_arguments(node: Node) -> Callable[[Work], dict[str, Any]]:
     """Return the function that reads a node's inputs from the board: by their paths, or by their types."""
     if "takes" not in node.params:
-        return arguments_of(node.inputs or {})
-    return lambda work: outputs_taken(work, node.params["takes"], node.params["keys"], node.label or node.id)
+        return compile_arguments(node.inputs or {})
+    return lambda work: get_inputs(work, node.params["takes"], node.params["keys"], node.label or node.id)
 
 
-def _task(work: Work, inputs: Mapping[str, Any]) -> str:
+def _format_task(work: Work, inputs: Mapping[str, Any]) -> str:
     """Return the task as text."""
     if not inputs:
-        return in_words(work.board.get(TASK, ""))
+        return to_text(work.board.get(TASK, ""))
     if TASK in inputs:
-        return in_words(inputs[TASK])
-    return "\n".join(f"{name}: {in_words(value)}" for name, value in inputs.items())
+        return to_text(inputs[TASK])
+    return "\n".join(f"{name}: {to_text(value)}" for name, value in inputs.items())
 
 
 def _has_failed(work: Work) -> bool:
@@ -80,7 +80,7 @@ def _has_failed(work: Work) -> bool:
     return False
 
 
-def _failure_problem(node: Node, result: Mapping[str, Any]) -> Problem:
+def _make_failure_problem(node: Node, result: Mapping[str, Any]) -> Problem:
     """X441: an agent that is a node did not succeed."""
     return Problem("X441", f"the agent of node {node.id!r} has failed", str(node.place or f"node {node.id!r}"),
                    str(result.get("error") or "it ended without a result"),

@@ -6,13 +6,13 @@ from typing import Any
 
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.kinds.call_results import check_result
-from agentnb.kinds.context import context_of, odd, strictly
+from agentnb.kinds.context import find_oddity, make_context, make_strict
 from agentnb.kinds.directives import Directives
 from agentnb.kinds.function import find_callable
 from agentnb.recipe.model import Node
-from agentnb.world.call_arguments import arguments_of, as_writes, options_of, takes_board, with_chance
+from agentnb.world.call_arguments import add_rng, compile_arguments, get_options, takes_board, to_writes
 from agentnb.world.effect import Effect
-from agentnb.world.tools.invocation import as_result, takes_timeout
+from agentnb.world.tools.invocation import takes_timeout, to_result
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -33,11 +33,11 @@ def bind(node: Node, world: Any) -> Perform:
     wanted = params.get("function", node.id)
     name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
     name = node.id if name == "<lambda>" else name  # an unnamed function uses the name of its node
-    arguments = arguments_of(node.inputs) if node.inputs else None
-    board, drawing = arguments is None and takes_board(function), with_chance(node, function)
+    arguments = compile_arguments(node.inputs) if node.inputs else None
+    board, drawing = arguments is None and takes_board(function), add_rng(node, function)
     whole = bool(params.get("whole"))
 
-    alone = Effect("tool", name, {}, target=function, **options_of(node))
+    alone = Effect("tool", name, {}, target=function, **get_options(node))
     # in the order of the fields
     options = (alone.timeout, alone.attempts, alone.backoff, alone.blocking, alone.repeatable)
 
@@ -49,24 +49,24 @@ def bind(node: Node, world: Any) -> Perform:
             effect = Effect("tool", name, {}, *options, lambda: called(work.board))
         else:
             effect = alone if drawing is None else Effect("tool", name, {}, *options, called)
-        return as_writes(key, await work.call(effect), whole=whole)
+        return to_writes(key, await work.call(effect), whole=whole)
 
     return perform
 
 
 def _bind_rendering(node: Node, world: Any) -> Perform:
     name = str(node.params.get("function", node.id))
-    function, given = world.tool(name, node), strictly(node.params["given"], world.strict)
-    places, options = Directives(node, world), options_of(node)
+    function, given = world.tool(name, node), make_strict(node.params["given"], world.strict)
+    places, options = Directives(node, world), get_options(node)
     tells = node.params.get("tells_timeout") and "timeout" in options and takes_timeout(function)
     beside = {"timeout": options["timeout"]} if tells else {}
 
     async def perform(work: Work) -> Outcome:
-        arguments = given.render(context_of(work))
+        arguments = given.render(make_context(work))
         effect = Effect("tool", name, {**beside, **arguments}, target=function, check=check_result, **options)
-        result = as_result(await work.call(effect))
+        result = to_result(await work.call(effect))
         writes = places(work, result)
-        thought = odd(given, places)
+        thought = find_oddity(given, places)
         return Outcome(places=writes, thought=thought, inputs=arguments, observation=result, result=result)
 
     return perform

@@ -15,7 +15,7 @@ from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.core.work import Work
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Path
-from agentnb.recipe.user_functions import unrun
+from agentnb.recipe.user_functions import find_unrun
 from agentnb.world.resources import Resources
 
 UNIONS: Final = (Union, UnionType)
@@ -35,14 +35,14 @@ class Take(NamedTuple):
     none: bool = False
 
 
-def type_name(kind: Any) -> str:
+def get_type_name(kind: Any) -> str:
     """Return a type as shown to people: its defined name, with its type arguments."""
     if (origin := get_origin(kind)) is not None:
-        return f"{type_name(origin)}[{', '.join(map(type_name, get_args(kind)))}]"
+        return f"{get_type_name(origin)}[{', '.join(map(get_type_name, get_args(kind)))}]"
     return getattr(kind, "__qualname__", None) or str(kind)
 
 
-def key_of(kind: Any) -> str:
+def get_key(kind: Any) -> str:
     """Return the board key of a type: its module and its qualified name.
 
     Example:
@@ -50,14 +50,14 @@ def key_of(kind: Any) -> str:
         ('builtins.dict', 'builtins.list[int]')
     """
     home = get_origin(kind) or kind
-    return f"{getattr(home, '__module__', 'typing')}.{type_name(kind)}"
+    return f"{getattr(home, '__module__', 'typing')}.{get_type_name(kind)}"
 
 
-def keys_of(kinds: Any) -> dict[Any, str]:
+def get_keys(kinds: Any) -> dict[Any, str]:
     """Return a key for each type; if two have one name, the later one's ends in `~2`, `~3` ..."""
     found: dict[Any, str] = {}
     for kind in dict.fromkeys(kinds):
-        key = name = key_of(kind)
+        key = name = get_key(kind)
         number = 2
         while key in found.values():
             key, number = f"{name}~{number}", number + 1
@@ -73,7 +73,7 @@ def find_key(value: Any, declared: tuple[Any, ...], keys: Mapping[Any, str]) -> 
             return keys[kind]
     if isinstance(value, Record):  # its class is not known here: its name is used
         return str(value.document.get("type", value.tag)).replace(":", ".")
-    return keys.get(type(value)) or key_of(type(value))
+    return keys.get(type(value)) or get_key(type(value))
 
 
 def is_of(value: Any, kind: Any) -> bool:
@@ -105,7 +105,7 @@ def is_of(value: Any, kind: Any) -> bool:
         return True
 
 
-def members(kind: Any) -> tuple[Any, ...]:
+def list_members(kind: Any) -> tuple[Any, ...]:
     """Return the types of a union, without None; for any other type the type itself."""
     found = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
     return tuple(each for each in found if each is not type(None) and each is not None)
@@ -145,9 +145,14 @@ class SystemContext:
         """
         if not self._open or (self._work is not None and self._work.dead):
             raise ExecutionError(
-                Problem("X455", f"a late attempt to insert a {type_name(type(resource))} was refused", "SystemContext",
-                        "the step that owned this context has ended", "insert it before the system returns")
-            )  # fmt: skip
+                Problem(
+                    "X455",
+                    f"a late attempt to insert a {get_type_name(type(resource))} was refused",
+                    "SystemContext",
+                    "the step that owned this context has ended",
+                    "insert it before the system returns",
+                )
+            )
         self.resources.insert(resource, kind, self._scope)
         return self
 
@@ -159,7 +164,7 @@ class SystemContext:
         """
         found = self.resources.find(kind, self._scope)
         if found is ABSENT:
-            raise ExecutionError(missing_resource(kind, "SystemContext", self.resources))
+            raise ExecutionError(make_missing_resource_problem(kind, "SystemContext", self.resources))
         return found
 
     def insert_output(self, value: Any, kind: Any = None) -> SystemContext:
@@ -171,7 +176,7 @@ class SystemContext:
         """Return the last stored output of a type, or the default."""
         if self._scope is None:
             return self.outputs.get(kind, default)
-        key = self._keys.get(kind) or key_of(kind)
+        key = self._keys.get(kind) or get_key(kind)
         if self._work is not None:
             self._work.reads[key] = None
         found = self._scope.get(key)
@@ -193,7 +198,7 @@ class TypedCondition:
     ) -> None:
         self.name, self.kind, self.key, self.function, self.until = name, kind, key, function, until
         self.source = function  # input of the fingerprint
-        self.text = f"{'not ' if until else ''}{name}({type_name(kind)})"
+        self.text = f"{'not ' if until else ''}{name}({get_type_name(kind)})"
         self.reads: tuple[Path, ...] = ((key,),)
 
     def __call__(self, board: Mapping[str, Any], /) -> Any:
@@ -211,13 +216,13 @@ class TypedCondition:
     def explain(self, board: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return (text, value) of the output that it uses and, last, of its answer; of a failure only that."""
         if self.key not in board:
-            return [(self.text, f"fails: no {type_name(self.kind)!r} is stored")]
+            return [(self.text, f"fails: no {get_type_name(self.kind)!r} is stored")]
         value = board[self.key]
         try:
             answer = self(board)
         except Exception as error:  # noqa: BLE001  (it is told)
             return [(self.text, f"fails: {type(error).__name__}: {error}")]
-        return [(type_name(self.kind), value), (self.text, answer)]
+        return [(get_type_name(self.kind), value), (self.text, answer)]
 
     def answer(self, work: Work) -> Any:
         """Return the function's answer for the output visible to a node.
@@ -229,34 +234,34 @@ class TypedCondition:
         """
         if self.function is None:
             raise ExecutionError(self._failure_problem(work, "it was given no function to ask"))
-        value = output_at(work, self.key)
+        value = get_output_at(work, self.key)
         if value is ABSENT:
-            raise ExecutionError(missing_output(work, self.kind, self.key, f"{self.name!r} asks for"))
+            raise ExecutionError(make_missing_output_problem(work, self.kind, self.key, f"{self.name!r} asks for"))
         try:
             found = self.function(value)
         except Exception as error:
             raise ExecutionError(self._failure_problem(work, f"{type(error).__name__}: {error}")) from error
-        if isawaitable(found) or unrun(found) is not None:
+        if isawaitable(found) or find_unrun(found) is not None:
             getattr(found, "close", lambda: None)()
-            returned = unrun(found) or "an awaitable"
+            returned = find_unrun(found) or "an awaitable"
             raise ExecutionError(self._failure_problem(work, f"it returned {returned} in place of an answer"))
         return found
 
     def _failure_problem(self, work: Work, why: str) -> Problem:
         """X454: a predicate failed."""
-        return Problem("X454", f"{self.name!r} could not be evaluated for {type_name(self.kind)!r}: {why}",
-                       place_of(work), "the route depends on its result",
+        return Problem("X454", f"{self.name!r} could not be evaluated for {get_type_name(self.kind)!r}: {why}",
+                       format_position(work), "the route depends on its result",
                        "use a plain function that returns a result for every value of that type")  # fmt: skip
 
 
-def output_at(work: Work, key: str) -> Any:
+def get_output_at(work: Work, key: str) -> Any:
     """Return a node's own copy of a stored output; ABSENT if there is none. The read is recorded."""
     work.reads[key] = None
     found = work.scope.get(key)
     return found if found is ABSENT else thaw(found)
 
 
-def outputs_taken(work: Work, takes: Sequence[Take], keys: Mapping[Any, str], name: str) -> dict[str, Any]:
+def get_inputs(work: Work, takes: Sequence[Take], keys: Mapping[Any, str], name: str) -> dict[str, Any]:
     """Return a node's own copies of the stored outputs that it takes, by the names of its parameters.
 
     Raises:
@@ -264,23 +269,23 @@ def outputs_taken(work: Work, takes: Sequence[Take], keys: Mapping[Any, str], na
     """
     found = {}
     for take in takes:
-        value = output_at(work, keys[take.kind])
+        value = get_output_at(work, keys[take.kind])
         if value is not ABSENT:
             found[take.name] = value
         elif take.needed:
             asks = f"parameter {take.name!r} of {name!r} takes"
-            raise ExecutionError(missing_output(work, take.kind, keys[take.kind], asks))
+            raise ExecutionError(make_missing_output_problem(work, take.kind, keys[take.kind], asks))
         elif take.none:
             found[take.name] = None
     return found
 
 
-def place_of(work: Work) -> str:
+def format_position(work: Work) -> str:
     """Return a node's position, as shown to people."""
     return str(work.node.place or f"node {work.node.id!r}")
 
 
-def missing_output(work: Work, kind: Any, key: str, asks: str) -> Problem:
+def make_missing_output_problem(work: Work, kind: Any, key: str, asks: str) -> Problem:
     """X450: an output of a type is required, and none is stored."""
     nodes = work.run.plan.recipe.nodes.values()
     makers = [node.id for node in nodes if key in node.writes and node.id != work.node.id]
@@ -289,24 +294,24 @@ def missing_output(work: Work, kind: Any, key: str, asks: str) -> Problem:
     order = f"let {' or '.join(map(repr, makers))} run before it" if makers else "add a system that returns one"
     return Problem(
         "X450",
-        f"node {work.node.id!r}: {asks} the output {type_name(kind)!r}, and none is stored",
-        place_of(work),
+        f"node {work.node.id!r}: {asks} the output {get_type_name(kind)!r}, and none is stored",
+        format_position(work),
         f"{could}; stored are: {', '.join(stored) or 'none'}",
         order,
     )
 
 
-def other_type(work: Work, value: Any, declared: Sequence[Any], name: str) -> Problem:
+def make_type_problem(work: Work, value: Any, declared: Sequence[Any], name: str) -> Problem:
     """X472: a system has returned a value of another type than its annotation declares."""
-    wanted, returned = " or ".join(map(type_name, declared)) or "None", type_name(type(value))
-    return Problem("X472", f"{name!r} returned a {returned!r}, and declares {wanted!r}", place_of(work),
+    wanted, returned = " or ".join(map(get_type_name, declared)) or "None", get_type_name(type(value))
+    return Problem("X472", f"{name!r} returned a {returned!r}, and declares {wanted!r}", format_position(work),
                    "outputs are stored by type: a reader of the declared type would not find it",
                    f"return a {wanted}, or annotate it: -> {returned}")  # fmt: skip
 
 
-def missing_resource(kind: type, where: str, resources: Resources, who: str = "") -> Problem:
+def make_missing_resource_problem(kind: type, where: str, resources: Resources, who: str = "") -> Problem:
     """X451: a resource of a type is required and does not exist."""
-    name = type_name(kind)
+    name = get_type_name(kind)
     return Problem(
         "X451",
         f"{who}there is no resource {name!r}",

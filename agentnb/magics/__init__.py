@@ -11,9 +11,9 @@ from IPython.display import display
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.magics.completion import complete
-from agentnb.magics.line_parsing import variable, wrong
+from agentnb.magics.line_parsing import check_variable, make_argument_error
 from agentnb.magics.recipe_errors import Faults, Shown
-from agentnb.magics.verbs import act
+from agentnb.magics.verbs import run_line
 from agentnb.magics.workspace import Bench
 from agentnb.recipe.model import Recipe
 
@@ -37,9 +37,9 @@ class AgentMagics(Magics):
 
         Problems are shown at their lines.
         """
-        name = variable(line.strip() or "recipe", f"%%recipe {line}")
+        name = check_variable(line.strip() or "recipe", f"%%recipe {line}")
         if cell is None:
-            raise wrong("the cell has no text", f"%recipe {line}", "the recipe is the text of the cell",
+            raise make_argument_error("the cell has no text", f"%recipe {line}", "the recipe is the text of the cell",
                         f"write %%recipe {name} and the recipe below it")  # fmt: skip
         try:
             found = load(cell)
@@ -51,7 +51,7 @@ class AgentMagics(Magics):
     @line_magic
     def agent(self, line: str) -> Any:
         """Act on the current session: `%agent help` lists the verbs, `%agent help VERB` describes one."""
-        return act(self.bench, line)
+        return run_line(self.bench, line)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentnb.magics.line_parsing import number, require_text, wrong
-from agentnb.magics.workspace import Bench, standing
+from agentnb.magics.line_parsing import make_argument_error, number, require_text
+from agentnb.magics.workspace import Bench, format_status
 from agentnb.recipe.descriptions import parse_typed
-from agentnb.session.parts import parts_of
+from agentnb.session.parts import get_parts
 
 
 def stop_at(bench: Bench, words: list[str]) -> Any:
@@ -16,12 +16,12 @@ def stop_at(bench: Bench, words: list[str]) -> Any:
     return bench.session.breakpoints.add(node.strip(), when=when.strip() or None)
 
 
-def breaks(bench: Bench, _: list[str]) -> Any:
+def list_breakpoints(bench: Bench, _: list[str]) -> Any:
     """`breaks`: the breakpoints as a DataFrame."""
     return bench.session.breakpoints.to_frame()
 
 
-def no_stop(bench: Bench, words: list[str]) -> str:
+def remove_breakpoint(bench: Bench, words: list[str]) -> str:
     """`unbreak [NODE or ID]`: remove the breakpoints of a node, one by its number, or all of them."""
     stops, which = bench.session.breakpoints, " ".join(words)
     if which:
@@ -41,17 +41,17 @@ def unwatch(bench: Bench, words: list[str]) -> Any:
     """`unwatch EXPRESSION`: remove it from the watches."""
     session = bench.session
     session.watches.remove(require_text(words, "unwatch", "an expression"))
-    parts_of(session).notifications.save_and_notify()
+    get_parts(session).notifications.save_and_notify()
     return session.watches
 
 
-def board(bench: Bench, words: list[str]) -> Any:
+def show_board(bench: Bench, words: list[str]) -> Any:
     """`board [KEY]`: the blackboard at the current step, or the value of a key."""
     found = bench.session.board
     return found[words[0]] if words else found
 
 
-def who(bench: Bench, words: list[str]) -> str:
+def show_writer(bench: Bench, words: list[str]) -> str:
     """`who KEY`: the step that wrote the value of a key."""
     key, session = require_text(words, "who", "a key"), bench.session
     step = session.who_wrote(key)
@@ -63,13 +63,17 @@ def who(bench: Bench, words: list[str]) -> str:
 def edit(bench: Bench, words: list[str]) -> Any:
     """`edit KEY VALUE`: write a value (JSON or text, as its input is declared) at the current step."""
     if len(words) < 2:
-        raise wrong("edit needs a key and a value", f"%agent edit {' '.join(words)}", "it writes one value",
-                    "write %agent edit KEY VALUE")  # fmt: skip
+        raise make_argument_error(
+            "edit needs a key and a value",
+            f"%agent edit {' '.join(words)}",
+            "it writes one value",
+            "write %agent edit KEY VALUE",
+        )
     session = bench.session
     return session.edit({words[0]: parse_typed(" ".join(words[1:]), session.recipe.inputs.get(words[0]))}).board
 
 
-def pending(bench: Bench, _: list[str]) -> Any:
+def list_pending(bench: Bench, _: list[str]) -> Any:
     """`pending`: the questions and approvals that wait for a person."""
     return bench.session.pending
 
@@ -79,28 +83,28 @@ def answer(bench: Bench, words: list[str]) -> str:
     text, waiting = " ".join(words), next((one for one in bench.session.pending if one.kind == "answer"), None)
     schema = None if waiting is None else waiting.arguments.get("schema")
     bench.session.answer(text if schema is None else parse_typed(text, schema))
-    return standing(bench.session)
+    return format_status(bench.session)
 
 
 def approve(bench: Bench, words: list[str]) -> str:
     """`approve [ID]`: approve a request: the first, or the one of this id or node."""
     bench.session.approve(" ".join(words) or None)
-    return standing(bench.session)
+    return format_status(bench.session)
 
 
 def deny(bench: Bench, words: list[str]) -> str:
     """`deny [ID] [because REASON]`: deny a request; the node receives the reason."""
     which, _, reason = f" {' '.join(words)} ".partition(" because ")
     bench.session.deny(which.strip() or None, reason.strip())
-    return standing(bench.session)
+    return format_status(bench.session)
 
 
-def why(bench: Bench, _: list[str]) -> Any:
+def explain(bench: Bench, _: list[str]) -> Any:
     """`why`: the conditions after the last step, each with its values and result."""
     return bench.session.why()
 
 
-def why_not(bench: Bench, words: list[str]) -> Any:
+def explain_not_run(bench: Bench, words: list[str]) -> Any:
     """`whynot NODE`: the reasons why a node did not run."""
     return bench.session.why_not(require_text(words, "whynot", "a node"))
 

@@ -13,7 +13,7 @@ from agentnb.samples import samples
 from agentnb.session import Session
 
 
-def _inputs(bench: Bench, words: list[str]) -> list[str]:
+def _list_inputs(bench: Bench, words: list[str]) -> list[str]:
     """Return the inputs of the named recipe, or of the last one, without those already on the line."""
     names = [word for word in words[2:3] if "=" not in word and word != "as"]
     given = {word.partition("=")[0] for word in words}
@@ -24,7 +24,7 @@ SORTS: Final[dict[str, Callable[[Bench, list[str]], Iterable[str]]]] = {
     "verbs": lambda *_: VERBS,
     "samples": lambda *_: [row.name for row in samples()],
     "recipes": lambda bench, words: [] if len(words) > 2 else bench.of(Recipe),
-    "inputs": _inputs,
+    "inputs": _list_inputs,
     "sessions": lambda bench, _: bench.of(Session),
     "nodes": lambda bench, _: bench.session.recipe.nodes,
     "keys": lambda bench, _: bench.session.board,

@@ -7,7 +7,7 @@ import shlex
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 
 
-def wrong(what: str, where: str, why: str, do: str) -> AgentNbError:
+def make_argument_error(what: str, where: str, why: str, do: str) -> AgentNbError:
     """U401: the arguments of a magic are invalid, or what they name does not exist."""
     return ExecutionError(Problem("U401", what, where, why, do))
 
@@ -20,14 +20,14 @@ def split(line: str) -> list[str]:
         return line.split()
 
 
-def variable(name: str, where: str) -> str:
+def check_variable(name: str, where: str) -> str:
     """Return a name if it is a valid variable name.
 
     Raises:
         ExecutionError: U401, it is not.
     """
     if not name.isidentifier():
-        raise wrong(f"{name!r} cannot be a variable", where, "what is made is put into a variable",
+        raise make_argument_error(f"{name!r} cannot be a variable", where, "what is made is put into a variable",
                     "give one name of letters, digits and _")  # fmt: skip
     return name
 
@@ -42,7 +42,7 @@ def split_name(words: list[str], otherwise: str, verb: str) -> tuple[str, str]:
     if "as" in words[1:]:
         at = words.index("as", 1)
         target, words = " ".join(words[at + 1 :]), words[:at]
-    return require_text(words, verb, "a name"), variable(target, f"%agent {verb}")
+    return require_text(words, verb, "a name"), check_variable(target, f"%agent {verb}")
 
 
 def require_text(words: list[str], verb: str, what: str) -> str:
@@ -52,7 +52,7 @@ def require_text(words: list[str], verb: str, what: str) -> str:
         ExecutionError: U401, there are no words.
     """
     if not words:
-        raise wrong(
+        raise make_argument_error(
             f"{verb} needs {what}", f"%agent {verb}", "it does not know what is meant", f"see %agent help {verb}"
         )
     return " ".join(words)
@@ -68,6 +68,6 @@ def number(words: list[str], otherwise: int | None, verb: str) -> int:
     if not text and otherwise is not None:
         return otherwise
     if not text.isdecimal():
-        raise wrong(f"{text!r} is not a step number", f"%agent {verb} {text}", f"{verb} takes a number",
+        raise make_argument_error(f"{text!r} is not a step number", f"%agent {verb} {text}", f"{verb} takes a number",
                     f"write for example %agent {verb} 3")  # fmt: skip
     return int(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentnb.load import load as load_recipe
-from agentnb.magics.line_parsing import require_text, split_name, variable
+from agentnb.magics.line_parsing import check_variable, require_text, split_name
 from agentnb.magics.workspace import Bench
 from agentnb.recipe.descriptions import parse_typed
 from agentnb.recipe.model import Recipe
@@ -21,7 +21,7 @@ def load(bench: Bench, words: list[str]) -> Recipe:
     return bench.keep(name, found)
 
 
-def new(bench: Bench, words: list[str]) -> Session:
+def create_session(bench: Bench, words: list[str]) -> Session:
     """`new [NAME] [as VARIABLE] key=value...`: create a session of the recipe NAME with these inputs.
 
     A value is JSON or text; if the recipe declares the input as text, it is text. The session is assigned to the
@@ -69,11 +69,11 @@ def save(bench: Bench, words: list[str]) -> str:
 
 def fork(bench: Bench, words: list[str]) -> Session:
     """`fork [NAME]`: create a fork from here in NAME (default: `fork`) and make it the current session."""
-    name = variable(words[0] if words else "fork", "%agent fork")
+    name = check_variable(words[0] if words else "fork", "%agent fork")
     return bench.take(name, bench.session.fork(name=name))
 
 
-def tree(bench: Bench, _: list[str]) -> None:
+def print_tree(bench: Bench, _: list[str]) -> None:
     """`tree`: the session and all its forks, one per line."""
     print(bench.session.tree())  # noqa: T201  (it is read on the screen)
 

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from agentnb.errors import did_you_mean
-from agentnb.magics.line_parsing import wrong
+from agentnb.magics.line_parsing import make_argument_error
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
 
@@ -33,7 +33,7 @@ class Bench:
             found = self.names.get(name)
             if name and isinstance(found, Session):
                 return found
-        raise wrong("there is no session yet", "%agent", "a verb acts on the current session",
+        raise make_argument_error("there is no session yet", "%agent", "a verb acts on the current session",
                     "make one: %agent load PATH, then %agent new NAME key=value")  # fmt: skip
 
     def take(self, name: str, session: Session) -> Session:
@@ -51,7 +51,7 @@ class Bench:
         found = self.names.get(name)
         if not isinstance(found, Session):
             there = self.of(Session)
-            raise wrong(f"there is no session {name!r}", f"%agent use {name}",
+            raise make_argument_error(f"there is no session {name!r}", f"%agent use {name}",
                         f"the sessions here are: {', '.join(there) or 'none'}",
                         did_you_mean(name, there, "make one: %agent new"))  # fmt: skip
         self.session_name = name
@@ -73,13 +73,13 @@ class Bench:
         found = self.names.get(name)
         if not isinstance(found, Recipe):
             there = self.of(Recipe)
-            raise wrong(f"there is no recipe {name!r}", f"%agent new {name}",
+            raise make_argument_error(f"there is no recipe {name!r}", f"%agent new {name}",
                         f"the recipes here are: {', '.join(there) or 'none'}",
                         did_you_mean(name, there, "load one: %agent load PATH as NAME"))  # fmt: skip
         return found
 
 
-def standing(session: Session) -> str:
+def format_status(session: Session) -> str:
     """Return the status of a session as one line, and below it the failure or the pending question."""
     following = f", next {session.current}" if session.current else ""
     following += f", held {session.held_at}" if session.held_at else ""

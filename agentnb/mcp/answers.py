@@ -18,7 +18,7 @@ _VALUE: Final = 400  # characters of a value among others
 _DEEPEST: Final = 20
 
 
-def brief(value: Any, longest: int = _VALUE, *, key: object = None) -> Any:
+def shorten_value(value: Any, longest: int = _VALUE, *, key: object = None) -> Any:
     """Return a value as JSON if it is short, else the beginning of its text, as {"cut": ...}.
 
     Args:
@@ -28,10 +28,10 @@ def brief(value: Any, longest: int = _VALUE, *, key: object = None) -> Any:
     text = safe_repr(value, longest + 1, key=key)
     if len(text) > longest:
         return {"cut": text}
-    return _plain(mask_value(value, key))
+    return _to_short_json(mask_value(value, key))
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
+def _to_short_json(value: Any, depth: int = 0) -> Any:
     """Return a short masked value as JSON; what JSON lacks becomes text."""
     kind = type(value)
     if value is None or kind in (bool, str):
@@ -41,13 +41,13 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if kind is float:
         return value if math.isfinite(value) else repr(value)
     if depth < _DEEPEST and issubclass(kind, dict):
-        return {safe_str(key): _plain(item, depth + 1) for key, item in dict.items(value)}
+        return {safe_str(key): _to_short_json(item, depth + 1) for key, item in dict.items(value)}
     if depth < _DEEPEST and kind in (list, tuple):
-        return [_plain(item, depth + 1) for item in value]
+        return [_to_short_json(item, depth + 1) for item in value]
     return safe_repr(value, _VALUE)
 
 
-def line(text: object, longest: int = _VALUE) -> str:
+def to_line(text: object, longest: int = _VALUE) -> str:
     """Return a text, masked and cut."""
     return safe_str(text, longest)
 
@@ -69,12 +69,12 @@ def list_rows(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0
     return {"rows": found}
 
 
-def brief_items(values: Mapping[str, Any], most: int = 40, longest: int = 200) -> dict[str, Any]:
+def shorten_items(values: Mapping[str, Any], most: int = 40, longest: int = 200) -> dict[str, Any]:
     """Return the first items of a mapping, each cut; `…` says how many are left out."""
     found: dict[str, Any] = {}
     used = 0
     for key, value in islice(values.items(), most):
-        found[line(key, 100)] = item = brief(value, longest, key=key)
+        found[to_line(key, 100)] = item = shorten_value(value, longest, key=key)
         used += len(json.dumps(item))
         if used > ROWS // 2:
             break
@@ -83,7 +83,7 @@ def brief_items(values: Mapping[str, Any], most: int = 40, longest: int = 200) -
     return found
 
 
-def text_of(answer: Any) -> str:
+def to_json_text(answer: Any) -> str:
     """Return an answer as JSON text, masked; one that is too long is cut, and says so."""
     text = mask_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     if len(text) <= LONGEST:
@@ -91,4 +91,4 @@ def text_of(answer: Any) -> str:
     return json.dumps({"cut": text[:LONGEST], "more": "this answer is too long: ask for less"}, ensure_ascii=False)
 
 
-__all__ = ["LONGEST", "brief", "brief_items", "line", "list_rows", "text_of"]
+__all__ = ["LONGEST", "list_rows", "shorten_items", "shorten_value", "to_json_text", "to_line"]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.engine.control.interventions import acting_as
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, error_line
-from agentnb.mcp.answers import line, text_of
-from agentnb.mcp.tools import TOOLS, Tool, Tools, seconds_of
+from agentnb.mcp.answers import to_json_text, to_line
+from agentnb.mcp.tools import TOOLS, Tool, Tools, parse_seconds
 from agentnb.text import safe_repr
-from agentnb.world.tools.function_schema import by_keyword, describe
+from agentnb.world.tools.function_schema import describe, wrap_by_keyword
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -63,7 +63,7 @@ class Assistant:
         self.offers: dict[str, Offer] = {}
         for tool in TOOLS:
             method = getattr(tools, tool.name)
-            call, model = by_keyword(method)
+            call, model = wrap_by_keyword(method)
             self.offers[tool.name] = Offer(tool, describe(method), model.model_json_schema(), call, model)
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: str = "") -> Answer:
@@ -72,12 +72,12 @@ class Assistant:
         Args:
             client: how the assistant's program names itself.
         """
-        actor = line(self.name or client, _SHORT).strip()
+        actor = to_line(self.name or client, _SHORT).strip()
         actor = "assistant" if actor in _UNNAMED else actor
         said = ", ".join(f"{key}={safe_repr(value, _SHORT, key=key)}" for key, value in arguments.items())
         try:
             offer = self._offer(name, arguments)
-            answer = Answer(text_of(await self._perform_within_limit(offer, dict(arguments), actor)))
+            answer = Answer(to_json_text(await self._perform_within_limit(offer, dict(arguments), actor)))
             outcome = ""
         except AgentNbError as error:
             answer, outcome = _answer_error(error), f": {error.problems[0].code if error.problems else 'failed'}"
@@ -85,7 +85,7 @@ class Assistant:
             problem = Problem("X525", f"{name} failed: {error_line(error)}", f"the tool {name}",
                               "agentnb did not expect this error", "ask for something else, or report it")  # fmt: skip
             answer, outcome = _answer_error(AgentNbError(problem)), ": X525"
-        self.calls.append(f"{datetime.now():%H:%M:%S} {actor}: {line(name, 60)}({said}){outcome}")  # noqa: DTZ005  (for a person, here)
+        self.calls.append(f"{datetime.now():%H:%M:%S} {actor}: {to_line(name, 60)}({said}){outcome}")  # noqa: DTZ005  (for a person, here)
         return answer
 
     def close(self) -> None:
@@ -120,9 +120,14 @@ class Assistant:
         except ValidationError as error:
             faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_url=False)]
             raise ExecutionError(
-                Problem("X527", f"the arguments of {name} are wrong", f"the tool {name}", line("; ".join(faults), 600),
-                        f"its arguments are: {', '.join(offer.schema.get('properties', {})) or 'none'}")
-            ) from None  # fmt: skip
+                Problem(
+                    "X527",
+                    f"the arguments of {name} are wrong",
+                    f"the tool {name}",
+                    to_line("; ".join(faults), 600),
+                    f"its arguments are: {', '.join(offer.schema.get('properties', {})) or 'none'}",
+                )
+            ) from None
         return offer
 
     def _check_allowed(self, offer: Offer, arguments: Mapping[str, Any]) -> None:
@@ -156,7 +161,7 @@ class Assistant:
         Raises:
             ExecutionError: X529.
         """
-        seconds = seconds_of(arguments)
+        seconds = parse_seconds(arguments)
         asked = asyncio.run_coroutine_threadsafe(self._perform(offer, arguments, actor), self._sessions())
         waited = asyncio.wrap_future(asked)
         done, _ = await asyncio.wait([waited], timeout=seconds)
@@ -199,8 +204,8 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 def _answer_error(error: AgentNbError) -> Answer:
     problems = [asdict(problem) for problem in error.problems[:5]]
-    found = [{key: line(value, 1000) for key, value in problem.items()} for problem in problems]
-    return Answer(text_of({"problems": found or [{"what": line(error, 1000)}]}), failed=True)
+    found = [{key: to_line(value, 1000) for key, value in problem.items()} for problem in problems]
+    return Answer(to_json_text({"problems": found or [{"what": to_line(error, 1000)}]}), failed=True)
 
 
 __all__ = ["Answer", "Assistant", "Offer"]

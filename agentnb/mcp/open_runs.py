@@ -14,8 +14,8 @@ from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.recordings.formats import STORE, format_of
 from agentnb.recordings.formats import open as open_run
 from agentnb.session.recording import Recording
-from agentnb.session.run_list import sound_rows
-from agentnb.session.state import state_of
+from agentnb.session.run_list import list_sound_rows
+from agentnb.session.state import get_state
 from agentnb.store import open_log
 from agentnb.text import safe_repr, safe_str
 
@@ -123,7 +123,7 @@ class OpenRuns:
                     return
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # a damaged row, which says so when it is opened
-                    rows = sound_rows(place, query)
+                    rows = list_sound_rows(place, query)
             except AgentNbError as error:
                 problem = error.problems[0] if error.problems else None
                 yield {"run": place, "problem": str(error) if problem is None else f"{problem.code}: {problem.what}"}
@@ -195,7 +195,7 @@ class OpenRuns:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # another version of the recipe: its Problems say so when it matters
             session = open_run(place, run_id, **options)
-        return session if options or isinstance(session, Recording) else _recording_of(session)
+        return session if options or isinstance(session, Recording) else _make_recording(session)
 
     def _close_oldest(self) -> None:
         for name in [name for name, session in self._open.items() if session is not self.live][: -MOST_OPEN or None]:
@@ -219,9 +219,9 @@ def _fits(query: RunQuery, session: Session, row: Mapping[str, Any]) -> bool:
     )
 
 
-def _recording_of(session: Session) -> Session:
+def _make_recording(session: Session) -> Session:
     """Return a stored run as a recording, whose `step` and `run` go through the record."""
-    state, locked, ended = state_of(session), state_of(session).locked, str(session.status)
+    state, locked, ended = get_state(session), get_state(session).locked, str(session.status)
     assert locked is not None
     made = Recording.of_run(state.run, session.name, session.run_id, locked, ended, inputs=session.inputs)
     made.breakpoints.from_rows(session.breakpoints.to_rows())

@@ -17,7 +17,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.errors import ExecutionError, Problem
 from agentnb.mcp.assistant import Assistant
 from agentnb.mcp.open_runs import OpenRuns
-from agentnb.ui.kernel_loop import kernel_loop
+from agentnb.ui.kernel_loop import get_kernel_loop
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -32,7 +32,7 @@ _ABOUT: Final = (
 )
 
 
-def server_of(assistant: Assistant) -> Server[Any]:
+def make_server(assistant: Assistant) -> Server[Any]:
     """Return the SDK's server with the tools of an assistant.
 
     X530: the MCP SDK is not installed.
@@ -84,7 +84,7 @@ def check_installed() -> None:
 
 def serve_stdio(assistant: Assistant) -> None:
     """Serve on stdin and stdout until the other side closes them; what nodes print goes to stderr."""
-    server = server_of(assistant)
+    server = make_server(assistant)
 
     async def serve() -> None:
         from mcp.server.stdio import stdio_server
@@ -108,11 +108,11 @@ class LiveServer:
         import uvicorn
 
         self._assistant = assistant
-        self._socket = _bound(port)
+        self._socket = _bind_socket(port)
         number = self._socket.getsockname()[1]
         path = f"/{secrets.token_urlsafe(16)}/mcp"
         self.url = f"http://127.0.0.1:{number}{path}"
-        app = server_of(assistant).streamable_http_app(streamable_http_path=path, json_response=True)
+        app = make_server(assistant).streamable_http_app(streamable_http_path=path, json_response=True)
         self._server = uvicorn.Server(
             uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=2, lifespan="on")
         )
@@ -163,7 +163,7 @@ def serve_mcp(session: Session, *, changes: bool = False, name: str | None = Non
         ExecutionError: X530, X531, X532.
     """
     check_installed()
-    loop = kernel_loop()
+    loop = get_kernel_loop()
     if loop is None or not loop.is_running():
         raise ExecutionError(
             Problem("X531", "serve_mcp() needs an event loop, and none is running here", "session.serve_mcp()",
@@ -173,7 +173,7 @@ def serve_mcp(session: Session, *, changes: bool = False, name: str | None = Non
     return LiveServer(Assistant(OpenRuns(live=session, changes=changes), loop, name), port)
 
 
-def _bound(port: int) -> socket.socket:
+def _bind_socket(port: int) -> socket.socket:
     """Return a socket that listens on localhost.
 
     X532: the port cannot be used.
@@ -195,4 +195,4 @@ def _bound(port: int) -> socket.socket:
     return found
 
 
-__all__ = ["LiveServer", "check_installed", "serve_mcp", "serve_stdio", "server_of"]
+__all__ = ["LiveServer", "check_installed", "make_server", "serve_mcp", "serve_stdio"]

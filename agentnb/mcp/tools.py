@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agentnb.board.masking import secret_word, to_display
+from agentnb.board.masking import find_secret_word, to_display
 from agentnb.board.paths import look
 from agentnb.board.values import ABSENT
-from agentnb.engine.control.interventions import current
+from agentnb.engine.control.interventions import get_current_activation
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
-from agentnb.mcp.answers import brief, brief_items, line, list_rows
+from agentnb.mcp.answers import list_rows, shorten_items, shorten_value, to_line
 from agentnb.session.checks import refuse_step
 from agentnb.session.run_list import run_query
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 
 if TYPE_CHECKING:
     from agentnb.engine.control.breakpoints import Breakpoint
@@ -97,7 +97,7 @@ class Tools:
                  "after": after}  # fmt: skip
         filters: dict[str, Any] = {name: value for name, value in every.items() if value}
         rows = self._runs.rows(run_query(**filters))
-        found = ({name: line(value, 200) if isinstance(value, str) else value for name, value in row.items()}
+        found = ({name: to_line(value, 200) if isinstance(value, str) else value for name, value in row.items()}
                  for row in rows)  # fmt: skip
         answer = list_rows(found, lambda _: "")
         if "more" in answer:
@@ -114,15 +114,15 @@ class Tools:
         """
         session = self._runs.get(run)
         recipe = session.recipe
-        nodes = ({"id": line(node.id, 100), "kind": node.kind} for node in recipe.nodes.values())
-        edges = (f"{line(edge.source, 100)} -> {line(edge.target or 'the end', 100)}"
-                 + (f" if {line(edge.condition, 100)}" if edge.condition else "")
+        nodes = ({"id": to_line(node.id, 100), "kind": node.kind} for node in recipe.nodes.values())
+        edges = (f"{to_line(edge.source, 100)} -> {to_line(edge.target or 'the end', 100)}"
+                 + (f" if {to_line(edge.condition, 100)}" if edge.condition else "")
                  for edge in recipe.edges)  # fmt: skip
         return {
             **self._standing(session),
-            "recipe": line(recipe.name, 200),
+            "recipe": to_line(recipe.name, 200),
             "dialect": recipe.dialect,
-            "inputs": brief_items(session.inputs, most=20),
+            "inputs": shorten_items(session.inputs, most=20),
             "nodes": list_rows(nodes, lambda more: f"{len(recipe.nodes) - more} more", most=60),
             "edges": list_rows(edges, lambda more: f"{len(recipe.edges) - more} more", most=60),
             "read_only": not self._runs.changes or self._runs.is_free(session),
@@ -148,7 +148,7 @@ class Tools:
         """
         session = self._runs.get(run)
         found = session.trace.steps
-        rows = (_row(step) for step in islice(found, max(first, 1) - 1, None) if not node or step.node_id == node)
+        rows = (_make_row(step) for step in islice(found, max(first, 1) - 1, None) if not node or step.node_id == node)
         answer = list_rows(rows, lambda _: "")
         if "more" in answer:
             answer["more"] = f"steps(first={answer['rows'][-1]['step'] + 1})"
@@ -163,26 +163,35 @@ class Tools:
         """
         session = self._runs.get(run)
         found = _step_of(session, step)
-        writes = ({"path": line(write.key, 200), "op": write.op, "scope": line(write.scope, 100),
-                   "old": "(absent)" if write.old is ABSENT else brief(write.old, 150, key=write.key),
-                   "new": "(absent)" if write.new is ABSENT else brief(write.new, 150, key=write.key)}
+        writes = ({"path": to_line(write.key, 200), "op": write.op, "scope": to_line(write.scope, 100),
+                   "old": "(absent)" if write.old is ABSENT else shorten_value(write.old, 150, key=write.key),
+                   "new": "(absent)" if write.new is ABSENT else shorten_value(write.new, 150, key=write.key)}
                   for write in found.writes)  # fmt: skip
-        calls = ({"kind": call.kind, "name": line(call.name, 100), "arguments": brief(to_display(call.arguments), 300),
-                  **({"error": line(call.error, 300)} if call.error
-                     else {"result": brief(to_display(call.result), 300)})}
-                 for call in _calls_of(session, step))  # fmt: skip
+        calls = (
+            {
+                "kind": call.kind,
+                "name": to_line(call.name, 100),
+                "arguments": shorten_value(to_display(call.arguments), 300),
+                **(
+                    {"error": to_line(call.error, 300)}
+                    if call.error
+                    else {"result": shorten_value(to_display(call.result), 300)}
+                ),
+            }
+            for call in _iter_calls(session, step)
+        )
         return {
             "run": session.run_id,
-            **_row(found),
-            "frame": line(found.frame, 100),
+            **_make_row(found),
+            "frame": to_line(found.frame, 100),
             "seconds": round(found.seconds, 6),
-            "inputs": brief_items(found.inputs, most=15),
+            "inputs": shorten_items(found.inputs, most=15),
             "writes": list_rows(
                 writes, lambda more: f"writes {more + 1} and later: board(path=..., at={step})", most=15
             ),
-            "reads": [line(read.key, 100) for read in islice(found.reads, 30)],
+            "reads": [to_line(read.key, 100) for read in islice(found.reads, 30)],
             "calls": list_rows(calls, lambda more: f"calls {more + 1} and later are not shown", most=5),
-            **({"thought": line(found.thought, 600)} if found.thought else {}),
+            **({"thought": to_line(found.thought, 600)} if found.thought else {}),
         }
 
     def board(self, path: str = "", at: int | None = None, run: str = "") -> Json:
@@ -194,16 +203,16 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        state = state_of(session)
+        state = get_state(session)
         if at is None:
-            head = current(state.run)
+            head = get_current_activation(state.run)
             data = state.run.root.scope.visible_items() if head is None else head.scope.visible_items()
         else:
-            refuse_step(state_of(session), at)
+            refuse_step(get_state(session), at)
             data = session.trace.reading().replica(at).data[0]
         answer: Json = {"run": session.run_id, "at": session.position if at is None else at}
         if not path:
-            keys = ({"key": line(key, 100), "value": brief(to_display(value, key), 200, key=key)}
+            keys = ({"key": to_line(key, 100), "value": shorten_value(to_display(value, key), 200, key=key)}
                     for key, value in data.items())  # fmt: skip
             return answer | list_rows(keys, lambda more: f"{len(data) - more} more keys: board(path=KEY)", most=60)
         parts = resolve_path(path, data)
@@ -212,11 +221,11 @@ class Tools:
         if value is ABSENT:
             raise ExecutionError(
                 Problem("X524", f"the board has nothing at {path!r}", f"after step {answer['at']} of {session.run_id}",
-                        f"its keys are: {', '.join(line(key, 60) for key in islice(data, 20)) or 'none'}",
+                        f"its keys are: {', '.join(to_line(key, 60) for key in islice(data, 20)) or 'none'}",
                         "name one of them, or a path inside it")
             )  # fmt: skip
-        secret = secret_word(parts)
-        return answer | {"path": path, "value": brief(to_display(value, secret), _LONG, key=secret)}
+        secret = find_secret_word(parts)
+        return answer | {"path": path, "value": shorten_value(to_display(value, secret), _LONG, key=secret)}
 
     # -- explained ----------------------------------------------------------------------------------------------------
 
@@ -228,7 +237,7 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        return {"run": session.run_id, "why": _lines(repr(session.why(at)))}
+        return {"run": session.run_id, "why": _split_lines(repr(session.why(at)))}
 
     def why_not(self, node: str, at: int | None = None, run: str = "") -> Json:
         """Explain why a node did not run up to a step.
@@ -239,7 +248,7 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        return {"run": session.run_id, "why_not": _lines(repr(session.why_not(node, at)))}
+        return {"run": session.run_id, "why_not": _split_lines(repr(session.why_not(node, at)))}
 
     def who_wrote(self, path: str, at: int | None = None, run: str = "") -> Json:
         """Return the step that last wrote the value at a path of the board; 0 stands for the inputs.
@@ -251,7 +260,7 @@ class Tools:
         """
         session = self._runs.get(run)
         step = session.who_wrote(path, at)
-        found = {} if not step else _row(session.trace.steps[step - 1])
+        found = {} if not step else _make_row(session.trace.steps[step - 1])
         return {"run": session.run_id, "path": path, "step": step, **found}
 
     def slice(self, path: str, at: int | None = None, run: str = "") -> Json:
@@ -264,7 +273,7 @@ class Tools:
         """
         session = self._runs.get(run)
         found = session.slice(path, at)
-        rows = ({"step": row.step, "node": line(row.node or "", 100), "key": line(row.key, 200), "via": row.via,
+        rows = ({"step": row.step, "node": to_line(row.node or "", 100), "key": to_line(row.key, 200), "via": row.via,
                  "distance": row.distance} for row in found.rows)  # fmt: skip
         return {"run": session.run_id, "path": path, "at": found.at, "steps": found.steps[:200],
                 **list_rows(rows, lambda more: f"{len(found.rows) - more} more, further away")}  # fmt: skip
@@ -295,12 +304,12 @@ class Tools:
         first = found.first_divergence
         if first is None:
             return {"same": True, "steps": len(found.rows)}
-        rows = (line(each, 300) for each in found.differences)
+        rows = (to_line(each, 300) for each in found.differences)
         led = [None if part is None else part.lines(8) for part in found.slices]
         return {
             "same": False,
-            "first_divergence": {"step_a": first.step_a, "step_b": first.step_b, "node": line(first.node or "", 100),
-                                 "path": line(first.path, 200), "reason": line(first.reason, 600)},
+            "first_divergence": {"step_a": first.step_a, "step_b": first.step_b, "node": to_line(first.node or "", 100),
+                                 "path": to_line(first.path, 200), "reason": to_line(first.reason, 600)},
             "led_to_it": {"a": led[0], "b": led[1]},
             "differences": list_rows(rows, lambda more: f"{len(found.differences) - more} more", most=30),
         }  # fmt: skip
@@ -490,19 +499,19 @@ class Tools:
     # -- shared -------------------------------------------------------------------------------------------------------
 
     def _standing(self, session: Session) -> Json:
-        state = state_of(session)
-        pending = [{"kind": each.kind, "node": line(each.node, 100), "name": line(each.name, 100),
-                    "about": brief(each.arguments, 300)} for each in session.pending[:5]]  # fmt: skip
+        state = get_state(session)
+        pending = [{"kind": each.kind, "node": to_line(each.node, 100), "name": to_line(each.name, 100),
+                    "about": shorten_value(each.arguments, 300)} for each in session.pending[:5]]  # fmt: skip
         problem, stopped, holds = session.error, session.stopped_by, session.expectation_holds
         return {
             "run": session.run_id,
             "position": session.position,
             "last_step": state.run.history.tip,
             "status": str(session.status),
-            "next": [line(each.node, 100) for each in islice(session.frontier, 10)],
+            "next": [to_line(each.node, 100) for each in islice(session.frontier, 10)],
             **({"pending": pending} if pending else {}),
-            **({"error": line(problem, 1500)} if problem is not None else {}),
-            **({"stopped_by": line(stopped)} if stopped is not None else {}),
+            **({"error": to_line(problem, 1500)} if problem is not None else {}),
+            **({"stopped_by": to_line(stopped)} if stopped is not None else {}),
             **({"expectation_holds": holds} if holds is not None else {}),
         }
 
@@ -510,25 +519,26 @@ class Tools:
         steps = session.trace.steps
         count = session.position - before
         last = [
-            _row(steps[number - 1]) for number in range(max(session.position - 4, before + 1), session.position + 1)
+            _make_row(steps[number - 1])
+            for number in range(max(session.position - 4, before + 1), session.position + 1)
         ]
         return {**self._standing(session), "moved": count, "last": last}
 
 
 def _describe_breakpoint(row: Breakpoint) -> Json:
-    return {"id": row.id, "breakpoint": line(row), **({"log": line(row.log, 200)} if row.log else {})}
+    return {"id": row.id, "breakpoint": to_line(row), **({"log": to_line(row.log, 200)} if row.log else {})}
 
 
-def _row(step: SimulationStep) -> Json:
+def _make_row(step: SimulationStep) -> Json:
     """Return a step in a few words."""
-    wrote = [line(key, 60) for key in islice(step.outputs, 8)]
+    wrote = [to_line(key, 60) for key in islice(step.outputs, 8)]
     return {
         "step": step.step,
-        "node": line(step.node_id, 100),
+        "node": to_line(step.node_id, 100),
         "status": step.status,
         **({"phase": step.phase} if step.phase != "run" else {}),
         **({"wrote": wrote} if wrote else {}),
-        **({"error": line(step.error, 300)} if step.error else {}),
+        **({"error": to_line(step.error, 300)} if step.error else {}),
     }
 
 
@@ -538,26 +548,26 @@ def _step_of(session: Session, number: int) -> SimulationStep:
     Raises:
         ExecutionError: X111, there is no such step.
     """
-    refuse_step(state_of(session), number)
+    refuse_step(get_state(session), number)
     return session.trace.steps[max(number, 1) - 1]
 
 
-def _calls_of(session: Session, step: int) -> Iterator[Any]:
+def _iter_calls(session: Session, step: int) -> Iterator[Any]:
     """Yield the calls of a step."""
     history, _ = session.trace.reading().owner(step)
     return (call for call in history.calls if call.step == step)
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     lines = text.splitlines()
     more = [f"{len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
-    return [line(each, 300) for each in lines[:_LINES]] + more
+    return [to_line(each, 300) for each in lines[:_LINES]] + more
 
 
-def seconds_of(arguments: Mapping[str, Any]) -> float:
+def parse_seconds(arguments: Mapping[str, Any]) -> float:
     """Return the time limit of a call."""
     asked = arguments.get("seconds", SECONDS)
     return min(max(float(asked), 0.1), MOST_SECONDS) if isinstance(asked, int | float) else SECONDS
 
 
-__all__ = ["TOOLS", "Tool", "Tools", "seconds_of"]
+__all__ = ["TOOLS", "Tool", "Tools", "parse_seconds"]

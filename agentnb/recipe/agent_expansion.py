@@ -39,10 +39,10 @@ def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
             nodes[node.id] = node
             continue
         region = _free(node.id, regions)
-        nodes[node.id] = replace(node, kind="task", bodies=(region,), params=_params(node))
+        nodes[node.id] = replace(node, kind="task", bodies=(region,), params=_get_params(node))
         stem = _make_prefix(node.id, inside, recipe)
-        nodes |= {each.id: each for each in _nodes(inside, node, region, stem)}
-        edges += [_edge(edge, stem) for edge in inside.ways]
+        nodes |= {each.id: each for each in _expand_nodes(inside, node, region, stem)}
+        edges += [_expand_edge(edge, stem) for edge in inside.ways]
         entry = tuple(f"{stem}/{id}" for id in inside.entry)
         regions[region] = Region(region, entry, inside.name, node.id, isolated=True)
         agents[node.id] = inside.meta["agents"][WHOLE]
@@ -52,7 +52,7 @@ def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     )
 
 
-def agent_in(called: Any) -> Recipe | None:
+def find_agent(called: Any) -> Recipe | None:
     """Return the recipe of an agent; None for anything else that can be called."""
     recipe = getattr(called, "recipe", None)
     return recipe if isinstance(recipe, Recipe) and WHOLE in recipe.meta.get("agents", {}) else None
@@ -69,8 +69,8 @@ def _may_call_agents(recipe: Recipe, tools: Mapping[str, Any]) -> bool:
     names, objects, has_agents = known["called"]
     return (
         has_agents
-        or any(agent_in(each) is not None for each in objects)
-        or any(agent_in(called) is not None for name, called in tools.items() if name in names)
+        or any(find_agent(each) is not None for each in objects)
+        or any(find_agent(called) is not None for name, called in tools.items() if name in names)
     )
 
 
@@ -79,7 +79,7 @@ def _find_agent(node: Node, tools: Mapping[str, Any]) -> Recipe | None:
     if node.kind not in _CALLING:
         return None
     wanted = _get_called(node)
-    return agent_in(tools.get(wanted) if isinstance(wanted, str) else wanted)
+    return find_agent(tools.get(wanted) if isinstance(wanted, str) else wanted)
 
 
 def _restore_nodes(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
@@ -123,7 +123,7 @@ def _remove_insides(recipe: Recipe, owners: Mapping[str, Any]) -> Recipe:
     )
 
 
-def _params(node: Node) -> Mapping[str, Any]:
+def _get_params(node: Node) -> Mapping[str, Any]:
     """Return a node's parameters with the agent's name, in place of the object itself."""
     named = {name: node.params[name].recipe.name for name in _NAMES
              if node.params.get(name) is not None and not isinstance(node.params[name], str)}  # fmt: skip
@@ -143,7 +143,7 @@ def _make_prefix(name: str, inside: Recipe, recipe: Recipe) -> str:
     return name
 
 
-def _nodes(inside: Recipe, owner: Node, region: str, stem: str) -> list[Node]:
+def _expand_nodes(inside: Recipe, owner: Node, region: str, stem: str) -> list[Node]:
     assert all(node.scope == ROOT and not node.bodies for node in inside.nodes.values()), "an agent has no regions"
     return [
         replace(
@@ -158,8 +158,8 @@ def _nodes(inside: Recipe, owner: Node, region: str, stem: str) -> list[Node]:
     ]
 
 
-def _edge(edge: Edge, stem: str) -> Edge:
+def _expand_edge(edge: Edge, stem: str) -> Edge:
     return replace(edge, source=f"{stem}/{edge.source}", target=f"{stem}/{edge.target}")
 
 
-__all__ = ["WHOLE", "agent_in", "graft_agents"]
+__all__ = ["WHOLE", "find_agent", "graft_agents"]

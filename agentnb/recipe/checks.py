@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from agentnb.errors import Problem, did_you_mean, limit_suggestions
 from agentnb.recipe import control_flow
-from agentnb.recipe.descriptions import END, choices, list_names, where_is
+from agentnb.recipe.descriptions import END, format_place, list_choices, list_names
 from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Recipe
 
 Rule = Callable[[Recipe], Iterator[Problem]]
@@ -21,10 +21,12 @@ COMPOSITES = frozenset({"loop", "parallel", "subgraph", "task"})
 
 def check_edges(recipe: Recipe) -> Iterator[Problem]:
     """R104: an edge does not begin or end at a node of the recipe."""
-    yield from dangling(recipe.ways, recipe.nodes, recipe.name)
+    yield from find_dangling_edges(recipe.ways, recipe.nodes, recipe.name)
 
 
-def dangling(edges: Iterable[Edge], nodes: Collection[str], name: str, *, draft: bool = False) -> Iterator[Problem]:
+def find_dangling_edges(
+    edges: Iterable[Edge], nodes: Collection[str], name: str, *, draft: bool = False
+) -> Iterator[Problem]:
     """R104: an edge does not begin or end at a node of the recipe. In a draft that is a warning."""
     why = f"this recipe's nodes are: {list_names(nodes)}"
     why += "; it is a draft, and a run that comes here fails" if draft else ""
@@ -48,7 +50,7 @@ def check_routes(recipe: Recipe) -> Iterator[Problem]:
     drawn = {(edge.source, edge.target) for edge in recipe.ways}
     nodes, known = recipe.nodes, list_names(recipe.nodes)
     for node in nodes.values():
-        ways, place = choices(node), where_is(recipe, node.place)
+        ways, place = list_choices(node), format_place(recipe, node.place)
         if node.kind == "router" and not ways:
             yield Problem("R120", f"router {node.id!r} has no routes", place,
                           "a router chooses a route by value; without routes the run ends there",
@@ -65,7 +67,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
     """R105: a recipe has no entry node, or its entry is not one of its nodes."""
     if recipe.meta.get("draft"):
         return  # reported by the loader of the draft
-    place = where_is(recipe, recipe.meta.get("entry_place"))
+    place = format_place(recipe, recipe.meta.get("entry_place"))
     if recipe.reactive is not None:  # events activate the nodes that listen
         return
     if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # the same
@@ -75,13 +77,13 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
         yield Problem("R105", what, place, why, order)
     for name in recipe.entry:
         if name not in recipe.nodes:
-            yield missing_entry(name, recipe.nodes, place)
+            yield make_entry_problem(name, recipe.nodes, place)
         elif (scope := recipe.nodes[name].scope) != ROOT:
             yield Problem("R105", f"recipe {recipe.name!r} begins at {name!r}, which is not at the top", place,
                           f"{name!r} is inside {scope!r}", "use the enclosing node as the entry")  # fmt: skip
 
 
-def missing_entry(name: str, nodes: Collection[str], where: str, *, draft: bool = False) -> Problem:
+def make_entry_problem(name: str, nodes: Collection[str], where: str, *, draft: bool = False) -> Problem:
     """R105: a recipe has no entry node, or its entry is not one of its nodes. In a draft that is a warning."""
     what = f"the entry {name!r} is a node that does not exist" if nodes else "the recipe has no nodes"
     why = f"this recipe's nodes are: {list_names(nodes)}" if nodes else "it has to begin at one"
@@ -97,7 +99,7 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
     for region in recipe.regions.values():
         if region.id == ROOT:
             continue
-        place = where_is(recipe, recipe.nodes[region.owner].place if region.owner in recipe.nodes else None)
+        place = format_place(recipe, recipe.nodes[region.owner].place if region.owner in recipe.nodes else None)
         own = inside[region.id]
         if region.owner not in recipe.nodes:
             yield Problem("R116", f"region {region.id!r} belongs to {region.owner!r}, which does not exist", place,
@@ -114,7 +116,7 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
         for name in (node.scope, *node.bodies):
             if name != ROOT and name not in recipe.regions:
                 yield Problem("R116", f"node {node.id!r} names the region {name!r}, which does not exist",
-                              where_is(recipe, node.place), f"the regions are: {list_names(recipe.regions)}",
+                              format_place(recipe, node.place), f"the regions are: {list_names(recipe.regions)}",
                               did_you_mean(name, recipe.regions, "use one of them"))  # fmt: skip
 
 
@@ -122,7 +124,7 @@ def check_bodies(recipe: Recipe) -> Iterator[Problem]:
     """R121: a loop, a subgraph or a parallel section is empty."""
     for node in recipe.nodes.values():
         if node.kind in COMPOSITES and not node.bodies and not node.params.get("hollow"):
-            yield Problem("R121", f"{node.kind} {node.id!r} has nothing inside", where_is(recipe, node.place),
+            yield Problem("R121", f"{node.kind} {node.id!r} has nothing inside", format_place(recipe, node.place),
                           f"a {node.kind} runs the nodes of its body", "give it a body, or another kind")  # fmt: skip
 
 
@@ -132,8 +134,13 @@ def check_scopes(recipe: Recipe) -> Iterator[Problem]:
         source, target = recipe.nodes.get(edge.source), recipe.nodes.get(edge.target)
         if source and target and source.scope != target.scope:
             why = f"{edge.source!r} stands in {source.scope!r}, {edge.target!r} in {target.scope!r}"
-            yield Problem("R122", f"edge {edge.source!r} -> {edge.target!r} connects nodes of different regions",
-                          where_is(recipe, edge.place), why, "connect it to the node that owns the region")  # fmt: skip
+            yield Problem(
+                "R122",
+                f"edge {edge.source!r} -> {edge.target!r} connects nodes of different regions",
+                format_place(recipe, edge.place),
+                why,
+                "connect it to the node that owns the region",
+            )
 
 
 def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
@@ -141,7 +148,7 @@ def check_edge_kinds(recipe: Recipe) -> Iterator[Problem]:
     for edge in recipe.edges:
         if edge.kind not in EDGE_KINDS:
             yield Problem("R123", f"edge {edge.source!r} -> {edge.target!r} has the unknown kind {edge.kind!r}",
-                          where_is(recipe, edge.place), f"the kinds of edges are: {', '.join(EDGE_KINDS)}",
+                          format_place(recipe, edge.place), f"the kinds of edges are: {', '.join(EDGE_KINDS)}",
                           did_you_mean(edge.kind, EDGE_KINDS, "use one of them, or leave it out"))  # fmt: skip
 
 
@@ -151,7 +158,7 @@ def check_kinds(recipe: Recipe, kinds: Collection[str], public: Collection[str] 
     for node in recipe.nodes.values():
         if node.kind not in kinds:
             yield Problem("R117", f"node {node.id!r} is of the unknown kind {node.kind!r}",
-                          where_is(recipe, node.place), f"the kinds are: {list_names(offered, 30)}",
+                          format_place(recipe, node.place), f"the kinds are: {list_names(offered, 30)}",
                           did_you_mean(node.kind, offered, "use one of them"))  # fmt: skip
 
 
@@ -159,10 +166,10 @@ def check_evaluators(recipe: Recipe) -> Iterator[Problem]:
     """R136: a number of an evaluator is invalid, or no score from 0 to 1 can reach and miss it."""
     for node in recipe.nodes.values():
         if node.kind == "evaluator":
-            yield from _of_evaluator(node, where_is(recipe, node.place))
+            yield from _check_evaluator(node, format_place(recipe, node.place))
 
 
-def _of_evaluator(node: Node, place: str) -> Iterator[Problem]:
+def _check_evaluator(node: Node, place: str) -> Iterator[Problem]:
     given = {word: node.params.get(word, 0) for word in ("threshold", "max_refinements")}
     for word, number in given.items():
         if isinstance(number, bool) or not isinstance(number, int | float):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from agentnb.errors import MOST_NAMES, MOST_SUGGESTIONS, Problem
-from agentnb.recipe.descriptions import CHOOSERS, END, choices, list_names, where_is
+from agentnb.recipe.descriptions import CHOOSERS, END, format_place, list_choices, list_names
 from agentnb.recipe.model import Edge, Node, Recipe
 
 # Edges taken by a node that succeeded and did not choose a route itself.
@@ -16,7 +16,7 @@ ORDINARY = frozenset({"sequential", "conditional", "loop_back"})
 ASIDE = frozenset({"error", "timeout", "event"})
 
 
-def ignored_edge(edge: Edge, kind: str, where: str) -> Problem:
+def make_ignored_edge_problem(edge: Edge, kind: str, where: str) -> Problem:
     """R119: an ordinary edge from a node that chooses its route is never taken."""
     return Problem("R119", f"edge {edge.source!r} -> {edge.target!r} is ignored", where,
                    f"{edge.source!r} is of kind {kind!r}: its routes decide; its edges are not evaluated",
@@ -42,7 +42,7 @@ def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
 def check_taken(recipe: Recipe) -> Iterator[Problem]:
     """R118: an edge after one that always matches is never taken."""
     for edge, first in _split_edges(recipe)[1]:
-        yield shut_out(edge, first, where_is(recipe, edge.place))
+        yield shut_out(edge, first, format_place(recipe, edge.place))
 
 
 def shut_out(edge: Edge, first: Edge, where: str) -> Problem:
@@ -64,10 +64,10 @@ def _find_reachable(recipe: Recipe, edges: Iterable[Edge]) -> set[str]:
     for node in recipe.nodes.values():
         for body in node.bodies:
             onward[node.id] += recipe.regions[body].entry
-    return _closure(starts, onward)
+    return _compute_closure(starts, onward)
 
 
-def _closure(starts: Iterable[str], onward: defaultdict[str, list[str]]) -> set[str]:
+def _compute_closure(starts: Iterable[str], onward: defaultdict[str, list[str]]) -> set[str]:
     border, found = list(starts), set[str]()
     while border:
         name = border.pop()
@@ -77,7 +77,7 @@ def _closure(starts: Iterable[str], onward: defaultdict[str, list[str]]) -> set[
     return found
 
 
-def nesting(recipe: Recipe) -> int:
+def measure_nesting(recipe: Recipe) -> int:
     """Return the maximum nesting depth of regions in the recipe."""
     inside: defaultdict[str, set[str]] = defaultdict(set)
     around: Counter[str] = Counter()
@@ -102,7 +102,7 @@ def check_reached(recipe: Recipe) -> Iterator[Problem]:
     reached = _find_reachable(recipe, _split_edges(recipe)[0])
     for node in recipe.nodes.values():
         if node.id not in reached and node.kind != "missing":  # that it is missing is reported elsewhere
-            yield Problem("R115", f"node {node.id!r} is never reached", where_is(recipe, node.place),
+            yield Problem("R115", f"node {node.id!r} is never reached", format_place(recipe, node.place),
                           f"no path leads to it from the entry ({list_names(recipe.entry)})",
                           f"add an edge or a route to {node.id!r}, or remove it", "warning")  # fmt: skip
 
@@ -116,15 +116,20 @@ def check_ends(recipe: Recipe) -> Iterator[Problem]:
         if edge.kind not in ASIDE:
             out[edge.source].append(edge)
             back[edge.target].append(edge.source)
-    ending = _closure((node.id for node in recipe.nodes.values() if _may_end(node, out[node.id])), back)
+    ending = _compute_closure((node.id for node in recipe.nodes.values() if _may_end(node, out[node.id])), back)
     reached = _find_reachable(recipe, edges)
     stuck = [node for node in recipe.nodes.values() if node.id in reached and node.id not in ending]
     if stuck:
         limit = recipe.limits.get("max_steps")
         until = f"until max_steps ({limit})" if limit else "without end"
-        yield Problem("R125", f"from node {stuck[0].id!r} no path leads to an end", where_is(recipe, stuck[0].place),
-                      f"a run cycles {until} in: {list_names(node.id for node in stuck)}",
-                      "add a route, a condition or an edge that leads out", "warning")  # fmt: skip
+        yield Problem(
+            "R125",
+            f"from node {stuck[0].id!r} no path leads to an end",
+            format_place(recipe, stuck[0].place),
+            f"a run cycles {until} in: {list_names(node.id for node in stuck)}",
+            "add a route, a condition or an edge that leads out",
+            "warning",
+        )
 
 
 def _may_end(node: Node, out: list[Edge]) -> bool:
@@ -132,7 +137,7 @@ def _may_end(node: Node, out: list[Edge]) -> bool:
         return True
     if any(edge.kind == "route" for edge in out) and node.kind not in CHOOSERS:
         return True  # a function of Python chooses, and may choose nothing
-    if ways := choices(node):
+    if ways := list_choices(node):
         without_default = node.kind == "router" and node.params.get("default") is None
         return without_default or any(target == END for _, target in ways)
     return all(edge.when is not None for edge in out)
@@ -153,7 +158,7 @@ def check_reads(recipe: Recipe) -> Iterator[Problem]:
             guesses -= 1
             if near := get_close_matches(key, names[:MOST_NAMES], n=1, cutoff=0.8):
                 yield Problem("R126", f"node {node.id!r} reads {key!r}, which no node is known to write",
-                              where_is(recipe, node.place), f"the inputs and declared writes are: {words}",
+                              format_place(recipe, node.place), f"the inputs and declared writes are: {words}",
                               f"did you mean {near[0]!r}?", "warning")  # fmt: skip
 
 

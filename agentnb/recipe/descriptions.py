@@ -36,12 +36,12 @@ def list_names(names: Iterable[str], most: int = 12) -> str:
     return ", ".join(safe_str(name, 200) for name in islice(every, most)) + more if every else "none"
 
 
-def where_is(recipe: Recipe, place: Place | None) -> str:
+def format_place(recipe: Recipe, place: Place | None) -> str:
     """Return a place as text; the recipe's name if there is none."""
     return str(place) if place else f"recipe {recipe.name!r}"
 
 
-def choices(node: Node) -> list[tuple[str, str]]:
+def list_choices(node: Node) -> list[tuple[str, str]]:
     """Return the routes of a node: (the value's text, the target); an empty target is the end."""
     params = node.params
     if node.kind == "evaluator":
@@ -55,14 +55,14 @@ def choices(node: Node) -> list[tuple[str, str]]:
     return found if default is None else [*found, (OTHERWISE, default)]
 
 
-def types_of(schema: Any) -> list[str]:
+def list_types(schema: Any) -> list[str]:
     """Return the simple types that an input's schema allows; none if it does not restrict them."""
     wanted = schema.get("type") if isinstance(schema, Mapping) else None
     given = [wanted] if isinstance(wanted, str) else wanted if isinstance(wanted, Iterable) else ()
     return [kind for kind in given if kind in _TYPES]
 
 
-def fits(value: Any, kind: str) -> bool:
+def fits_type(value: Any, kind: str) -> bool:
     """Return True if a value is of one of JSON Schema's simple types; True and False are not numbers."""
     if isinstance(value, bool):
         return kind == "boolean"
@@ -74,15 +74,15 @@ def parse_typed(text: str, schema: Any = None) -> Any:
 
     If text is one of several types, the word is JSON only if its value is of another of them.
     """
-    kinds = types_of(schema)
+    kinds = list_types(schema)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):  # RecursionError: the parser's depth limit
         return text
     others = [kind for kind in kinds if kind != "string"]
-    return text if len(others) < len(kinds) and not any(fits(value, kind) for kind in others) else value
+    return text if len(others) < len(kinds) and not any(fits_type(value, kind) for kind in others) else value
 
 
-def how_to_allow(entry: str) -> str:
+def describe_how_to_allow(entry: str) -> str:
     """Return how to add an entry to `allow`: in Python, and on the command line."""
     return f"pass allow=[{entry!r}] where the recipe is loaded, or --allow {entry} on the command line"

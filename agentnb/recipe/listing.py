@@ -34,12 +34,12 @@ class Listing(list[T]):
 
     def _repr_html_(self) -> str:
         head, rows = self._rows()
-        body = "".join(_line("td", row) for row in rows)
-        return f"<table><thead>{_line('th', head)}</thead><tbody>{body}</tbody></table>"
+        body = "".join(_format_line("td", row) for row in rows)
+        return f"<table><thead>{_format_line('th', head)}</thead><tbody>{body}</tbody></table>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text("..." if cycle else repr(self))  # IPython would print a plain list
 
 
-def _line(tag: str, words: tuple[str, ...]) -> str:
+def _format_line(tag: str, words: tuple[str, ...]) -> str:
     return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(word)}</{tag}>' for word in words) + "</tr>"

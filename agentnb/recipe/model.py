@@ -296,7 +296,7 @@ class Recipe:
     def __post_init__(self) -> None:
         """Add the inner edges, which follow from the nodes and their regions, in every dialect."""
         edges = tuple(edge for edge in self.edges if not edge.inner)
-        object.__setattr__(self, "edges", (*edges, *inner_edges(self.nodes, self.regions, edges)))
+        object.__setattr__(self, "edges", (*edges, *iter_inner_edges(self.nodes, self.regions, edges)))
 
     @property
     def ways(self) -> tuple[Edge, ...]:
@@ -338,13 +338,31 @@ class Recipe:
     def fingerprint(self) -> str:
         """The SHA-256 of all that affects how this recipe runs: nodes, edges, limits and the code of its functions."""
         parts = [
-            [[node.id, node.kind, node.scope, *map(plain, (node.inputs, node.params, node.bodies, node.on)),
-              node.rescue and [plain(node.rescue.writes), node.rescue.route]] for node in self.nodes.values()],
-            [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when), *filter(None, [edge.join])]
-             for edge in self.ways],
+            [
+                [
+                    node.id,
+                    node.kind,
+                    node.scope,
+                    *map(to_plain, (node.inputs, node.params, node.bodies, node.on)),
+                    node.rescue and [to_plain(node.rescue.writes), node.rescue.route],
+                ]
+                for node in self.nodes.values()
+            ],
+            [
+                [edge.source, edge.target, edge.kind, edge.condition, to_plain(edge.when), *filter(None, [edge.join])]
+                for edge in self.ways
+            ],
             [[region.id, region.entry, region.owner] for region in self.regions.values()],
-            [self.name, self.dialect, self.entry, self.routing, self.timeouts, plain(self.init), plain(self.limits)],
-        ]  # fmt: skip
+            [
+                self.name,
+                self.dialect,
+                self.entry,
+                self.routing,
+                self.timeouts,
+                to_plain(self.init),
+                to_plain(self.limits),
+            ],
+        ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @plain_arguments
@@ -385,7 +403,7 @@ def freeze_mapping(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(mapping))
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return `value` as JSON for the fingerprint: a callable becomes its name and a digest of its code."""
     match value:
         case int() if not -WIDE < value < WIDE:
@@ -393,21 +411,21 @@ def plain(value: Any) -> Any:
         case None | bool() | int() | float() | str():
             return value
         case Mapping():
-            return {str(plain(key) if isinstance(key, int) else key): plain(item) for key, item in value.items()}
+            return {str(to_plain(key) if isinstance(key, int) else key): to_plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [plain(item) for item in value]
+            return [to_plain(item) for item in value]
     if hasattr(value, "source") and hasattr(value, "reads"):  # a condition is represented by its source
-        return [value.text, plain(value.source)]
-    return _code_of(value) if callable(value) else f"{type(value).__qualname__}:{value!r}"
+        return [value.text, to_plain(value.source)]
+    return _get_code(value) if callable(value) else f"{type(value).__qualname__}:{value!r}"
 
 
-def _code_of(function: Callable[..., Any]) -> str:
+def _get_code(function: Callable[..., Any]) -> str:
     code = getattr(function, "__code__", None)
     name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
     if code is None:
         return name
     constants = [
-        plain(item) if isinstance(item, int) else item for item in code.co_consts if not hasattr(item, "co_code")
+        to_plain(item) if isinstance(item, int) else item for item in code.co_consts if not hasattr(item, "co_code")
     ]
     return f"{name}:{hashlib.sha256(code.co_code + repr(constants).encode()).hexdigest()[:16]}"
 
@@ -441,7 +459,7 @@ _INTO: Final[Mapping[str, EdgeKind]] = {"decision": "conditional", "switch": "co
 _GOES_ON: Final = frozenset({"sequential", "conditional", "loop_back", "route", "parallel"})
 
 
-def inner_edges(nodes: Mapping[str, Node], regions: Mapping[str, Region], edges: Iterable[Edge]) -> Iterator[Edge]:
+def iter_inner_edges(nodes: Mapping[str, Node], regions: Mapping[str, Region], edges: Iterable[Edge]) -> Iterator[Edge]:
     """Yield the edges from composite nodes to their regions' entries, and from the ends of loop bodies back.
 
     An edge of a decision or a switch has the name of its branch as its condition. Nodes that a region names but `nodes`

@@ -48,17 +48,17 @@ def _unwrap_function(function: Any) -> Any:
     return getattr(function, "__call__", None)  # noqa: B004  (what it is, not whether it is there)
 
 
-def unrun(value: Any) -> str | None:
+def find_unrun(value: Any) -> str | None:
     """Return what a call has returned instead of running its function, such as "a generator"; None if it ran."""
     return _UNRUN.get(type(value))
 
 
-def how_to_run(value: Any) -> str:
+def describe_how_to_run(value: Any) -> str:
     """Return the remedy for a value that `unrun` names; a coroutine is closed, so that Python does not warn too."""
     if isinstance(value, CoroutineType):
         value.close()
         return "write `await` before the call that made it, in an async function"
-    return COLLECT if unrun(value) in ("a generator", "an async generator") else "return a list of it: list(...)"
+    return COLLECT if find_unrun(value) in ("a generator", "an async generator") else "return a list of it: list(...)"
 
 
 def check_ran(value: Any) -> Any:
@@ -67,7 +67,7 @@ def check_ran(value: Any) -> Any:
     Raises:
         TypeError: it is a generator, a coroutine or the like: nothing has run.
     """
-    found = unrun(value)
+    found = find_unrun(value)
     if found is not None:
-        raise TypeError(f"it returned {found}, of which nothing has run; {how_to_run(value)}")
+        raise TypeError(f"it returned {found}, of which nothing has run; {describe_how_to_run(value)}")
     return value

@@ -37,7 +37,7 @@ from agentnb.engine.core.time_travel import restore
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import AgentNbError, BoardError, Problem, StoreError
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
-from agentnb.trace.recipe_snapshot import kinds_to_read
+from agentnb.trace.recipe_snapshot import make_readable_kinds
 from agentnb.world.world import World
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -200,9 +200,9 @@ class _Builder:
                  following: Sequence[RecordedStep], after: Sequence[Intervention],
                  about: Mapping[str, Any]) -> None:  # fmt: skip
         self.steps = [*steps, *following]
-        recipe = _recipe(name, dialect, self.steps, about)
+        recipe = _build_recipe(name, dialect, self.steps, about)
         last = EPOCH + timedelta(microseconds=max((step.ended for step in steps), default=0) // 1000)
-        plan = Plan(recipe, kinds_to_read(recipe), World())
+        plan = Plan(recipe, make_readable_kinds(recipe), World())
         self.run = run = Run(plan, EffectDispatcher(), clock=FrozenClock(last))
         self.history, self.tables = run.history, run.tables
         self.frames: dict[tuple[int, int], Any] = {}  # the place of an enter step, and the lane -> the frame
@@ -343,7 +343,7 @@ class _Builder:
 # -- the recipe ------------------------------------------------------------------------------------------------------
 
 
-def _recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about: Mapping[str, Any]) -> Recipe:  # fmt: skip
+def _build_recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about: Mapping[str, Any]) -> Recipe:
     """Return the recipe that follows from the steps: it can be drawn and inspected, and has no code."""
     nodes: dict[str, Node] = {}
     edges: dict[tuple[str, str], None] = {}

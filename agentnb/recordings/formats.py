@@ -50,25 +50,25 @@ def _trace(where: str, _run_id: str | None, recipe: Recipe | None) -> Session:
     return open_trace(where, recipe)
 
 
-def _golden(where: str, _run_id: str | None, recipe: Recipe | None) -> Session:
+def _open_golden(where: str, _run_id: str | None, recipe: Recipe | None) -> Session:
     from agentnb.recordings.golden_files import open_golden
 
     return open_golden(where, recipe)
 
 
-def _activegraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
+def _open_activegraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
     from agentnb.dialects.activegraph.foreign.session import open_activegraph
 
     return open_activegraph(where, run_id)
 
 
-def _langgraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
+def _open_langgraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
     from agentnb.recordings.langgraph import open_langgraph
 
     return open_langgraph(where, run_id)
 
 
-def _otel(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
+def _open_otel(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
     from agentnb.recordings.otel import open_otel
 
     return open_otel(where, run_id)
@@ -81,14 +81,14 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
         Format("trace", "a JSON trace that trace.to_json wrote",
                lambda content: b'"agentnb.trace"' in content.head, _trace),
         Format("golden", "a run recorded for tests",
-               lambda content: b'"agentnb.golden"' in content.head, _golden),
+               lambda content: b'"agentnb.golden"' in content.head, _open_golden),
         Format("activegraph", "a log of the activegraph package, in SQLite or PostgreSQL",
-               lambda content: content.tables >= {"events", "runs", "meta"}, _activegraph),
+               lambda content: content.tables >= {"events", "runs", "meta"}, _open_activegraph),
         Format("langgraph", "a checkpoint database of LangGraph, in SQLite or PostgreSQL",
                lambda content: "checkpoints" in content.tables and bool({"writes", "checkpoint_writes"}
-                                                                         & content.tables), _langgraph),
+                                                                         & content.tables), _open_langgraph),
         Format("otel", "spans of OpenTelemetry as OTLP JSON",
-               lambda content: b'"resourceSpans"' in content.head, _otel),
+               lambda content: b'"resourceSpans"' in content.head, _open_otel),
     )
 })  # fmt: skip
 STORE: Final = "store"
@@ -162,12 +162,12 @@ def _recognise(where: str) -> Format | None:
     Raises:
         StoreError: L571.
     """
-    path = _file_of(where)
+    path = _find_file(where)
     if path is None and "://" not in where:
         return None
-    content = Content(head=_head(path)) if path is not None else Content()
+    content = Content(head=_read_head(path)) if path is not None else Content()
     if path is None or content.head.startswith(_SQLITE):
-        content = Content(_tables(where))
+        content = Content(_list_tables(where))
         if not content.tables or "agentnb_meta" in content.tables:
             return None
     for row in FORMATS.values():
@@ -182,7 +182,7 @@ def _recognise(where: str) -> Format | None:
     return None
 
 
-def _file_of(where: str) -> Path | None:
+def _find_file(where: str) -> Path | None:
     """Return the file that a path or an SQLite URL names, if it exists."""
     name = where.removeprefix("sqlite:///") if where.startswith("sqlite:///") else where
     try:
@@ -192,12 +192,12 @@ def _file_of(where: str) -> Path | None:
         return None
 
 
-def _head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(_HEAD)
 
 
-def _tables(where: str) -> frozenset[str]:
+def _list_tables(where: str) -> frozenset[str]:
     """Return the tables of a database; empty if it cannot be read, which its store reports better."""
     try:
         return frozenset(look_at(where, lambda look: look.tables()))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agentnb.board.codec import encode, encode_atom
-from agentnb.board.masking import secret_word
+from agentnb.board.masking import find_secret_word
 from agentnb.board.paths import OPS
 from agentnb.board.values import ABSENT, thaw
 from agentnb.clock import EPOCH, to_microseconds
@@ -32,11 +32,11 @@ from agentnb.engine.core.history import (
     History,
 )
 from agentnb.engine.persistence.delta_loader import check_version
-from agentnb.engine.persistence.deltas import VERSION, whole_event
+from agentnb.engine.persistence.deltas import VERSION, encode_event
 from agentnb.errors import Problem, StoreError
 from agentnb.recipe.model import Recipe
 from agentnb.recordings.formats import read_text
-from agentnb.recordings.trace_files import session_of
+from agentnb.recordings.trace_files import make_recording
 from agentnb.session.recording import Recording
 from agentnb.text import safe_str, well_formed
 from agentnb.trace.trace import SimulationTrace
@@ -53,19 +53,19 @@ def open_golden(where: str, recipe: Recipe | None = None) -> Recording:
     Raises:
         StoreError: L580, it is not a golden or is damaged.
     """
-    return session_of(document_of(where), where, recipe)
+    return make_recording(parse_document(where), where, recipe)
 
 
 def find_redacted_paths(where: str) -> tuple[str, ...]:
     """Return the paths that were declared as volatile when a golden was recorded."""
-    first = _lines(where)[0]
+    first = _read_lines(where)[0]
     return tuple(str(path) for path in first.get("redact", ()))
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def text_of(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
+def to_json_text(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
     """Return a run as the text of a golden. Masked.
 
     Args:
@@ -134,7 +134,7 @@ class _Writer:
         line["reduced"] = [[at, [[part.node, part.op, [*map(encode_atom, part.path)], encode(part.value, lenient=True)]
                                  for part in history.reduced[number]]]
                            for at, number in enumerate(writes) if number in history.reduced]  # fmt: skip
-        line["events"] = [whole_event(event, lenient=True) for event in history.events
+        line["events"] = [encode_event(event, lenient=True) for event in history.events
                           if event.at == step and (row or not history.base)]  # fmt: skip
         if row and (failure := history.errors.get(step)) is not None:
             line["error"] = [failure.type, safe_str(failure.message), failure.timeout]
@@ -180,7 +180,7 @@ class _Writer:
         code = history.w_code[number]
         _, path = self.tables.codes[code >> 2]
         value = _redact(history.w_new[number], [str(part) for part in path], self.redact)
-        return [self._path(code >> 2), OPS[code & 3], encode(value, secret_word(path), lenient=True)]
+        return [self._path(code >> 2), OPS[code & 3], encode(value, find_secret_word(path), lenient=True)]
 
     def _call(self, call: Call, own: int) -> dict[str, Any]:
         found: dict[str, Any] = {"kind": call.kind, "name": call.name}
@@ -199,7 +199,7 @@ class _Writer:
         return found
 
     def _person(self, act: Act) -> list[Any]:
-        key = secret_word(tuple(act.target.split(".")))
+        key = find_secret_word(tuple(act.target.split(".")))
         return [act.act, act.target, encode(act.old, key, lenient=True), encode(act.new, key, lenient=True), act.actor]
 
     def _push(self, history: History, number: int) -> Any:
@@ -249,20 +249,20 @@ def matches(path: Sequence[str], pattern: Sequence[str]) -> bool:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def document_of(where: str) -> dict[str, Any]:
+def parse_document(where: str) -> dict[str, Any]:
     """Return a golden as the document of a trace.
 
     Raises:
         StoreError: L580, it is not a golden or is damaged.
     """
-    first, *steps = _lines(where)
+    first, *steps = _read_lines(where)
     try:
         return _Reader(first, steps).document(Path(where).stem)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise _make_damage_error(where, f"{type(error).__name__}: {error}") from None
 
 
-def _lines(where: str) -> list[dict[str, Any]]:
+def _read_lines(where: str) -> list[dict[str, Any]]:
     """Return the lines of a golden.
 
     Raises:
@@ -337,7 +337,7 @@ class _Reader:
                 self.rare["values"].append([len(self.pushes), act["value"]])
             self.pushes.append(self._act(act))
         self._add_rare(line, (step, own), base, start)
-        row = [own, 0, 0, _flag(line) if step else 0, line["queue"] - self.queue, len(self.written) - base,
+        row = [own, 0, 0, _parse_flag(line) if step else 0, line["queue"] - self.queue, len(self.written) - base,
                len(self.pushes) - start]  # fmt: skip
         self.queue = line["queue"]
         for column, number in zip(columns, row, strict=True):
@@ -396,7 +396,7 @@ class _Reader:
         return list(row)
 
 
-def _flag(line: Mapping[str, Any]) -> int:
+def _parse_flag(line: Mapping[str, Any]) -> int:
     flag = PHASES.index(line.get("phase", "run")) | STATUSES.index(line.get("status", "ok")) << 2
     return flag | (0 if line.get("uncounted") else COUNTED) | (UNCAUGHT if line.get("uncaught") else 0)
 
@@ -405,9 +405,9 @@ __all__ = [
     "FORMAT",
     "GOLDEN_VERSION",
     "REDACTED",
-    "document_of",
     "find_redacted_paths",
     "matches",
     "open_golden",
-    "text_of",
+    "parse_document",
+    "to_json_text",
 ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.replay.equality import unlike
+from agentnb.engine.replay.equality import iter_innermost_differences
 from agentnb.errors import Problem, StoreError, did_you_mean
 from agentnb.recordings.builder import (
     EPOCH,
@@ -126,9 +126,9 @@ class LangGraphRun(Recording):
     @property
     def runs(self) -> pd.DataFrame:
         """The runs of the database: run_id, thread, checkpoints, updated, parent. A fork is a run with a parent."""
-        from agentnb.trace.frames import table
+        from agentnb.trace.frames import make_table
 
-        return table([mask_value(row) for row in look_at(self._where, _rows_of_runs)], _COLUMNS)
+        return make_table([mask_value(row) for row in look_at(self._where, _list_runs)], _COLUMNS)
 
     @property
     def parent(self) -> Session | None:
@@ -154,7 +154,7 @@ class LangGraphRun(Recording):
 
     def _other(self, leaf: str) -> LangGraphRun:
         known = self._family.get(leaf)
-        return known or _session(self._where, self._thread, leaf, self._family)
+        return known or _make_session(self._where, self._thread, leaf, self._family)
 
 
 def open_langgraph(where: str | os.PathLike[str], run_id: str | None = None) -> LangGraphRun:
@@ -172,14 +172,14 @@ def open_langgraph(where: str | os.PathLike[str], run_id: str | None = None) -> 
     """
     place = os.fspath(where)
     thread, leaf = look_at(place, lambda look: _read(look, run_id))
-    return _session(place, thread, leaf, {})
+    return _make_session(place, thread, leaf, {})
 
 
 def _run_id(thread: Thread, leaf: str) -> str:
     return thread.id if leaf == thread.leaves()[0] else f"{thread.id}@{leaf}"
 
 
-def _session(where: str, thread: Thread, leaf: str, family: dict[str, LangGraphRun]) -> LangGraphRun:
+def _make_session(where: str, thread: Thread, leaf: str, family: dict[str, LangGraphRun]) -> LangGraphRun:
     with reading(f"{thread.shown}, thread {thread.id!r}"):
         made = _Steps(thread, leaf)
     first = made.path[0]
@@ -310,9 +310,9 @@ class _Steps:
         below = f"{space}|{name}:{task.id}" if space else f"{name}:{task.id}"
         writes = {} if after is None else {
             key: value for key, value in after.board.items()
-            if last.get(key) == task.id and not _alike(checkpoint.board.get(key, ABSENT), value)
+            if last.get(key) == task.id and not _are_alike(checkpoint.board.get(key, ABSENT), value)
         }  # fmt: skip
-        failure = None if error is None or after is not None else _failure(error)
+        failure = None if error is None or after is not None else _make_failure(error)
         entered = None
         if self.thread.spaces.get(below):
             path = self.thread.path(below, max(self.thread.spaces[below]))
@@ -339,7 +339,7 @@ class _Steps:
 
     def _inputs(self, task: Task, checkpoint: Checkpoint) -> Any:
         """Return the input of a task that Send scheduled; the others read the board."""
-        number, sends = _push_number(task.path), _sends(checkpoint)
+        number, sends = _push_number(task.path), _get_sends(checkpoint)
         if number is None or number >= len(sends):
             return None
         arg = sends[number].arg
@@ -352,7 +352,7 @@ class _Steps:
             return
         done = {key for step in own if step.phase != "enter" for key in step.writes}
         rest = {key: value for key, value in after.board.items()
-                if key not in done and not _alike(checkpoint.board.get(key, ABSENT), value)}  # fmt: skip
+                if key not in done and not _are_alike(checkpoint.board.get(key, ABSENT), value)}  # fmt: skip
         gone = dict.fromkeys((key for key in checkpoint.board if key not in after.board), ABSENT)
         own[-1].writes = {**own[-1].writes, **rest, **gone}
 
@@ -368,7 +368,7 @@ class _Steps:
         keys = [*after.board, *(key for key in checkpoint.board if key not in after.board)]
         for key in keys:
             value = after.board.get(key, ABSENT)
-            if not _alike(checkpoint.board.get(key, ABSENT), value):
+            if not _are_alike(checkpoint.board.get(key, ABSENT), value):
                 self.before.append(Intervention("edit", key, value, after.time, scope=scope))
 
     def _answers(self, checkpoint: Checkpoint, task: Task, node: str) -> None:
@@ -397,7 +397,7 @@ class _Steps:
         names = [channel.removeprefix("branch:to:") for channel in last.triggers if channel.startswith("branch:to:")]
         names += ["__start__"] if "__start__" in last.triggers else []
         rows = [(name, led.get(name, -1)) for name in names]
-        rows += [(send.node, sends[at] if at < len(sends) else -1) for at, send in enumerate(_sends(last))]
+        rows += [(send.node, sends[at] if at < len(sends) else -1) for at, send in enumerate(_get_sends(last))]
         for name, source in rows:
             if name not in begun:
                 self.following.append(
@@ -409,7 +409,7 @@ def _has_seen(checkpoint: Checkpoint, after: Checkpoint, name: str) -> bool:
     return name in after.seen and after.seen[name] != checkpoint.seen.get(name)
 
 
-def _sends(checkpoint: Checkpoint) -> list[Send]:
+def _get_sends(checkpoint: Checkpoint) -> list[Send]:
     found = checkpoint.triggers.get("__pregel_tasks") or []
     return [send for send in found if isinstance(send, Send)] if isinstance(found, list) else []
 
@@ -427,7 +427,7 @@ def _name_of(task: Task, checkpoint: Checkpoint) -> str | None:
     parts = task.path.removeprefix("~").split(", ", 1)
     if parts[0] == "__pregel_pull" and len(parts) > 1:
         return parts[1]
-    number, sends = _push_number(task.path), _sends(checkpoint)
+    number, sends = _push_number(task.path), _get_sends(checkpoint)
     return sends[number].node if number is not None and number < len(sends) else None
 
 
@@ -435,17 +435,17 @@ def _is_public(channel: str) -> bool:
     return not channel.startswith(("__", *_TRIGGERS))
 
 
-def _failure(error: Any) -> tuple[str, str]:
+def _make_failure(error: Any) -> tuple[str, str]:
     text = error if isinstance(error, str) else safe_repr(error, LONGEST_TEXT)
     kind, bracket, message = text.partition("(")
     named = bool(bracket) and kind.isidentifier()
     return (kind, message.removesuffix(")").strip("'\"")) if named else ("Error", text)
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _are_alike(one: Any, other: Any) -> bool:
     if one is ABSENT or other is ABSENT:
         return one is other
-    return next(iter(unlike(freeze(one), freeze(other), ())), None) is None
+    return next(iter(iter_innermost_differences(freeze(one), freeze(other), ())), None) is None
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -466,7 +466,7 @@ def _read(look: Look, run_id: str | None) -> tuple[Thread, str]:
     name, _, leaf = (run_id or "").rpartition("@") if run_id not in threads else (run_id, "", "")
     name = threads[0] if run_id is None and threads else name or run_id or ""
     if name in threads:
-        thread = _thread(look, name)
+        thread = _read_thread(look, name)
         leaves = thread.leaves()
         if not leaf or leaf in thread.spaces[""]:
             return thread, leaf or leaves[0]
@@ -496,7 +496,7 @@ def _check_tables(look: Look) -> None:
         )  # fmt: skip
 
 
-def _thread(look: Look, name: str) -> Thread:
+def _read_thread(look: Look, name: str) -> Thread:
     """Return all checkpoints of a thread.
 
     Raises:
@@ -508,7 +508,7 @@ def _thread(look: Look, name: str) -> Thread:
         raise make_damage_error(where, f"it has {count} checkpoints, and the limit is {MOST}")
     spaces: Namespaces = {}
     with reading(where):
-        for space, checkpoint in _checkpoints(look, name):
+        for space, checkpoint in _read_checkpoints(look, name):
             spaces.setdefault(space, {})[checkpoint.id] = checkpoint
         _add_writes(look, name, spaces)
     thread = Thread(look.shown, name, spaces)
@@ -517,7 +517,7 @@ def _thread(look: Look, name: str) -> Thread:
     return thread
 
 
-def _checkpoints(look: Look, thread: str) -> Iterator[tuple[str, Checkpoint]]:
+def _read_checkpoints(look: Look, thread: str) -> Iterator[tuple[str, Checkpoint]]:
     rows = look.rows("SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata "
                      "FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id", thread)  # fmt: skip
     blobs = {}
@@ -535,8 +535,8 @@ def _checkpoints(look: Look, thread: str) -> Iterator[tuple[str, Checkpoint]]:
                     values[channel] = decode_typed(*found)
         about = json.loads(meta) if isinstance(meta, str | bytes) else meta or {}
         yield str(space), Checkpoint(
-            str(id), None if parent is None else str(parent), _time(body.get("ts")),
-            {str(key): _plain(value) for key, value in values.items() if _is_public(str(key))},
+            str(id), None if parent is None else str(parent), _parse_time(body.get("ts")),
+            {str(key): _to_plain(value) for key, value in values.items() if _is_public(str(key))},
             {str(key): value for key, value in values.items() if not _is_public(str(key))},
             {str(node): seen for node, seen in dict(body.get("versions_seen") or {}).items()},
             str(about.get("source", "loop")),
@@ -563,21 +563,21 @@ def _add_writes(look: Look, thread: str, spaces: Namespaces) -> None:
         checkpoint.tasks[-1].writes.append((channel, found))
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return a value as it can be on a board: parts that were not decoded become a text that says why."""
     match value:
         case Opaque():
             return f"<{value.why}>"
         case Send():
-            return {"node": value.node, "arg": _plain(value.arg)}
+            return {"node": value.node, "arg": _to_plain(value.arg)}
         case dict():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: _to_plain(item) for key, item in value.items()}
         case list():
-            return [_plain(item) for item in value]
+            return [_to_plain(item) for item in value]
     return value
 
 
-def _time(text: Any) -> datetime:
+def _parse_time(text: Any) -> datetime:
     try:
         found = datetime.fromisoformat(str(text))
     except ValueError:
@@ -585,13 +585,13 @@ def _time(text: Any) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _rows_of_runs(look: Look) -> list[dict[str, Any]]:
+def _list_runs(look: Look) -> list[dict[str, Any]]:
     _check_tables(look)
     threads = look.rows("SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ? "
                         "GROUP BY thread_id ORDER BY 2", "")  # fmt: skip
     rows = []
     for name, _ in threads:
-        thread = _thread(look, name)
+        thread = _read_thread(look, name)
         for at, leaf in enumerate(thread.leaves()):
             path = thread.path("", leaf)
             rows.append({"run_id": _run_id(thread, leaf), "thread": name, "checkpoints": len(path),

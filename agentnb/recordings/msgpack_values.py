@@ -91,14 +91,14 @@ def decode(data: bytes, depth: int = 0) -> Any:
         raise ValueError("its objects are nested too deeply")
     try:
         return msgpack.unpackb(
-            data, strict_map_key=False, ext_hook=lambda code, inner: _extension(code, inner, depth), timestamp=3
+            data, strict_map_key=False, ext_hook=lambda code, inner: _decode_extension(code, inner, depth), timestamp=3
         )
     except (TypeError, ArithmeticError, SyntaxError, RecursionError, UnicodeDecodeError,
             msgpack.UnpackException) as error:  # fmt: skip  # numpy parses the type of an array as Python does
         raise ValueError(f"{error.__class__.__name__}: {error}") from None
 
 
-def _extension(code: int, data: bytes, depth: int) -> Any:
+def _decode_extension(code: int, data: bytes, depth: int) -> Any:
     if code not in _KNOWN:
         return Opaque(f"an extension {code} is not known")
     inner = decode(data, depth + 1)
@@ -107,7 +107,7 @@ def _extension(code: int, data: bytes, depth: int) -> Any:
     if not isinstance(inner, list) or len(inner) < 3:
         raise ValueError("an object lacks its class or its fields")
     if code == _ARRAY:
-        return _array(inner)
+        return _decode_array(inner)
     module, name, value = inner[:3]
     if (module, name) == ("langgraph.types", "Send") and isinstance(value, list) and len(value) >= 2:
         return Send(str(value[0]), value[1])
@@ -118,7 +118,7 @@ def _extension(code: int, data: bytes, depth: int) -> Any:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _array(parts: list[Any]) -> Any:
+def _decode_array(parts: list[Any]) -> Any:
     """Return a numpy array as nested lists; arrays of Python objects are refused."""
     import numpy as np
 

@@ -115,7 +115,7 @@ def open_otel(where: str | os.PathLike[str], run_id: str | None = None) -> Recor
         StoreError: L571, L576, the file is not OTLP JSON; L572, it is too large; L577, there is no such trace.
     """
     place = os.fspath(where)
-    traces = _traces(place)
+    traces = _read_traces(place)
     if run_id is None and traces:
         run_id = max(traces, key=lambda name: max(span.ended for span in traces[name]))
     if run_id not in traces:
@@ -164,7 +164,7 @@ class _Steps:
             came_from = last.get((around, lane), inside if inside is not None else (-1 if self.steps else None))
             if phase == "leave":
                 came_from = max(last.get((span.id, each), entered[span.id]) for each in range(-1, len(span.inside)))
-            step = RecordedStep(self.paths[span.id], _kind(span), phase, inside, lane=lane, came_from=came_from,
+            step = RecordedStep(self.paths[span.id], _get_kind(span), phase, inside, lane=lane, came_from=came_from,
                                 began=span.began, ended=span.ended, shared=True, label=span.name)  # fmt: skip
             if phase == "enter":
                 entered[span.id] = len(self.steps)
@@ -181,7 +181,7 @@ class _Steps:
         if not span.inside:
             yield span.ended, 0, -span.depth, "run", span
             return
-        self.lane.update(_lanes(span.inside))
+        self.lane.update(_assign_lanes(span.inside))
         yield span.began, -1, span.depth, "enter", span
         for each in span.inside:
             yield from self._moments(each, path)
@@ -190,19 +190,29 @@ class _Steps:
     def _finish(self, step: RecordedStep, span: Span) -> None:
         said = span.attributes
         if span.operation in _MODEL:
-            asked, answered = _messages(span)
-            tokens_in, tokens_out = (_whole(span.find(f"{side}_tokens")) for side in ("input", "output"))
+            asked, answered = _parse_messages(span)
+            tokens_in, tokens_out = (_parse_count(span.find(f"{side}_tokens")) for side in ("input", "output"))
             reasons, model, provider = span.find("reasons"), span.find("model"), span.find("provider")
             for side, number in zip(self.usage, (tokens_in, tokens_out), strict=True):
                 self.usage[side] += number or 0
             step.calls = [
-                RecordedCall("llm", str(model or span.name), {"messages": asked}, answered or None, span.error,
-                             (span.ended - span.began) / 1e9, tokens_in, tokens_out, _text(provider), _text(model),
-                             _text(reasons[0] if isinstance(reasons, list) and reasons else reasons))
-            ]  # fmt: skip
+                RecordedCall(
+                    "llm",
+                    str(model or span.name),
+                    {"messages": asked},
+                    answered or None,
+                    span.error,
+                    (span.ended - span.began) / 1e9,
+                    tokens_in,
+                    tokens_out,
+                    _parse_text(provider),
+                    _parse_text(model),
+                    _parse_text(reasons[0] if isinstance(reasons, list) and reasons else reasons),
+                )
+            ]
             step.writes = {"messages": [*asked, *answered], "usage": dict(self.usage)}
         elif span.operation == "execute_tool":
-            result, arguments = _json(span.find("result")), _json(span.find("arguments"))
+            result, arguments = _parse_json(span.find("result")), _parse_json(span.find("arguments"))
             step.calls = [RecordedCall("tool", span.label, arguments, result, span.error,
                                        (span.ended - span.began) / 1e9)]  # fmt: skip
             step.inputs = arguments if isinstance(arguments, dict) else None
@@ -213,7 +223,7 @@ class _Steps:
             step.failure = (str(said.get("error.type") or "Error"), span.error)
 
 
-def _kind(span: Span) -> str:
+def _get_kind(span: Span) -> str:
     if span.operation in _MODEL:
         return "llm"
     if span.operation == "execute_tool":
@@ -221,7 +231,7 @@ def _kind(span: Span) -> str:
     return "agent" if span.operation in _AGENT else "function"
 
 
-def _lanes(spans: Sequence[Span]) -> dict[str, int]:
+def _assign_lanes(spans: Sequence[Span]) -> dict[str, int]:
     """Return the branch of each of some siblings: -1 for all if none overlaps another; else the first free one."""
     ends: list[int] = []
     found = {}
@@ -232,21 +242,21 @@ def _lanes(spans: Sequence[Span]) -> dict[str, int]:
     return found if len(ends) > 1 else dict.fromkeys(found, -1)
 
 
-def _messages(span: Span) -> tuple[list[Any], list[Any]]:
+def _parse_messages(span: Span) -> tuple[list[Any], list[Any]]:
     """Return the messages of a model call, and its answers: from events, numbered attributes, or one attribute."""
     found: dict[str, list[Any]] = {"input": [], "output": []}
     for name, said in span.events:
         if name == _DETAILS:
             for side in found:
-                found[side] += _listed(_json(said.get(f"gen_ai.{side}.messages")), side)
+                found[side] += _listed(_parse_json(said.get(f"gen_ai.{side}.messages")), side)
         elif name in _EVENTS:
-            content = _json(said.get("content") or said.get("message"))
+            content = _parse_json(said.get("content") or said.get("message"))
             row = {"role": str(said.get("role") or _EVENTS[name]), "content": content}
             found["output" if name == "gen_ai.choice" else "input"].append(row)
     for side, prefixes in _NUMBERED.items():
-        given = _listed(_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
+        given = _listed(_parse_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
         numbered = (_collect_numbered(span.attributes, prefix) for prefix in prefixes)
-        found[side] = given or next(filter(None, numbered), found[side]) or _listed(_json(span.find(side)), side)
+        found[side] = given or next(filter(None, numbered), found[side]) or _listed(_parse_json(span.find(side)), side)
     return found["input"], found["output"]
 
 
@@ -298,7 +308,7 @@ def _unwrapped(tree: Any) -> Any:
     return {str(key): _unwrapped(value) for key, value in tree.items()}
 
 
-def _json(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     """Return what a text holds as JSON, else the text."""
     if not isinstance(value, str):
         return value
@@ -308,19 +318,19 @@ def _json(value: Any) -> Any:
         return value
 
 
-def _whole(value: Any) -> int | None:
+def _parse_count(value: Any) -> int | None:
     """Return a number of tokens; None for what cannot be one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
 
 
-def _text(value: Any) -> str | None:
+def _parse_text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _traces(where: str) -> dict[str, list[Span]]:
+def _read_traces(where: str) -> dict[str, list[Span]]:
     """Return the spans of each trace of a file.
 
     L576: a file of spans is damaged.
@@ -340,7 +350,7 @@ def _traces(where: str) -> dict[str, list[Span]]:
             for resource in document["resourceSpans"]:
                 for scope in resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ():
                     for row in scope.get("spans", ()):
-                        found.setdefault(str(row["traceId"]), []).append(_span(row))
+                        found.setdefault(str(row["traceId"]), []).append(_parse_span(row))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise StoreError(
             Problem("L576", "this is not a file of OTLP JSON, or it is damaged", where,
@@ -349,9 +359,9 @@ def _traces(where: str) -> dict[str, list[Span]]:
     return found
 
 
-def _span(row: Mapping[str, Any]) -> Span:
-    attributes = _attributes(row.get("attributes"))
-    events = [(str(event.get("name")), _attributes(event.get("attributes"))) for event in row.get("events") or ()]
+def _parse_span(row: Mapping[str, Any]) -> Span:
+    attributes = _parse_attributes(row.get("attributes"))
+    events = [(str(event.get("name")), _parse_attributes(event.get("attributes"))) for event in row.get("events") or ()]
     status = row.get("status") or {}
     error = None
     if status.get("code") in _ERROR:
@@ -365,11 +375,11 @@ def _span(row: Mapping[str, Any]) -> Span:
                 max(began, ended), attributes, events, error)  # fmt: skip
 
 
-def _attributes(rows: Any) -> dict[str, Any]:
-    return {str(row["key"]): _value(row.get("value") or {}) for row in rows or ()}
+def _parse_attributes(rows: Any) -> dict[str, Any]:
+    return {str(row["key"]): _parse_value(row.get("value") or {}) for row in rows or ()}
 
 
-def _value(value: Mapping[str, Any], depth: int = 0) -> Any:
+def _parse_value(value: Mapping[str, Any], depth: int = 0) -> Any:
     """Return a value of OTLP: whole numbers are written as text, lists and mappings in their own wrappers."""
     if depth > DEEPEST:
         raise ValueError("a value is nested too deeply")
@@ -380,9 +390,12 @@ def _value(value: Mapping[str, Any], depth: int = 0) -> Any:
             case "intValue":
                 return int(item)
             case "arrayValue":
-                return [_value(each, depth + 1) for each in item.get("values", ())]
+                return [_parse_value(each, depth + 1) for each in item.get("values", ())]
             case "kvlistValue":
-                return {str(each["key"]): _value(each.get("value") or {}, depth + 1) for each in item.get("values", ())}
+                return {
+                    str(each["key"]): _parse_value(each.get("value") or {}, depth + 1)
+                    for each in item.get("values", ())
+                }
     return None
 
 

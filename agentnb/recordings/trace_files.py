@@ -13,15 +13,15 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.delta_loader import DeltaLoader, damage
-from agentnb.engine.persistence.snapshot import check_fit, renumbering, run_of
+from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
 from agentnb.errors import Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.recordings.formats import read_text
-from agentnb.session.parts import parts_of
-from agentnb.session.pending import leaves, of_leave, waiting_since
+from agentnb.session.parts import get_parts
+from agentnb.session.pending import list_approvals, list_waiting, of_leave
 from agentnb.session.recording import Recording
-from agentnb.trace.export import document_of, trace_from
-from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of
+from agentnb.trace.export import parse_document, trace_from
+from agentnb.trace.recipe_snapshot import changes, make_readable_kinds, rebuild_recipe
 from agentnb.trace.trace import SimulationTrace
 from agentnb.world.world import World
 
@@ -35,10 +35,10 @@ def open_trace(where: str, recipe: Recipe | None = None) -> Recording:
         StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it; L404, the recipe does not
             fit.
     """
-    return session_of(document_of(read_text(where), where), where, recipe)
+    return make_recording(parse_document(read_text(where), where), where, recipe)
 
 
-def session_of(document: dict[str, Any], where: str, recipe: Recipe | None = None) -> Recording:
+def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None = None) -> Recording:
     """Return the recording in the document of a trace, at its end. Nothing of it is executed.
 
     Args:
@@ -50,17 +50,17 @@ def session_of(document: dict[str, Any], where: str, recipe: Recipe | None = Non
     trace = trace_from(document, where)
     kept = document.get("recipe")
     with damage():
-        known = recipe_of(kept) if kept is not None else _recipe_from_rows(trace, document)
+        known = rebuild_recipe(kept) if kept is not None else _build_recipe(trace, document)
         run, interrupted = _run_of(known if recipe is None else recipe, document)
-        waiting = waiting_since(run, interrupted.find_unanswered())
+        waiting = list_waiting(run, interrupted.find_unanswered())
         inputs = dict(thaw(decode(document["given"]))) if "given" in document else {}
     session = Recording.of_run(
         run, trace.agent_id, trace.run_id, _read_only(where), _describe_end(trace), trace.metadata, trace.outcome,
-        inputs=inputs, pending=[*map(of_leave, leaves(run)), *(each for _, each in waiting)],
+        inputs=inputs, pending=[*map(of_leave, list_approvals(run)), *(each for _, each in waiting)],
         unanswered=[call for call, _ in waiting],
     )  # fmt: skip
     if recipe is not None:
-        changed = parts_of(session).persistence.changes = tuple(_changes(kept, recipe, trace))
+        changed = get_parts(session).persistence.changes = tuple(_changes(kept, recipe, trace))
         if changed:
             told = "\n  ".join(changed)
             warnings.warn(f"{where} is the trace of another recipe, or of another version:\n  {told}", stacklevel=4)
@@ -77,9 +77,9 @@ def _changes(kept: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTr
 
 
 def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> tuple[Run, InterruptedSteps]:
-    plan = Plan(recipe, kinds_to_read(recipe), World())
+    plan = Plan(recipe, make_readable_kinds(recipe), World())
     names = [row[0] for row in document["nodes"]]
-    found = DeltaLoader(renumbering(plan, names))
+    found = DeltaLoader(make_renumbering(plan, names))
     found.add(document["slices"])
     check_fit(plan, found.tables, names)
     kept = {
@@ -94,7 +94,7 @@ def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> tuple[Run, Interrupt
     return run_of(plan, found, kept, FrozenClock()), found.collect_interrupted()
 
 
-def _recipe_from_rows(trace: SimulationTrace, document: Mapping[str, Any]) -> Recipe:
+def _build_recipe(trace: SimulationTrace, document: Mapping[str, Any]) -> Recipe:
     """Return a recipe that can be drawn, from the nodes and edges of a trace without the recipe itself."""
     reading = trace.reading()
     names = [node.id for node in reading.nodes]
@@ -139,4 +139,4 @@ def _read_only(where: str) -> Problem:
     )
 
 
-__all__ = ["open_trace", "session_of"]
+__all__ = ["make_recording", "open_trace"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, overload
 
 from agentnb.arguments import plain_arguments
-from agentnb.dialects.table import DIALECTS, recipe_of
+from agentnb.dialects.table import DIALECTS, load_recipe
 from agentnb.errors import Problem, RecipeError, did_you_mean, require_library
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import Recipe
@@ -105,7 +105,7 @@ def samples(name: str | None = None) -> Listing[Sample] | Recipe:
             Problem("R132", f"there is no sample {name!r}", "nb.samples()", f"the samples are: {', '.join(known)}",
                     did_you_mean(name, known, "use one of them"))
         )  # fmt: skip
-    recipe = recipe_of(_source(known[name]), DIALECTS[known[name].dialect])
+    recipe = load_recipe(_source(known[name]), DIALECTS[known[name].dialect])
     return replace(recipe, name=name) if recipe.dialect in {"langgraph", "burr"} else recipe  # they have no names
 
 

@@ -14,7 +14,7 @@ from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr, safe_str
-from agentnb.world.llm.text import json_text
+from agentnb.world.llm.text import to_json_text
 
 COMPARES: Final = ("exact_match", "fuzzy", "llm_judge")
 LIKE: Final = 0.8  # the default minimum similarity, and minimum score of a judge
@@ -40,12 +40,12 @@ class Mismatch(NamedTuple):
         secret = next(filter(is_secret, map(str, self.path)), None)
         place = safe_str(".".join(map(str, self.path)))
         if self.expected is ABSENT:
-            return f"{place}: {safe_repr(plain(self.actual), key=secret)} is not expected there"
-        wanted = f"{place}: expected {safe_repr(plain(self.expected), key=secret)}"
+            return f"{place}: {safe_repr(to_plain(self.actual), key=secret)} is not expected there"
+        wanted = f"{place}: expected {safe_repr(to_plain(self.expected), key=secret)}"
         if self.actual is ABSENT:
             return f"{wanted}, but it is not there"
         alike = "" if self.likeness is None else f", {self.likeness:.2f} alike"
-        return f"{wanted}, found {safe_repr(plain(self.actual), key=secret)}{alike}"
+        return f"{wanted}, found {safe_repr(to_plain(self.actual), key=secret)}{alike}"
 
     def __repr__(self) -> str:
         """Return the same line: the values themselves may be secrets."""
@@ -65,25 +65,25 @@ def find_values(keys: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, 
     return {key: board[key] for key in keys if key in board}
 
 
-def exact(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Compared:
+def compare_exactly(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Compared:
     """Compare each expected key with the value found; 1 and 1.0 are equal, True and 1 are not, tuples equal lists.
 
     Example:
         >>> exact({"n": 1, "ok": True}, {"n": 1.0, "ok": 1}).mismatches
         (<Mismatch ok: expected True, found 1>,)
     """
-    every = (row for key, value in expected.items() for row in _unequal((key,), value, found.get(key, ABSENT)))
+    every = (row for key, value in expected.items() for row in _iter_mismatches((key,), value, found.get(key, ABSENT)))
     mismatches = tuple(islice(every, MOST_TOLD))
     return Compared(not mismatches, 0.0 if mismatches else 1.0, mismatches)
 
 
-def alike(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -> Compared:
+def compare_texts(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -> Compared:
     """Compare the texts of each expected key with those found; the score is the lowest similarity.
 
     A value that is not text is compared as its JSON with sorted keys.
     """
     rows = [
-        Mismatch((key,), value, actual, 0.0 if actual is ABSENT else likeness(value, actual))
+        Mismatch((key,), value, actual, 0.0 if actual is ABSENT else measure_likeness(value, actual))
         for key, value in expected.items()
         for actual in (found.get(key, ABSENT),)
     ]
@@ -91,38 +91,38 @@ def alike(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -
     return Compared(score >= least, score, tuple(row for row in rows if (row.likeness or 0.0) < least))
 
 
-def likeness(one: Any, other: Any) -> float:
+def measure_likeness(one: Any, other: Any) -> float:
     """Return the similarity of two values, 0 to 1: the share of characters that both have in the same order.
 
     Example:
         >>> likeness("Good morning", "Good evening")
         0.75
     """
-    if next(_unequal((), one, other), None) is None:
+    if next(_iter_mismatches((), one, other), None) is None:
         return 1.0
     try:
         from rapidfuzz import fuzz
     except ImportError:  # WebAssembly has no wheel of it
-        return SequenceMatcher(None, _text(one), _text(other), autojunk=False).ratio()
-    return float(fuzz.ratio(_text(one), _text(other))) / 100
+        return SequenceMatcher(None, _to_text(one), _to_text(other), autojunk=False).ratio()
+    return float(fuzz.ratio(_to_text(one), _to_text(other))) / 100
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a value in JSON's types as far as it can be converted: mappings, lists and other values."""
-    value = _content_of(value)
+    value = _get_content(value)
     if isinstance(value, Mapping):
-        return {name if isinstance(name, _KEYS) else str(name): plain(item) for name, item in value.items()}
+        return {name if isinstance(name, _KEYS) else str(name): to_plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_plain(item) for item in value]
     return value
 
 
-def leaving(value: Any) -> Any:
+def to_displayed(value: Any) -> Any:
     """Return a value for display: converted, with its secrets masked."""
-    return mask_value(plain(value))
+    return mask_value(to_plain(value))
 
 
-def _content_of(value: Any) -> Any:
+def _get_content(value: Any) -> Any:
     """Return the content of an object: a model's or a dataclass's fields, an array's items, an Enum's value."""
     if isinstance(value, Enum):
         return value.value
@@ -137,38 +137,38 @@ def _content_of(value: Any) -> Any:
     return value.model_dump() if callable(getattr(value, "model_dump", None)) else value
 
 
-def _unequal(path: Path, expected: Any, actual: Any) -> Iterator[Mismatch]:
+def _iter_mismatches(path: Path, expected: Any, actual: Any) -> Iterator[Mismatch]:
     """Yield the innermost places where two values differ."""
-    one, other = _content_of(expected), _content_of(actual)
+    one, other = _get_content(expected), _get_content(actual)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in {**one, **other}:
             if key in one and key in other:
-                yield from _unequal((*path, key), one[key], other[key])
+                yield from _iter_mismatches((*path, key), one[key], other[key])
             else:
                 yield Mismatch((*path, key), one.get(key, ABSENT), other.get(key, ABSENT))
     elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
         for at in range(max(len(one), len(other))):
             if at < len(one) and at < len(other):
-                yield from _unequal((*path, at), one[at], other[at])
+                yield from _iter_mismatches((*path, at), one[at], other[at])
             else:
                 wanted, there = (side[at] if at < len(side) else ABSENT for side in (one, other))
                 yield Mismatch((*path, at), wanted, there)
-    elif isinstance(one, bool) != isinstance(other, bool) or not _equal(one, other):
+    elif isinstance(one, bool) != isinstance(other, bool) or not _are_equal(one, other):
         yield Mismatch(path, expected, actual)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _are_equal(one: Any, other: Any) -> bool:
     try:
         return bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124  (NaN is what was expected)
     except Exception:  # noqa: BLE001  (what cannot be compared, a table for one, is not the same)
         return type(one) is type(other) and callable(getattr(one, "equals", None)) and bool(one.equals(other))
 
 
-def _text(value: Any) -> str:
-    value = plain(value)
+def _to_text(value: Any) -> str:
+    value = to_plain(value)
     if isinstance(value, str):
         return value
     try:
-        return json_text(value, ordered=True)
+        return to_json_text(value, ordered=True)
     except (TypeError, ValueError):  # keys of different types
         return repr(value)

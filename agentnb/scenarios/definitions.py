@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from agentnb.board.values import freeze, thaw
-from agentnb.dialects.table import DIALECTS, recipe_of
+from agentnb.dialects.table import DIALECTS, load_recipe
 from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
 from agentnb.recipe.model import Recipe, Scenario
 from agentnb.scenarios.compare import COMPARES
-from agentnb.sources import Source, plain_source
+from agentnb.sources import Source, make_plain_source
 
 # Our name of a field -> its alias.
 _WORDS: Final = {
@@ -29,7 +29,7 @@ _REFUSED: Final = "code_eval"
 _EXAMPLE: Final = "{'id': 'greets', 'inputs': {'name': 'Ada'}, 'expected': {'text': 'Hi Ada'}}"
 
 
-def recipe_given(recipe: Any) -> Any:
+def find_recipe(recipe: Any) -> Any:
     """Return the recipe in a dict or in a dialect's own object as a RecipeDefinition; anything else unchanged.
 
     Raises:
@@ -40,8 +40,8 @@ def recipe_given(recipe: Any) -> Any:
     dialect = next((row for row in DIALECTS.values() if row.recognise(recipe)), None)
     if dialect is None:
         return recipe
-    source = plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
-    return recipe_of(source, dialect)
+    source = make_plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
+    return load_recipe(source, dialect)
 
 
 def unwrap(given: Any) -> tuple[Any, dict[int, Any]]:
@@ -51,7 +51,7 @@ def unwrap(given: Any) -> tuple[Any, dict[int, Any]]:
     """
     if given is None or isinstance(given, str):
         return given, {}
-    if _is_request(given) or _fields(given) is not None:
+    if _is_request(given) or _to_fields(given) is not None:
         given = [given]
     elif not isinstance(given, Iterable):
         return given, {}
@@ -72,7 +72,7 @@ def _is_request(row: Any) -> bool:
     return not isinstance(row, type) and "scenario" in getattr(row, "__dict__", ())
 
 
-def scenarios_of(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
+def collect_scenarios(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
     """Return the scenarios to run: the ones passed, otherwise the recipe's own.
 
     Raises:
@@ -87,18 +87,18 @@ def scenarios_of(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
         )  # fmt: skip
     rows = list(recipe.scenarios if given is None else given)
     if not rows:
-        raise ExecutionError(_none(recipe, given))
+        raise ExecutionError(_make_no_scenarios_problem(recipe, given))
     problems: list[Problem] = []
-    scenarios = [scenario for at, row in enumerate(rows) if (scenario := _scenario(row, at, problems)) is not None]
+    scenarios = [scenario for at, row in enumerate(rows) if (scenario := _make_scenario(row, at, problems)) is not None]
     for scenario in scenarios:
-        problems += _wrong(recipe, scenario)
-    problems += _twice(scenarios)
+        problems += _check_scenario(recipe, scenario)
+    problems += _iter_duplicates(scenarios)
     if problems:
         raise ExecutionError(*problems)
     return tuple(scenarios)
 
 
-def _none(recipe: Recipe, given: Any) -> Problem:
+def _make_no_scenarios_problem(recipe: Recipe, given: Any) -> Problem:
     if given is not None:
         return Problem("X410", "there are no scenarios to run", "run_scenarios(scenarios=...)", "the list is empty",
                        f"write [{_EXAMPLE}], or leave it out for the recipe's own")  # fmt: skip
@@ -113,12 +113,12 @@ def _none(recipe: Recipe, given: Any) -> Problem:
     )
 
 
-def _scenario(row: Any, at: int, problems: list[Problem]) -> Scenario | None:
+def _make_scenario(row: Any, at: int, problems: list[Problem]) -> Scenario | None:
     """Return a definition as a Scenario; None, with the reasons in `problems`, if it is invalid."""
     if isinstance(row, Scenario):
         return row
     where = f"run_scenarios, scenarios[{at}]"
-    fields = _fields(row)
+    fields = _to_fields(row)
     if fields is None:
         problems.append(
             Problem("X412", f"{with_article(type(row).__name__)} is not a scenario", where,
@@ -126,7 +126,7 @@ def _scenario(row: Any, at: int, problems: list[Problem]) -> Scenario | None:
                     f"write {_EXAMPLE}")
         )  # fmt: skip
         return None
-    found = list(_misread(fields, where)) if isinstance(row, Mapping) else []
+    found = list(_iter_unknown_keys(fields, where)) if isinstance(row, Mapping) else []
     values = {word: fields.get(word, fields.get(other)) for word, other in _WORDS.items()}
     if values["id"] is None or values["id"] == "":
         found.append(
@@ -144,14 +144,14 @@ def _scenario(row: Any, at: int, problems: list[Problem]) -> Scenario | None:
     )
 
 
-def _fields(row: Any) -> Mapping[str, Any] | None:
+def _to_fields(row: Any) -> Mapping[str, Any] | None:
     if isinstance(row, Mapping):
         return row
     fields = {word: getattr(row, word) for word in _KNOWN if hasattr(row, word)}
     return fields if {"id", "inputs"} <= fields.keys() else None
 
 
-def _misread(fields: Mapping[Any, Any], where: str) -> Iterator[Problem]:
+def _iter_unknown_keys(fields: Mapping[Any, Any], where: str) -> Iterator[Problem]:
     """Yield the unknown keys of a mapping: a misspelt one would test nothing."""
     for word in fields:
         if word not in _KNOWN:
@@ -166,17 +166,21 @@ def find_refusal(recipe: Recipe, scenario: Scenario) -> Problem | None:
     """
     if scenario.compare != _REFUSED:
         return None
-    return Problem("X413", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", _where(recipe, scenario),
-                   "code in a scenario is never executed",
-                   f"compare by {', '.join(COMPARES[:-1])} or {COMPARES[-1]}")  # fmt: skip
+    return Problem(
+        "X413",
+        f"scenario {scenario.id!r} asks for 'code_eval', which is refused",
+        _format_where(recipe, scenario),
+        "code in a scenario is never executed",
+        f"compare by {', '.join(COMPARES[:-1])} or {COMPARES[-1]}",
+    )
 
 
-def _where(recipe: Recipe, scenario: Scenario) -> str:
+def _format_where(recipe: Recipe, scenario: Scenario) -> str:
     return str(scenario.place or f"scenario {scenario.id!r} of {recipe.name!r}")
 
 
-def _wrong(recipe: Recipe, scenario: Scenario) -> Iterator[Problem]:
-    where = _where(recipe, scenario)
+def _check_scenario(recipe: Recipe, scenario: Scenario) -> Iterator[Problem]:
+    where = _format_where(recipe, scenario)
     if scenario.compare not in (*COMPARES, _REFUSED):
         yield Problem("X412", f"scenario {scenario.id!r} has the unknown comparison {scenario.compare!r}", where,
                       f"the comparisons are: {', '.join(COMPARES)}",
@@ -188,7 +192,7 @@ def _wrong(recipe: Recipe, scenario: Scenario) -> Iterator[Problem]:
                           "expected a mapping from board keys to values", f"write {_EXAMPLE}")  # fmt: skip
 
 
-def _twice(scenarios: list[Scenario]) -> Iterator[Problem]:
+def _iter_duplicates(scenarios: list[Scenario]) -> Iterator[Problem]:
     for id, number in Counter(scenario.id for scenario in scenarios).items():
         if number > 1:
             second = [scenario.place for scenario in scenarios if scenario.id == id][1]

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import ROOT, Node, Recipe, Region
-from agentnb.scenarios.compare import LIKE, Compared, leaving
+from agentnb.scenarios.compare import LIKE, Compared, to_displayed
 from agentnb.session import Session
 from agentnb.text import safe_repr
-from agentnb.world.llm.base import LLMRequest, as_client
-from agentnb.world.llm.verdict import verdict_in
+from agentnb.world.llm.base import LLMRequest, to_client
+from agentnb.world.llm.verdict import find_verdict
 
 if TYPE_CHECKING:
     from agentnb.clock import Clock
@@ -48,20 +48,20 @@ def judge_result(
     if llm is None:
         raise ExecutionError(
             Problem("X414", f"scenario {scenario.id!r} needs a judge, and no model was passed",
-                    _where(scenario), "it is compared by llm_judge, and a simulated verdict tests nothing",
+                    _format_where(scenario), "it is compared by llm_judge, and a simulated verdict tests nothing",
                     "give one: run_scenarios(recipe, llm=...), or compare by exact_match or fuzzy")
         )  # fmt: skip
     values = (scenario.about, scenario.inputs, expected, actual)
-    given = {name: leaving(value) for name, value in zip(_GIVEN, values, strict=True) if value is not None}
+    given = {name: to_displayed(value) for name, value in zip(_GIVEN, values, strict=True) if value is not None}
     session = Session(_judge(), given, llm=_Continued(llm, run), clock=clock, name=f"{JUDGE} of {scenario.id}")
     session.run()
     if session.error is not None:
         raise ExecutionError(session.error)
     board = session.board
-    return _verdict(board[_VERDICT] if _VERDICT in board else dict(board), scenario, least)
+    return _judge_answer(board[_VERDICT] if _VERDICT in board else dict(board), scenario, least)
 
 
-def without_judge(llm: Any, recipe: Recipe) -> Any:
+def remove_judge(llm: Any, recipe: Recipe) -> Any:
     """Return the model for a recipe's own nodes: of a script by node, all but the judge's part."""
     if isinstance(llm, Mapping) and JUDGE not in recipe.nodes:
         return {node: answers for node, answers in llm.items() if node != JUDGE}
@@ -80,7 +80,7 @@ class _Continued:
     """A model that was called before: the requests of a run count as earlier ones, for scripts."""
 
     def __init__(self, llm: Any, run: Session) -> None:
-        self._client = as_client(llm)
+        self._client = to_client(llm)
         calls = run.trace.frames.calls
         rows = zip(calls["step"], calls["call"], calls["node"], calls["kind"], strict=True)
         asked = {(step, call, node) for step, call, node, kind in rows if kind == "llm"}
@@ -92,15 +92,15 @@ class _Continued:
         return self._client.complete(replace(request, number=number, of_node=of_node))
 
 
-def _verdict(answer: Any, scenario: Scenario, least: float) -> tuple[Compared, str]:
+def _judge_answer(answer: Any, scenario: Scenario, least: float) -> tuple[Compared, str]:
     try:
-        found = verdict_in(answer)
+        found = find_verdict(answer)
         score = float(bool(found.passed)) if found.score is None else found.score
         if not 0 <= score <= 1:
             raise ValueError(f"the score is {score:g}, and not from 0 to 1")
     except ValueError as error:
         raise ExecutionError(
-            Problem("X414", f"the judge gave no verdict on scenario {scenario.id!r}: {error}", _where(scenario),
+            Problem("X414", f"the judge gave no verdict on scenario {scenario.id!r}: {error}", _format_where(scenario),
                     f"it answered {safe_repr(answer, limit=120)}",
                     'its model must answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip
@@ -108,5 +108,5 @@ def _verdict(answer: Any, scenario: Scenario, least: float) -> tuple[Compared, s
     return Compared(passed, score), "" if found.remark is None else str(found.remark)
 
 
-def _where(scenario: Scenario) -> str:
+def _format_where(scenario: Scenario) -> str:
     return str(scenario.place or f"scenario {scenario.id!r}")

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from agentnb.errors import Problem
-from agentnb.scenarios.compare import Mismatch, leaving
+from agentnb.scenarios.compare import Mismatch, to_displayed
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -67,17 +67,17 @@ class ScenarioResult:
         if self.passed:
             return None
         if self.problem is not None:
-            return _line(f"{self.problem.code}: {self.problem.what}")
+            return _to_line(f"{self.problem.code}: {self.problem.what}")
         if not self.mismatches:
-            return _line(f"the judge: {self.reason or 'it is not as expected'}")
+            return _to_line(f"the judge: {self.reason or 'it is not as expected'}")
         more = f"; and {len(self.mismatches) - 3} more" if len(self.mismatches) > 3 else ""
-        return _line("; ".join(map(str, self.mismatches[:3])) + more)
+        return _to_line("; ".join(map(str, self.mismatches[:3])) + more)
 
     def row(self) -> dict[str, Any]:
         """Return this result as a row of the report's table, with secrets masked."""
         values = (
             *(safe_str(self.id), safe_str(self.about), self.compare, self.passed, self.score, self.status),
-            *(self.steps, self.seconds, self.told, leaving(self.expected), leaving(self.actual)),
+            *(self.steps, self.seconds, self.told, to_displayed(self.expected), to_displayed(self.actual)),
         )
         return dict(zip(COLUMNS, values, strict=True))
 
@@ -85,7 +85,7 @@ class ScenarioResult:
         """Return one line: passed or FAILED, its id, the score, the duration, what is wrong."""
         mark = "passed" if self.passed else "FAILED"
         told = "" if self.told is None else f"  {self.told}"
-        return f"{mark}  {_line(self.id):<24} {_score(self.score):>6} {self.seconds:>8.2f} s{told}"
+        return f"{mark}  {_to_line(self.id):<24} {_score(self.score):>6} {self.seconds:>8.2f} s{told}"
 
     def __repr__(self) -> str:
         """Return the same in brackets: the values themselves may be secrets."""
@@ -130,9 +130,9 @@ class ScenarioReport(Sequence[ScenarioResult]):
         `problem` is what is wrong, on one line, NA if it passed; `expected` and `actual` are the values by key. Secrets
         are masked.
         """
-        from agentnb.trace.frames import table
+        from agentnb.trace.frames import make_table
 
-        return table([result.row() for result in self.results]).astype({"score": "Float64", "problem": "string"})
+        return make_table([result.row() for result in self.results]).astype({"score": "Float64", "problem": "string"})
 
     @overload
     def __getitem__(self, key: int | str) -> ScenarioResult: ...
@@ -163,13 +163,13 @@ class ScenarioReport(Sequence[ScenarioResult]):
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th style="{_CELL};opacity:.65;white-space:nowrap">{word}</th>' for word in _HEAD)
-        rows = "".join(map(_row, self.results))
+        rows = "".join(map(_format_row, self.results))
         title = f"<p><strong>{escape(self.recipe)}</strong>: {self.counts}</p>"
         table = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
         return f'{title}<table style="color:inherit;border-collapse:collapse">{table}</table>'
 
 
-def _row(result: ScenarioResult) -> str:
+def _format_row(result: ScenarioResult) -> str:
     word, colour = _MARKS[result.passed]
     about = (
         f'<div style="opacity:.65;overflow-wrap:anywhere">{escape(safe_str(result.about))}</div>'
@@ -182,23 +182,23 @@ def _row(result: ScenarioResult) -> str:
         _score(result.score),
         str(result.steps),
         f"{result.seconds:.2f}",
-        _wrong(result),
+        _format_mismatches(result),
     )
     return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"
 
 
-def _wrong(result: ScenarioResult) -> str:
+def _format_mismatches(result: ScenarioResult) -> str:
     told = f'<span style="overflow-wrap:anywhere">{escape(result.told or "")}</span>'
     if result.passed or result.problem is None:
         return told
-    return f'{told}<div style="opacity:.65">{escape(_line(result.problem.do))}</div>'
+    return f'{told}<div style="opacity:.65">{escape(_to_line(result.problem.do))}</div>'
 
 
 def _score(score: float | None) -> str:
     return "" if score is None else f"{score:.2f}"
 
 
-def _line(text: str) -> str:
+def _to_line(text: str) -> str:
     """Return a text on one line without terminal control characters."""
     text = " ".join(safe_str(text).split())
     return text if text.isprintable() else safe_repr(text, limit=400)

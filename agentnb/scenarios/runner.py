@@ -14,9 +14,9 @@ from agentnb.arguments import plain_arguments
 from agentnb.clock import Clock
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe, Scenario
-from agentnb.scenarios.compare import LIKE, Compared, alike, exact, find_values
-from agentnb.scenarios.definitions import copy_expected, find_refusal, recipe_given, scenarios_of, unwrap
-from agentnb.scenarios.judge import judge_result, without_judge
+from agentnb.scenarios.compare import LIKE, Compared, compare_exactly, compare_texts, find_values
+from agentnb.scenarios.definitions import collect_scenarios, copy_expected, find_recipe, find_refusal, unwrap
+from agentnb.scenarios.judge import judge_result, remove_judge
 from agentnb.scenarios.report import ScenarioReport, ScenarioResult
 from agentnb.session import Session
 from agentnb.session.checks import check_recipe
@@ -80,7 +80,7 @@ def run_scenarios(
         >>> report.ok, report["one more"].steps
         (True, 1)
     """
-    recipe = recipe_given(recipe)
+    recipe = find_recipe(recipe)
     check_recipe(recipe)
     if isinstance(fuzzy, bool) or not isinstance(fuzzy, int | float) or not 0 <= fuzzy <= 1:
         raise ExecutionError(
@@ -88,8 +88,8 @@ def run_scenarios(
                     "it is a number from 0 (anything matches) to 1 (identical)", f"write fuzzy={LIKE}")
         )  # fmt: skip
     rows, strikes = unwrap(scenarios)
-    chosen = scenarios_of(recipe, rows)
-    options = {"llm": without_judge(llm, recipe), "tools": {**(tools or {}), **(agents or {})}, "answers": answers,
+    chosen = collect_scenarios(recipe, rows)
+    options = {"llm": remove_judge(llm, recipe), "tools": {**(tools or {}), **(agents or {})}, "answers": answers,
                "seed": seed, "budget": budget}  # fmt: skip
     own = {at: Chaos.of(strike, seed) for at, strike in strikes.items()}
     trial = _Trial(recipe, options, llm, Chaos.of(chaos, seed), fuzzy, clock)
@@ -127,7 +127,7 @@ class _Trial:
     def run(self, scenario: Scenario) -> ScenarioResult:
         """Run one scenario and compare its results."""
         if (problem := find_refusal(self.recipe, scenario)) is not None:
-            return _result(scenario, None, Compared(passed=False, score=None), problem=problem)
+            return _make_result(scenario, None, Compared(passed=False, score=None), problem=problem)
         clock = self.clock or Clock()
         began = clock.ns()
         try:
@@ -136,7 +136,7 @@ class _Trial:
             with unattended():
                 session.run()
         except AgentNbError as error:  # its inputs are missing or invalid
-            return _result(scenario, None, Compared(passed=False, score=None), problem=_combine_problems(error))
+            return _make_result(scenario, None, Compared(passed=False, score=None), problem=_combine_problems(error))
         seconds = (clock.ns() - began) / 1e9
         actual = dict(session.board) if expected is None else find_values(expected, session.board)
         compared, problem, reason = Compared(passed=False, score=None), _find_obstacle(scenario, session), ""
@@ -145,7 +145,7 @@ class _Trial:
                 compared, reason = self.compare_result(scenario, expected, actual, session)
             except AgentNbError as error:  # raised by the judge
                 problem = _combine_problems(error)
-        return _result(scenario, session, compared, expected=expected, actual=actual, seconds=seconds,
+        return _make_result(scenario, session, compared, expected=expected, actual=actual, seconds=seconds,
                        problem=problem, reason=reason)  # fmt: skip
 
     def compare_result(
@@ -156,10 +156,14 @@ class _Trial:
             return judge_result(scenario, expected, actual, session, self.llm, self.clock, self.fuzzy)
         if expected is None:
             return Compared(passed=True, score=None), ""
-        return (alike(expected, actual, self.fuzzy) if scenario.compare == "fuzzy" else exact(expected, actual)), ""
+        return (
+            compare_texts(expected, actual, self.fuzzy)
+            if scenario.compare == "fuzzy"
+            else compare_exactly(expected, actual)
+        ), ""
 
 
-def _result(scenario: Scenario, session: Session | None, compared: Compared, *, problem: Problem | None,
+def _make_result(scenario: Scenario, session: Session | None, compared: Compared, *, problem: Problem | None,
             expected: dict[str, Any] | None = None, actual: dict[str, Any] | None = None, seconds: float = 0.0,
             reason: str = "") -> ScenarioResult:  # fmt: skip
     return ScenarioResult(

@@ -41,7 +41,7 @@ class AsyncExecution:
                 if not execution.prepare_step():
                     break
                 await self._rollback.arun_safely(self._run_one_or_rest())
-                if run_queries.failure_of(state.run) is not None or execution.paused_calls():
+                if run_queries.get_failure(state.run) is not None or execution.paused_calls():
                     break
         self._notifications.save_and_notify()
         return execution.last_step_since(start)

@@ -6,12 +6,12 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.core.event_loops import in_loop, running_loop
+from agentnb.engine.core.event_loops import get_running_loop, is_in_loop
 from agentnb.engine.core.event_queue import settle
 from agentnb.engine.core.run import PAUSED, Halt
 from agentnb.engine.core.time_travel import repair
 from agentnb.errors import ExecutionError, Problem, StoreError
-from agentnb.session.checks import check_speed, not_inside
+from agentnb.session.checks import check_not_inside, check_speed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ class BackgroundRun:
             return
         execution = self._execution
         execution.check_may_move("start()")
-        here = self._loop_here() is running_loop()
+        here = self._loop_here() is get_running_loop()
         execution.release(all_=True)
         self._until = until
         # A node that was stepped into in this thread is finished before the run continues in another one.
@@ -73,7 +73,7 @@ class BackgroundRun:
         Raises:
             ExecutionError: X113, no event loop runs here.
         """
-        loop = asyncio.get_running_loop() if in_loop() else self._state.loop
+        loop = asyncio.get_running_loop() if is_in_loop() else self._state.loop
         if loop is None or not loop.is_running():
             raise ExecutionError(
                 Problem(
@@ -93,7 +93,7 @@ class BackgroundRun:
         self._begun += 1
         state.going, self._answered = True, False
         state.run.halt = Halt()
-        if in_loop() and asyncio.get_running_loop() is loop:
+        if is_in_loop() and asyncio.get_running_loop() is loop:
             self._begin(self._begun)
         else:
             loop.call_soon_threadsafe(self._begin, self._begun)
@@ -219,7 +219,7 @@ class BackgroundRun:
             if pending_step.held and pending_step.hold is not None
         ]
         times = [seconds for seconds in left if seconds is not None]
-        loop = running_loop() or state.loop
+        loop = get_running_loop() or state.loop
         if times and not state.moves and loop is not None and loop.is_running():
             loop.call_soon_threadsafe(self._set_alarm, loop, min(times))
 
@@ -263,7 +263,7 @@ class BackgroundRun:
         Raises:
             ExecutionError: X112, a node of the run tries it.
         """
-        not_inside(self._state, "stop()")
+        check_not_inside(self._state, "stop()")
         self.drop()
         self._rollback.cancel_in_flight()
         self._notifications.save_and_notify()

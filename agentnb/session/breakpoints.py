@@ -38,7 +38,9 @@ class SessionBreakpoints(Breakpoints):
     def to_rows(self) -> list[dict[str, Any]]:
         """Return them as plain JSON, with their ids and hits; omit those whose condition cannot be saved."""
         return [
-            {"id": row.id, "hits": row.hits, **_words(row)} for row in self if next(_find_unsavable(row), None) is None
+            {"id": row.id, "hits": row.hits, **_get_fields(row)}
+            for row in self
+            if next(_find_unsavable(row), None) is None
         ]
 
     def from_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -63,11 +65,11 @@ class SessionBreakpoints(Breakpoints):
         problems = [problem for row in self for problem in _find_unsavable(row)]
         if problems:
             raise ExecutionError(*problems)
-        file, document = Path(path), {"agentnb": "breakpoints", "version": VERSION, "rows": [*map(_words, self)]}
+        file, document = Path(path), {"agentnb": "breakpoints", "version": VERSION, "rows": [*map(_get_fields, self)]}
         try:
             file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         except OSError as error:
-            raise ExecutionError(_no_file(file, "written", error)) from error
+            raise ExecutionError(_make_file_problem(file, "written", error)) from error
         return file
 
     def load(self, path: str | os.PathLike[str]) -> tuple[Breakpoint, ...]:
@@ -94,7 +96,7 @@ class SessionBreakpoints(Breakpoints):
 
     def to_frame(self) -> pd.DataFrame:
         """Return them as a DataFrame, one row per breakpoint."""
-        from agentnb.trace.frames import table
+        from agentnb.trace.frames import make_table
 
         rows = [
             {**{name: getattr(row, name) for name in _TYPES}, "when": safe_str(row.text) or None,
@@ -102,10 +104,10 @@ class SessionBreakpoints(Breakpoints):
              "failed": safe_str(row.failed) or None}
             for row in self
         ]  # fmt: skip
-        return table(rows, _TYPES)
+        return make_table(rows, _TYPES)
 
 
-def _words(row: Breakpoint) -> dict[str, Any]:
+def _get_fields(row: Breakpoint) -> dict[str, Any]:
     """Return the fields with which a breakpoint was added, without defaults."""
     words = {name: getattr(row, name) for name in WORDS}
     words["when"] = getattr(row.when, "source", None)
@@ -124,7 +126,7 @@ def _find_unsavable(row: Breakpoint) -> Iterator[Problem]:
         yield Problem("X131", f"the condition of breakpoint {row.id} cannot be saved: {row.text}", where,
                       "a function has no text that could be read back",
                       "write it as a text ('n > 3') or as JsonLogic, or remove this breakpoint")  # fmt: skip
-    elif mask_value(_words(row)) != _words(row):
+    elif mask_value(_get_fields(row)) != _get_fields(row):
         yield Problem("X132", f"breakpoint {row.id} holds a secret", where, "no secret leaves this process",
                       "compare with a key of the board instead, or remove this breakpoint")  # fmt: skip
 
@@ -143,7 +145,7 @@ def _read(file: Path) -> list[Mapping[str, Any]]:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ExecutionError(_no_file(file, "read", error)) from error
+        raise ExecutionError(_make_file_problem(file, "read", error)) from error
     except (ValueError, RecursionError):  # RecursionError: the parser's depth limit
         document = None
     rows = document.get("rows") if isinstance(document, dict) and document.get("agentnb") == "breakpoints" else None
@@ -156,7 +158,7 @@ def _read(file: Path) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _no_file(file: Path, done: str, error: OSError) -> Problem:
+def _make_file_problem(file: Path, done: str, error: OSError) -> Problem:
     """X133: a file of breakpoints cannot be read or written."""
     return Problem("X133", f"{file.name!r} cannot be {done}", str(file), error.strerror or type(error).__name__,
                    "name another file")  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.control import interventions
-from agentnb.engine.control.breakpoints import Breakpoint, last_step
+from agentnb.engine.control.breakpoints import Breakpoint, get_last_step
 from agentnb.engine.control.listeners import Token
 from agentnb.engine.core.run import BREAK, ENDING, EXHAUSTED, GO, LANES, PAUSED, SUSPENDED
 from agentnb.engine.effects import step_into
@@ -82,7 +82,7 @@ class Callbacks:
         """Notify the listeners of the last step, and of the steps cancelled by its failure."""
         state = self._state
         run, hooks = state.run, state.hooks
-        history, row = last_step(run)
+        history, row = get_last_step(run)
         for number in range(history.base + row, run.position + 1):
             step = state.trace.steps[number - 1]
             hooks.tell("step", step)
@@ -121,7 +121,7 @@ class Callbacks:
         state = self._state
         met = state.breakpoints.at_call(work, effect, moment)
         state.stopped_by = met or state.stopped_by
-        return met is not None or (state.steps_into and step_into.stops_at(work))
+        return met is not None or (state.steps_into and step_into.stops_at_calls(work))
 
 
 __all__ = ["Callbacks"]

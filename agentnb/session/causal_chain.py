@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean
-from agentnb.session.run_queries import events_of
-from agentnb.trace.causality import Linked, about_of, chain_of, reports_delivery
+from agentnb.session.run_queries import get_events
+from agentnb.trace.causality import Linked, find_chain, index_by_object, reports_delivery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,9 +52,9 @@ class Chain:
         self or effect), away (distance in causes from the requested item: negative before, positive after), objects
         (the ids of the objects that it concerns).
         """
-        from agentnb.trace.frames import chain_table
+        from agentnb.trace.frames import make_chain_table
 
-        return chain_table([(link, self._nodes.get(link.event.seq, "")) for link in self.links])
+        return make_chain_table([(link, self._nodes.get(link.event.seq, "")) for link in self.links])
 
     def draw(self) -> Drawing:
         """Return its drawing: each event below its cause; the requested events are highlighted.
@@ -89,7 +89,7 @@ class Chain:
         return self.draw().text
 
 
-def chain_in(run: Run, wanted: str) -> Chain:
+def get_chain(run: Run, wanted: str) -> Chain:
     """Return the chain of an event or an object, up to the current position of a run.
 
     X161: no event so far concerns this id.
@@ -97,10 +97,10 @@ def chain_in(run: Run, wanted: str) -> Chain:
     Raises:
         ExecutionError: X161, there is no such item up to here.
     """
-    events = events_of(run)
-    links = chain_of(events, wanted)
+    events = get_events(run)
+    links = find_chain(events, wanted)
     if not links:
-        names = dict.fromkeys(id for event, about in about_of(events).items() for id in (*about, event))
+        names = dict.fromkeys(id for event, about in index_by_object(events).items() for id in (*about, event))
         raise ExecutionError(
             Problem("X161", f"no event up to here concerns {wanted!r}", f"after step {run.position}",
                     "a chain is that of an event, or of an object, a relation, a patch or an approval that events name",
@@ -119,4 +119,4 @@ def chain_in(run: Run, wanted: str) -> Chain:
     return Chain(wanted, links, nodes)
 
 
-__all__ = ["Chain", "chain_in"]
+__all__ = ["Chain", "get_chain"]

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import Board
-from agentnb.engine.control.interventions import here
-from agentnb.engine.core.run import not_text
+from agentnb.engine.control.interventions import get_current_scope
+from agentnb.engine.core.run import make_key_error
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, misspelt, with_article
-from agentnb.expressions.json_schema import Fault, Schema, asks_types_only
-from agentnb.expressions.paths import parse_path, path_text
+from agentnb.expressions.json_schema import Fault, Schema, is_types_only
+from agentnb.expressions.paths import format_path, parse_path
 from agentnb.kinds.context import AROUND
-from agentnb.recipe.descriptions import fits, list_names, types_of
+from agentnb.recipe.descriptions import fits_type, list_names, list_types
 from agentnb.recipe.model import Condition, Recipe
 from agentnb.secrets import is_secret
 from agentnb.text import safe_repr, safe_str
-from agentnb.world.agents import agents_in
+from agentnb.world.agents import get_agents
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
@@ -68,13 +68,13 @@ def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
         RecipeError: R205, a required input is missing; R206, an input has a wrong type; R208, it breaks another rule.
     """
     given = {key: value for key, value in recipe.init.items() if key in recipe.inputs} | dict(inputs)
-    problems = list(_absent(recipe, inputs, {**recipe.init, **inputs}))
+    problems = list(_find_absent(recipe, inputs, {**recipe.init, **inputs}))
     wrong = {}
     for name, schema in recipe.inputs.items():
-        kinds = types_of(schema) if name in given and _is_schema(schema) else []
+        kinds = list_types(schema) if name in given and _is_schema(schema) else []
         if kinds and not any(_is_a(given[name], kind) for kind in kinds):
             wrong[name] = kinds
-    problems += (_ill_typed(recipe, name, given[name], kinds) for name, kinds in wrong.items())
+    problems += (_make_type_problem(recipe, name, given[name], kinds) for name, kinds in wrong.items())
     problems += _find_violations(
         recipe, {name: value for name, value in given.items() if name not in wrong}, set(wrong)
     )
@@ -82,14 +82,14 @@ def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
         raise RecipeError(*problems)
 
 
-def unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Problem]:
+def find_unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Problem]:
     """Return a warning for each input that the recipe neither declares nor reads.
 
     R220: the recipe does not know an input.
 
     A recipe without declared inputs may read any key: then only likely misspellings are reported.
     """
-    known = _keys_read(recipe)
+    known = _find_keys_read(recipe)
     unknown = (name for name in inputs if name not in known)
     return [
         Problem("R220", f"input {name!r} is not known", _INPUTS,
@@ -99,7 +99,7 @@ def unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Problem]:
     ]  # fmt: skip
 
 
-def _keys_read(recipe: Recipe) -> dict[str, None]:
+def _find_keys_read(recipe: Recipe) -> dict[str, None]:
     """Return the keys that a recipe declares as inputs or reads, in this order."""
     derived = recipe.derived
     if "keys read" not in derived:
@@ -112,7 +112,7 @@ def _keys_read(recipe: Recipe) -> dict[str, None]:
     return found
 
 
-def _absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
+def _find_absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
     for name in recipe.meta.get("required", ()):
         if name not in known:
             extra = [given for given in inputs if given not in recipe.inputs]
@@ -121,7 +121,7 @@ def _absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -
                           did_you_mean(name, extra, f"pass {{{name!r}: ...}}"))  # fmt: skip
 
 
-def _ill_typed(recipe: Recipe, name: str, value: Any, kinds: list[str]) -> Problem:
+def _make_type_problem(recipe: Recipe, name: str, value: Any, kinds: list[str]) -> Problem:
     return Problem("R206", f"input {name!r} is {with_article(type(value).__name__)}", _INPUTS,
                    f"{recipe.name!r} declares it as {' or '.join(kinds)}",
                    f"pass {with_article(kinds[0])}, or validate_inputs=False")  # fmt: skip
@@ -134,12 +134,12 @@ def _find_violations(recipe: Recipe, given: Mapping[str, Any], told: set[str]) -
         absent = {f"{name!r} is a required property" for name in (*recipe.meta.get("required", ()), *told)}
         for fault in Schema(whole).faults(given):
             if fault.path or fault.rule not in absent:
-                yield _violation_problem(recipe, given, fault)
+                yield _make_violation_problem(recipe, given, fault)
         return
     for name, schema in recipe.inputs.items():
-        if name in given and not asks_types_only(schema) and _is_schema(schema):
+        if name in given and not is_types_only(schema) and _is_schema(schema):
             for fault in Schema(schema).faults(given[name]):
-                yield _violation_problem(recipe, given, fault._replace(path=(name, *fault.path)))
+                yield _make_violation_problem(recipe, given, fault._replace(path=(name, *fault.path)))
 
 
 def _has_simple_schema(whole: Mapping[str, Any]) -> bool:
@@ -147,24 +147,24 @@ def _has_simple_schema(whole: Mapping[str, Any]) -> bool:
     rest = {key: value for key, value in whole.items() if key not in ("properties", "required", "type")}
     required = whole.get("required", [])
     return (
-        asks_types_only(rest)
-        and all(map(asks_types_only, whole["properties"].values()))
+        is_types_only(rest)
+        and all(map(is_types_only, whole["properties"].values()))
         and isinstance(required, list)
         and all(name in whole["properties"] for name in required)
     )
 
 
 def _is_schema(source: Any) -> bool:
-    return asks_types_only(source) or next(Schema(source).own_faults(), None) is None
+    return is_types_only(source) or next(Schema(source).own_faults(), None) is None
 
 
 def _is_a(value: Any, kind: str) -> bool:
-    return fits(value, kind) or (kind == "integer" and isinstance(value, float) and value.is_integer())
+    return fits_type(value, kind) or (kind == "integer" and isinstance(value, float) and value.is_integer())
 
 
-def _violation_problem(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -> Problem:
+def _make_violation_problem(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -> Problem:
     """R208: an input breaks a rule of its schema."""
-    path, value = path_text(fault.path), _at(given, fault.path)
+    path, value = format_path(fault.path), _resolve_path(given, fault.path)
     secret = next((key for key in fault.path if is_secret(key)), None)
     if not fault.rule:
         what = f"input {path!r} cannot be checked" if path else "the inputs cannot be checked"
@@ -177,13 +177,13 @@ def _violation_problem(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -
                    "pass a valid value, or validate_inputs=False")  # fmt: skip
 
 
-def _at(given: Any, path: tuple[str | int, ...]) -> Any:
+def _resolve_path(given: Any, path: tuple[str | int, ...]) -> Any:
     for key in path:
         given = given[key]
     return given
 
 
-def inputs_of(inputs: Any) -> dict[str, Any]:
+def to_inputs(inputs: Any) -> dict[str, Any]:
     """Return a session's inputs as a new dict; an empty one for None.
 
     Raises:
@@ -193,7 +193,7 @@ def inputs_of(inputs: Any) -> dict[str, Any]:
     if inputs is None or isinstance(inputs, Mapping):
         for key in inputs or ():
             if not isinstance(key, str):
-                raise not_text(key, _INPUTS)
+                raise make_key_error(key, _INPUTS)
         return dict(inputs or {})
     raise RecipeError(
         Problem("R207", f"the inputs are {with_article(type(inputs).__name__)}, not a mapping", _INPUTS,
@@ -219,7 +219,7 @@ def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
         raise ExecutionError(*problems)
 
 
-def known_keys(recipe: Recipe, run: Run) -> dict[str, None]:
+def collect_known_keys(recipe: Recipe, run: Run) -> dict[str, None]:
     """Return the board keys that a recipe declares or that its run has had, in this order."""
     known = dict.fromkeys((*recipe.inputs, *recipe.init, *recipe.outputs))
     for node in recipe.nodes.values():
@@ -236,7 +236,7 @@ def check_paths(recipe: Recipe, run: Run, paths: Iterable[Sequence[str | int]], 
     complete = bool(nodes) and recipe.reactive is None and all(node.writes for node in nodes)
     beside = AROUND if recipe.meta.get("context") else ()
     named = (path for path in paths if path and path[0] not in beside)
-    yield from check_keys(named, known_keys(recipe, run), where, complete=complete)
+    yield from check_keys(named, collect_known_keys(recipe, run), where, complete=complete)
 
 
 def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
@@ -247,12 +247,12 @@ def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
     Raises:
         ExecutionError: X146, every such name.
     """
-    agents = agents_in(recipe.meta)
+    agents = get_agents(recipe.meta)
     if not tools or recipe.reactive is not None or any(agent.tools is None for agent in agents.values()):
         return  # these may call any tool of the session
     known = {*recipe.nodes, *recipe.tools}
     for node in recipe.nodes.values():
-        known |= _texts_in(node.params)
+        known |= _collect_texts(node.params)
     for agent in agents.values():
         known |= set(agent.tools.get_available_tools() if agent.tools is not None else ())
     problems = [
@@ -265,16 +265,16 @@ def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
         raise ExecutionError(*problems)
 
 
-def _texts_in(value: Any) -> set[str]:
+def _collect_texts(value: Any) -> set[str]:
     """Return the short texts within a node's parameters: each may be the name of a tool."""
     if isinstance(value, str):
         return {value} if len(value) <= _LONGEST_NAME else set()
     if isinstance(value, Mapping):
-        return set().union(*map(_texts_in, value.values()))
-    return set().union(*map(_texts_in, value)) if isinstance(value, list | tuple | set | frozenset) else set()
+        return set().union(*map(_collect_texts, value.values()))
+    return set().union(*map(_collect_texts, value)) if isinstance(value, list | tuple | set | frozenset) else set()
 
 
-def not_running(state: State, verb: str) -> None:
+def check_not_running(state: State, verb: str) -> None:
     """Raise while a background run is active, or if the run is read-only.
 
     Raises:
@@ -303,14 +303,14 @@ def check_locked(state: State) -> None:
         raise ExecutionError(state.locked)
 
 
-def not_inside(state: State, verb: str) -> None:
+def check_not_inside(state: State, verb: str) -> None:
     """Raise if a node or a listener of a run tries to move the run that calls it.
 
     Raises:
         ExecutionError: X112, it is running.
     """
     if state.here:
-        not_running(state, verb)
+        check_not_running(state, verb)
 
 
 def check_until(state: State, until: Any) -> Condition:
@@ -321,21 +321,21 @@ def check_until(state: State, until: Any) -> Condition:
             condition; X145, it reads a key that nothing writes.
         RecipeError: the condition is invalid.
     """
-    from agentnb.expressions.conditions import as_condition
+    from agentnb.expressions.conditions import to_condition
 
-    nodes, known = state.recipe.nodes, known_keys(state.recipe, state.run)
+    nodes, known = state.recipe.nodes, collect_known_keys(state.recipe, state.run)
     if isinstance(until, str) and until not in known:
         if get_close_matches(until, nodes, n=1, cutoff=0.75):
-            raise ExecutionError(_no_place(until, nodes, known))
+            raise ExecutionError(_make_place_problem(until, nodes, known))
         if _is_word(until) and not {until, until.partition(".")[0]} & {*known, *AROUND}:
-            raise ExecutionError(_no_place(until, nodes, known))
+            raise ExecutionError(_make_place_problem(until, nodes, known))
     if not (isinstance(until, str | Mapping) or callable(until)):
         raise ExecutionError(
             Problem("X118", f"{with_article(type(until).__name__)} is not a stopping point", "run(until=...)",
                     "it is a node id, a step number, a condition text, JsonLogic, or a callable of the board",
                     "give one of these")
         )  # fmt: skip
-    condition = as_condition(until)
+    condition = to_condition(until)
     if problems := [*state.check_paths(condition.reads, "run(until=...)")]:
         raise ExecutionError(*problems)
     return condition
@@ -346,7 +346,7 @@ def _is_word(text: str) -> bool:
     return all(part.isidentifier() for part in text.split(".")) and text.lower() not in ("true", "false", "none")
 
 
-def _no_place(until: str, nodes: Collection[str], keys: Collection[str]) -> Problem:
+def _make_place_problem(until: str, nodes: Collection[str], keys: Collection[str]) -> Problem:
     return Problem("X118", f"{until!r} is neither a node nor a key of the board", "run(until=...)",
                    f"the nodes are: {list_names(nodes)}; the keys are: {list_names(keys)}",
                    did_you_mean(until, [*nodes, *keys], "name a node, or write a condition"))  # fmt: skip
@@ -390,14 +390,14 @@ def check_speed(steps: Any) -> float | None:
     )  # fmt: skip
 
 
-def unmet_requirements(run: Run, *, required: bool = True) -> list[Requirement]:
+def find_unmet_requirements(run: Run, *, required: bool = True) -> list[Requirement]:
     """Return the requirements that are not met before the first step; none once the run has begun.
 
     With `required` false, those that only warn. A requirement that cannot be evaluated is not met.
     """
     if run.position or not run.plan.recipe.requires:
         return []
-    board = Board(lambda: here(run))
+    board = Board(lambda: get_current_scope(run))
     return [rule for rule in run.plan.recipe.requires if rule.required is required and not _holds(rule, board)]
 
 
@@ -408,12 +408,12 @@ def _holds(rule: Requirement, board: Board) -> bool:
         return False
 
 
-def requirements_problem(run: Run) -> Problem | None:
+def make_requirements_problem(run: Run) -> Problem | None:
     """X121: the board does not hold what the recipe requires.
 
     None if it does.
     """
-    rules = unmet_requirements(run)
+    rules = find_unmet_requirements(run)
     if not rules:
         return None
     place = next((str(rule.place) for rule in rules if rule.place), f"recipe {run.plan.recipe.name!r}")
@@ -428,6 +428,6 @@ def requirements_problem(run: Run) -> Problem | None:
 
 def warn_of_requirements(run: Run) -> None:
     """Warn of optional requirements that are not met."""
-    for rule in unmet_requirements(run, required=False):
+    for rule in find_unmet_requirements(run, required=False):
         where = f" ({rule.place})" if rule.place else ""
         warnings.warn(f"{safe_str(rule.message)}{where}: a requirement that is not required", stacklevel=4)

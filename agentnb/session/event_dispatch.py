@@ -10,7 +10,7 @@ from inspect import iscoroutinefunction
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.engine.control.breakpoints import last_step
+from agentnb.engine.control.breakpoints import get_last_step
 from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.history import AGAIN, CANCELLED, COUNTED, ENTER, ERROR, LEAVE, OK, RUN, STATUS, ActRow, History
 from agentnb.engine.core.run import DONE, FAILED, SUSPENDED, Run
@@ -87,7 +87,7 @@ class HookNotifier:
             names = tuple((node.id, node.label or node.id) for node in nodes)
             self._tell(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))
         node, family = act.node.node, FAMILIES.get(act.node.kind.name, "System")
-        self._node(f"On{family}Start", act, **_about(node, family))
+        self._node(f"On{family}Start", act, **_iter_about(node, family))
 
     def report_retry(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
         """Report the retry of a node's call."""
@@ -101,7 +101,7 @@ class HookNotifier:
         """Report what a step has done, then call the next callback."""
         if code != SUSPENDED:
             run = self.run
-            history, row = last_step(run)
+            history, row = get_last_step(run)
             for number in range(row, run.position - history.base + 1):
                 self._step(history, number, act)
             if code == DONE:
@@ -159,11 +159,11 @@ class HookNotifier:
                     "selected_case": None if case is None else str(case),
                     "used_default": seen.get("used_default"),
                 }
-                self._row("OnSwitchComplete", of, **_about(node, family), **chosen, duration=took)
+                self._row("OnSwitchComplete", of, **_iter_about(node, family), **chosen, duration=took)
             case "Loop":
                 self._row("OnLoopEnd", of, iterations=rounds, nodes_executed=inside, duration=took)
             case "Parallel":
-                about = _about(node, family)
+                about = _iter_about(node, family)
                 self._row("OnParallelComplete", of, total_nodes_executed=inside, duration=took, **about)
             case _:
                 self._row("OnSystemComplete", of, duration=took)
@@ -233,7 +233,7 @@ class HookNotifier:
             self.api.tell(event, context)
 
 
-def _about(node: Node, family: str) -> dict[str, Any]:
+def _iter_about(node: Node, family: str) -> dict[str, Any]:
     """Return the fields of a node that all of its events have."""
     params = node.params
     match family:

@@ -41,7 +41,7 @@ class _Rows:
         """Read the rows added since the last call; from the start if the last of them was undone."""
         if not self._fits(history):
             self._clear()
-        events = bisect_right(history.events, history.base + end, key=_at_of)
+        events = bisect_right(history.events, history.base + end, key=_get_event_step)
         new = history.events[len(self.emitted) : events]
         for event in new:
             self.emitted.append((_find_emitter(run, event), event.type))
@@ -100,8 +100,8 @@ class EventReactions:
         way = self._fold.part(at).steps[row] if row else None
         if way is None:
             return None, frozenset()
-        first = bisect_right(at.events, run.position - 1, key=_at_of)
-        end = bisect_right(at.events, run.position, key=_at_of)
+        first = bisect_right(at.events, run.position - 1, key=_get_event_step)
+        end = bisect_right(at.events, run.position, key=_get_event_step)
         return way[1:], frozenset(event.type for event in at.events[first:end] if event.step == run.position)
 
 
@@ -119,7 +119,7 @@ def _find_emitter(run: Run, event: Event) -> str:
     return run.node_of(history.s_act[event.step - history.base])
 
 
-def _at_of(event: Event) -> int:
+def _get_event_step(event: Event) -> int:
     return event.at
 
 

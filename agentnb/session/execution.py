@@ -8,16 +8,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agentnb.engine.control import interventions
-from agentnb.engine.control.breakpoints import next_turn
-from agentnb.engine.core.drivers import LOOP, beside, next_flight, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.control.breakpoints import get_next_activation
+from agentnb.engine.core.drivers import (
+    LOOP,
+    choose_pending_step,
+    find_activation_beside,
+    run_in_loop,
+    run_plain,
+    step_in_loop,
+)
 from agentnb.engine.core.event_queue import settle
 from agentnb.engine.core.history import FAIL, RESUME
 from agentnb.engine.core.run import FAILED, GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.core.step import step
 from agentnb.engine.effects import step_into
 from agentnb.engine.persistence import masked_values
-from agentnb.session.checks import check_until, not_running, unmet_requirements, warn_of_requirements
-from agentnb.session.run_queries import ASKS, status_of
+from agentnb.session.checks import check_not_running, check_until, find_unmet_requirements, warn_of_requirements
+from agentnb.session.run_queries import ASKS, get_status
 from agentnb.session.state import Until
 
 if TYPE_CHECKING:
@@ -33,11 +40,11 @@ if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationStep, SimulationTrace
 
 
-def node_is_next(run: Run, node: str) -> Until:
+def make_node_condition(run: Run, node: str) -> Until:
     """Stop when a node is next."""
 
     def is_met() -> bool:
-        following = next_turn(run)
+        following = get_next_activation(run)
         return following is not None and following.node.id == node
 
     return Until(is_met, lambda act: act.node.id == node)
@@ -93,7 +100,7 @@ class Execution:
         Raises:
             ExecutionError: X112, it is so; L450, L452, the run is read-only.
         """
-        not_running(self._state, verb)
+        check_not_running(self._state, verb)
         step_into.check_threads(self._state.run)
 
     # -- one step -----------------------------------------------------------------------------------------------
@@ -153,18 +160,22 @@ class Execution:
     def next_activation(self) -> Activation | None:
         """Return the activation that the next step continues or begins."""
         run = self._state.run
-        return (beside(run) or next_flight(run).act) if run.pending_steps else interventions.current(run)
+        return (
+            (find_activation_beside(run) or choose_pending_step(run).act)
+            if run.pending_steps
+            else interventions.get_current_activation(run)
+        )
 
     def can_step(self) -> bool:
         """Return True if a next step can begin here."""
         run, limits = self._state.run, self._state.limits
-        status = status_of(run, limits)
-        if status == "failed" and (unmet_requirements(run) or limits.find_reached(run) is not None):
+        status = get_status(run, limits)
+        if status == "failed" and (find_unmet_requirements(run) or limits.find_reached(run) is not None):
             return False
-        if status == "waiting" and not masked_values.unknown(run):
+        if status == "waiting" and not masked_values.find_masked_paths(run):
             if not run.pending_steps:
                 return True  # another process has asked
-            if beside(run) is not None:  # a branch beside the one that asks
+            if find_activation_beside(run) is not None:  # a branch beside the one that asks
                 return limits.find_reached(run) in (None, "max_steps")  # max_steps is checked when the step is chosen
         return status in ("ready", "paused", "failed", "in_flight") or not all(
             pending_step.held for pending_step in run.pending_steps.values()
@@ -319,7 +330,7 @@ class Execution:
         """Return the stop condition for a node id, a condition text, JsonLogic or a callable of the board."""
         state = self._state
         if isinstance(until, str) and until in state.recipe.nodes:
-            return node_is_next(state.run, until)
+            return make_node_condition(state.run, until)
         condition = check_until(state, until)
         return Until(lambda: state.holds(condition))
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from agentnb.errors import ExecutionError
 from agentnb.expressions.paths import parse_path
 from agentnb.session import run_queries
-from agentnb.session.causal_chain import Chain, chain_in
+from agentnb.session.causal_chain import Chain, get_chain
 from agentnb.session.checks import refuse_step
 from agentnb.session.last_writers import LastWriters, Writer
-from agentnb.session.why import Why, why_of
-from agentnb.session.why_not import WhyNot, why_not_of
+from agentnb.session.why import Why, explain_why
+from agentnb.session.why_not import WhyNot, explain_why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ class Explanations:
         Raises:
             ExecutionError: X111, there is no such step.
         """
-        return why_of(self._state.run, at)
+        return explain_why(self._state.run, at)
 
     def why_not(self, behavior: str, at: int | str | None) -> WhyNot:
         """Return why a node did not run.
@@ -42,7 +42,7 @@ class Explanations:
         """
         if at is not None and not isinstance(at, str):
             refuse_step(self._state, at)
-        return why_not_of(self._state.run, behavior, at)
+        return explain_why_not(self._state.run, behavior, at)
 
     def who_wrote(self, path: str, at: int | None) -> int | None:
         """Return the step that wrote the value at a path; 0 for the inputs, None if nothing wrote it.
@@ -53,7 +53,7 @@ class Explanations:
         state = self._state
         if problems := [*state.check_paths([parse_path(path)], "session.who_wrote()")]:
             raise ExecutionError(*problems)
-        return run_queries.who_wrote(state.run, path, state.run.position if at is None else at)
+        return run_queries.find_writer(state.run, path, state.run.position if at is None else at)
 
     def writers(self, keys: Iterable[str] | None = None) -> dict[str, Writer]:
         """Return the last writer of each of these keys of the board, or of all.
@@ -71,7 +71,7 @@ class Explanations:
         Raises:
             ExecutionError: X161, no event up to here concerns it.
         """
-        return chain_in(self._state.run, id_)
+        return get_chain(self._state.run, id_)
 
 
 __all__ = ["Explanations"]

@@ -12,13 +12,13 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.persistence.event_log import RunQuery, RunRow
 from agentnb.engine.persistence.journal import Journal
 from agentnb.errors import ExecutionError, Problem, StoreError
-from agentnb.expressions.board_queries import as_question
+from agentnb.expressions.board_queries import compile_question
 from agentnb.session import stored_run
-from agentnb.session.checks import check_locked, check_recipe, not_running, refuse_step
+from agentnb.session.checks import check_locked, check_not_running, check_recipe, refuse_step
 from agentnb.session.limits import Limits
-from agentnb.session.recipe_swap import budget_of, check_shared, plan_to_go_on
+from agentnb.session.recipe_swap import check_shared, convert_budget, plan_to_go_on
 from agentnb.session.schedules import HooksAPI
-from agentnb.session.state import State, state_of
+from agentnb.session.state import State, get_state
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Forks:
             RecipeError: the other recipe has errors, or a tool is missing.
         """
         state = self._state
-        expectation = None if expect is None else as_question(expect)
+        expectation = None if expect is None else compile_question(expect)
         # Which keys are known takes as long as there are keys.
         if expectation and (problems := [*state.check_paths(expectation.reads, "session.fork(expect=...)")]):
             raise ExecutionError(*problems)
@@ -95,7 +95,7 @@ class Forks:
     ) -> Parts:
         """Make a fork that is neither stored nor listed; errors as of `fork`."""
         state = self._state
-        not_running(state, "fork()")
+        check_not_running(state, "fork()")
         run = state.run
         step = run.position if at is None else self._step_of(at)
         refuse_step(state, step)
@@ -111,7 +111,7 @@ class Forks:
         state, recipe = self._state, run.plan.recipe
         budget = state.limits.budget
         if recipe is not state.recipe:
-            budget = budget_of(budget, state.recipe, recipe)
+            budget = convert_budget(budget, state.recipe, recipe)
         made = self._make(run, Limits(budget), name, state.inputs, run_id, state)
         if state.locked is not None:
             made.state.locked = state.locked
@@ -189,7 +189,7 @@ class Forks:
         top = self._state.session
         while top.parent is not None:
             top = top.parent
-        here = {session.run_id: session for session in _all(top)}
+        here = {session.run_id: session for session in _collect_all(top)}
         first: Any = top
         row = self._stored(top.run_id)
         seen = {top.run_id}
@@ -217,11 +217,14 @@ class Forks:
         mark, forks = " <- here" if item is self._state.session else "", []
         row = item if isinstance(item, RunRow) else self._stored(item.run_id)
         if isinstance(item, RunRow):
-            begun, stands = item.forked, f"{_steps(item.steps)}, {item.status}"
+            begun, stands = item.forked, f"{_format_steps_count(item.steps)}, {item.status}"
         else:
             begun = None if row is None else row.forked
-            begun = begun if item.parent is None else state_of(item).run.chain[-1].base
-            stands, forks = f"{_steps(item.position)}, {item.status}{_hypothesis(item)}", list(item.forks)
+            begun = begun if item.parent is None else get_state(item).run.chain[-1].base
+            stands, forks = (
+                f"{_format_steps_count(item.position)}, {item.status}{_describe_hypothesis(item)}",
+                list(item.forks),
+            )
         told = "" if begun is None else f" from step {begun}"
         lines = [f"{'  ' * depth}{safe_str(item.name, 200)}{told}: {stands}{mark}"]
         known = {fork.run_id for fork in forks}
@@ -234,22 +237,22 @@ class Forks:
         return lines
 
 
-def _steps(count: int) -> str:
+def _format_steps_count(count: int) -> str:
     return f"{count} step{'' if count == 1 else 's'}"
 
 
-def _hypothesis(session: Session) -> str:
+def _describe_hypothesis(session: Session) -> str:
     """Return why a fork was made and whether it satisfies what was expected, for its line in the tree."""
-    state, holds = state_of(session), session.expectation_holds
+    state, holds = get_state(session), session.expectation_holds
     told = f"; {state.note}" if state.note else ""
     if state.expectation is not None:
         told += f"; expected {safe_str(state.expectation.text, 200)}: {'holds' if holds else 'does not hold'}"
     return told
 
 
-def parting(session: Session, other: Session) -> int | None:
+def find_parting(session: Session, other: Session) -> int | None:
     """Return the last step that the runs of two sessions share; None if they share no history."""
-    here, there = state_of(session).run.chain, state_of(other).run.chain
+    here, there = get_state(session).run.chain, get_state(other).run.chain
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(here, there, strict=False)))
     if not shared:
         return None
@@ -257,6 +260,6 @@ def parting(session: Session, other: Session) -> int | None:
     return min(ends)
 
 
-def _all(session: Any) -> list[Any]:
+def _collect_all(session: Any) -> list[Any]:
     """Return a session and all its forks in this process."""
-    return [session, *(each for fork in session.forks for each in _all(fork))]
+    return [session, *(each for fork in session.forks for each in _collect_all(fork))]

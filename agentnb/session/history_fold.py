@@ -54,7 +54,7 @@ MANY: Final = 512  # the number of rows from which numpy pays off
 _TABLE: Final = 1 << 20  # the largest range of numbers that are looked up in a table
 
 
-def ints(column: array[int], begin: int, end: int) -> Ints:
+def to_array(column: array[int], begin: int, end: int) -> Ints:
     """Return a part of a column, as a copy: the run may append meanwhile."""
     import numpy as np
 
@@ -62,18 +62,18 @@ def ints(column: array[int], begin: int, end: int) -> Ints:
     return np.frombuffer(part, dtype=np.dtype(part.typecode)).astype(np.int64)
 
 
-def rows_of(ends: array[int], begin: int, end: int) -> tuple[Ints, int, int]:
+def compute_rows(ends: array[int], begin: int, end: int) -> tuple[Ints, int, int]:
     """Return the row of each entry of the rows from `begin` to before `end`, and the range of these entries.
 
     `ends` holds the end of each row's entries.
     """
     import numpy as np
 
-    found = ints(ends, begin - 1, end)
+    found = to_array(ends, begin - 1, end)
     return np.repeat(np.arange(begin, end), np.diff(found)), int(found[0]), int(found[-1])
 
 
-def unknown(left: Ints, right: Ints, known: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+def iter_unknown_pairs(left: Ints, right: Ints, known: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
     """Yield (index, left, right) of each pair that is not in `known`, in order; a pair may be repeated."""
     import numpy as np
 

@@ -15,19 +15,19 @@ from agentnb.engine.core.run import GO
 from agentnb.engine.core.time_travel import open_tip
 from agentnb.errors import ExecutionError, StoreError
 from agentnb.session import run_queries
-from agentnb.session.checks import not_running
+from agentnb.session.checks import check_not_running
 from agentnb.session.pending import (
     Kind,
-    change,
+    change_call,
     check_answer,
     find_pending_step,
+    find_pending_step_or_none,
     find_substitutions,
-    flight_of,
     leave_of,
-    no_answer,
-    waiting_since,
+    list_waiting,
+    make_answer_error,
 )
-from agentnb.world.human_input import verdict
+from agentnb.world.human_input import make_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ class Interventions:
 
     def _prepare(self, verb: str, *, cancels: bool = True) -> None:
         """Prepare an intervention; `cancels` also cancels pending steps and steps in flight."""
-        not_running(self._state, verb)
+        check_not_running(self._state, verb)
         self._persistence.check_intervention(verb)
         self._persistence.check_ready(repairs=True)
         self._rollback.repair()
@@ -91,7 +91,7 @@ class Interventions:
             ExecutionError: X108, there is no next node; X121, the recipe's requirements do not hold yet.
         """
         state = self._state
-        problem = run_queries.problem_of(state.run)
+        problem = run_queries.get_problem(state.run)
         if problem is not None and problem.code == "X121":
             raise ExecutionError(problem)
         self._prepare("skip()")
@@ -123,7 +123,7 @@ class Interventions:
             ExecutionError: X201 to X203, a limit has an unknown name or an invalid value.
         """
         state = self._state
-        not_running(state, "set_budget()")
+        check_not_running(state, "set_budget()")
         state.limits.change(state.run, Budget.of(limits, asdict(state.limits.budget)))
         self._callbacks.install()
         self._notifications.save_and_notify()
@@ -158,7 +158,7 @@ class Interventions:
         return await self._asupply_answer("answer", node, "answer", value)
 
     def _fill_answer(self, value: Any, node: str | None) -> bool:
-        not_running(self._state, "answer()")
+        check_not_running(self._state, "answer()")
         filled = self._persistence.fill_answer(value, node)
         if filled:
             self._notifications.save_and_notify()
@@ -181,17 +181,17 @@ class Interventions:
     def _decision(self, act: str, wanted: str | None, by: str | None, reason: str) -> Any:
         """Return the decision for a node's request; one on the board is decided at once: then None."""
         state = self._state
-        not_running(state, f"{act}()")
+        check_not_running(state, f"{act}()")
         self._resume_pending("approval", wanted)
         approved, approvals = act == "approve", state.recipe.approvals
-        pending_step, leave = flight_of(state.run, "approval", wanted), leave_of(state.run, wanted)
+        pending_step, leave = find_pending_step_or_none(state.run, "approval", wanted), leave_of(state.run, wanted)
         if pending_step is None and leave is not None and approvals is not None:
-            approvals.decide(state.session, leave, verdict(approved=approved, by=by, reason=reason))
+            approvals.decide(state.session, leave, make_verdict(approved=approved, by=by, reason=reason))
             self._background.continue_after_answer()
             self._notifications.save_and_notify()
             return None
         changed = None if pending_step is None or not approved else find_substitutions(pending_step)
-        return verdict(approved=approved, by=by, reason=reason, arguments=changed)
+        return make_verdict(approved=approved, by=by, reason=reason, arguments=changed)
 
     def _supply_answer(
         self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
@@ -211,7 +211,7 @@ class Interventions:
     def _take_answer(self, kind: Kind, wanted: str | None, act: str, value: Any) -> PendingStep:
         """Set the awaited value of a pending step, which is then ready to go on."""
         state = self._state
-        not_running(state, f"{act}()")
+        check_not_running(state, f"{act}()")
         self._persistence.check_ready()
         self._resume_pending(kind, wanted)
         pending_step = find_pending_step(state.run, kind, wanted)
@@ -240,19 +240,19 @@ class Interventions:
             ExecutionError: X115, there is no such call or approval; X126, X127, this cannot be changed.
         """
         state = self._state
-        not_running(state, "change()")
+        check_not_running(state, "change()")
         self._resume_pending("call", id_)
         self._resume_pending("approval", id_)
         run, approvals = state.run, state.recipe.approvals
-        leave, pending_step = leave_of(run, id_), flight_of(run, "approval", id_)
+        leave, pending_step = leave_of(run, id_), find_pending_step_or_none(run, "approval", id_)
         if leave is not None and pending_step is None and approvals is not None:
             if answer is not ABSENT:
-                raise no_answer(leave.name)
+                raise make_answer_error(leave.name)
             approvals.change(state.session, leave, {**leave.arguments, **(arguments or {})})
             self._notifications.save_and_notify()
             return
         pending_step = pending_step or find_pending_step(run, "call", id_)
-        change(pending_step, arguments, answer)
+        change_call(pending_step, arguments, answer)
         new = answer if arguments is None else dict(arguments)
         interventions.note(run, "change", pending_step.act.node.id, ABSENT, new)
         self._notifications.save_and_notify()
@@ -260,7 +260,7 @@ class Interventions:
     def _resume_pending(self, kind: Kind, wanted: str | None) -> None:
         """Run a step of another process up to where it waits, so that a person can respond."""
         run = self._state.run
-        for call, pending in waiting_since(run):
+        for call, pending in list_waiting(run):
             if pending.kind == kind and (wanted is None or wanted in (pending.node, pending.id)):
                 self._rollback.run_safely(partial(self._execution.begin_again, run.activation(call.act)))
                 return

@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentnb.engine.control.interventions import here
-from agentnb.session.history_fold import MANY, HistoryFold, group_indices, ints
+from agentnb.engine.control.interventions import get_current_scope
+from agentnb.session.history_fold import MANY, HistoryFold, group_indices, to_array
 
 if TYPE_CHECKING:
     from agentnb.board.paths import Path
@@ -50,9 +50,9 @@ class _Written:
         """Read many writes at once; a key has the numbers of all its paths, in order."""
         keys = [(scope, str(path[0])) for scope, path in codes]
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-        key_of = ints(array("q", (places[key] for key in keys)), 0, len(keys))
+        key_of = to_array(array("q", (places[key] for key in keys)), 0, len(keys))
         named = list(places)
-        for place, numbers in group_indices(key_of[ints(history.w_code, self._writes, end) >> 2], self._writes):
+        for place, numbers in group_indices(key_of[to_array(history.w_code, self._writes, end) >> 2], self._writes):
             self.numbers.setdefault(named[place], array("q")).extend(numbers)
         self._writes = end
 
@@ -72,17 +72,17 @@ class LastWriters:
     def of(self, run: Run, keys: Iterable[str]) -> dict[str, Writer]:
         """Return the last writer of each of these keys at the current position, if it was written."""
         parts = [*self._fold.parts(run)][::-1]
-        scope, found = here(run).id, dict[str, Writer]()
+        scope, found = get_current_scope(run).id, dict[str, Writer]()
         for key in keys:
             for history, end, written in parts:
                 step = written.last(history, scope, key, end)
                 if step is not None:
-                    found[key] = Writer(step, _node(run, history, written, key, step))
+                    found[key] = Writer(step, _get_node(run, history, written, key, step))
                     break
         return found
 
 
-def _node(run: Run, history: History, written: _Written, key: str, step: int) -> str | None:
+def _get_node(run: Run, history: History, written: _Written, key: str, step: int) -> str | None:
     if (key, step) in written.edited or (step == history.base and step > 0):
         return None  # row 0 of a fork holds its edits
     return run.node_of(history.s_act[step - history.base]) if step > history.base else ""

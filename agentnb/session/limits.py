@@ -16,12 +16,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import freeze, thaw
-from agentnb.engine.control.breakpoints import last_step
+from agentnb.engine.control.breakpoints import get_last_step
 from agentnb.engine.control.interventions import note
 from agentnb.engine.core.history import COUNTED
 from agentnb.engine.core.run import MAX_FRAMES, NEVER
 from agentnb.engine.effects.recorded_calls import ASKED
-from agentnb.session.usage import AttemptUsage, Used, depth_of, has_set_off, measure_usage
+from agentnb.session.usage import AttemptUsage, Used, get_depth, has_set_off, measure_usage
 
 if TYPE_CHECKING:
     from agentnb.engine.control.budget import Budget
@@ -117,7 +117,7 @@ class Limits:
             used = measure_usage(run.at, run.position)
             limit = next(self._over_events(run, used), None) if self._of_events else None
             if limit is None and self._of_calls:
-                limit = next(self._over(used.paid.plus(_paid_by_cut_steps(run)), used.ns), None)
+                limit = next(self._over(used.paid.plus(_compute_cut_usage(run)), used.ns), None)
             if limit is not None:
                 return limit
         stop = None if run.limiter is None else self._find_stop(run)
@@ -137,7 +137,7 @@ class Limits:
             yield "max_behavior_calls"
         if budget.max_patches is not None and used.patches >= budget.max_patches:
             yield "max_patches"
-        if budget.max_depth is not None and number >= 0 and depth_of(history, number, position) > budget.max_depth:
+        if budget.max_depth is not None and number >= 0 and get_depth(history, number, position) > budget.max_depth:
             yield "max_depth"
 
     def _over(self, paid: AttemptUsage, ns: int, kinds: Iterable[str] = ("llm", "tool")) -> Iterator[str]:
@@ -164,7 +164,7 @@ class Limits:
     def capture_usage(self, run: Run) -> Callable[[], dict[str, Number]]:
         """Return a function that returns the usage at the position of this moment, whenever it is called."""
         history, steps, listens, stop = run.at, run.used, run.plan.reacts, self._find_stop(run)
-        cut = _paid_by_cut_steps(run)
+        cut = _compute_cut_usage(run)
         position, queue = max(min(run.position, history.tip), history.base), list[int]()
         with suppress(IndexError):  # another thread may move the run at this moment
             queue = run.frontier()
@@ -193,11 +193,11 @@ class Limits:
 
     def came_to(self, run: Run, share: float) -> bool:
         """Return True if the last step brought the use of a limit to a share of it; how deep a run nests is no use."""
-        history, row = last_step(run)
+        history, row = get_last_step(run)
         if not row:
             return False
         step, counted = history.base + row, history.s_flag[row] & COUNTED > 0
-        before, after = (_amounts(measure_usage(history, at)) for at in (step - 1, step))
+        before, after = (_to_amounts(measure_usage(history, at)) for at in (step - 1, step))
         before["max_steps"], after["max_steps"] = run.used - counted, run.used
         limits = ((name, getattr(self.budget, name)) for name in after)
         return any(
@@ -232,7 +232,7 @@ class Limits:
 
     def _with_those_in_flight(self, run: Run, now: int) -> tuple[AttemptUsage, int]:
         used = measure_usage(run.at, run.position)
-        paid, ns = used.paid.plus(_paid_by_cut_steps(run, self._flying)), used.ns
+        paid, ns = used.paid.plus(_compute_cut_usage(run, self._flying)), used.ns
         for work, flying in list(self._flying.items()):
             if work.dead:
                 del self._flying[work]
@@ -295,7 +295,7 @@ class Limits:
         return stop if any(row.node >= 0 and run.plan.nodes[row.node].id == stop.target for row in rows) else None
 
 
-def _paid_by_cut_steps(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
+def _compute_cut_usage(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
     """Return the usage of interrupted steps, without the part that steps in flight have taken over."""
     paid = AttemptUsage()
     if run.at is run.history and not run.past:
@@ -306,7 +306,7 @@ def _paid_by_cut_steps(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
     return paid
 
 
-def _amounts(used: Used) -> dict[str, Number]:
+def _to_amounts(used: Used) -> dict[str, Number]:
     """Return the usage by the names of the limits, of what only grows."""
     paid = used.paid
     return {"max_events": used.events, "max_behavior_calls": used.calls, "max_patches": used.patches,
@@ -314,13 +314,13 @@ def _amounts(used: Used) -> dict[str, Number]:
             "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
 
 
-def remaining_budget(budget: Budget, used: Mapping[str, Number]) -> dict[str, Any]:
+def compute_remaining_budget(budget: Budget, used: Mapping[str, Number]) -> dict[str, Any]:
     """Return what is left of each limit that is set; negative if the last attempt exceeded it."""
     limits = ((name, getattr(budget, name)) for name in used)
-    return {name: _less(limit, used[name]) for name, limit in limits if limit is not None}
+    return {name: _subtract(limit, used[name]) for name, limit in limits if limit is not None}
 
 
-def _less(limit: Number, used: Number) -> Number:
+def _subtract(limit: Number, used: Number) -> Number:
     if isinstance(limit, Decimal) or isinstance(used, Decimal):
         return Decimal(str(limit)) - Decimal(str(used))
     return limit - used
@@ -343,4 +343,4 @@ def _measure_nesting(history: History, queue: list[int]) -> tuple[int, int]:
     return frames, subgraphs
 
 
-__all__ = ["Limits", "Number", "remaining_budget"]
+__all__ = ["Limits", "Number", "compute_remaining_budget"]

@@ -9,14 +9,14 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.masking import mask_value, secret_word
+from agentnb.board.masking import find_secret_word, mask_value
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.history import FAIL, PHASES, STATUS, STATUSES
-from agentnb.expressions.paths import path_text
+from agentnb.expressions.paths import format_path
 from agentnb.kinds.context import ODD
-from agentnb.session.logs import CALL, RUN, error_fields, is_heard, say
-from agentnb.session.pending import pending_of
-from agentnb.session.run_queries import status_of
+from agentnb.session.logs import CALL, RUN, get_error_fields, is_heard, say
+from agentnb.session.pending import get_pending
+from agentnb.session.run_queries import get_status
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import ActRow, Call, History
@@ -128,7 +128,7 @@ class LoggingListener:
         failure, status = history.errors.get(step), STATUSES[(flag & STATUS) >> 2]
         named = f"step {step}: node {known['node']!r}"
         if failure is not None and act.what != FAIL:  # a failure that propagates to an outer node was reported already
-            reason = error_fields(failure.error).get("reason") or ("timeout" if failure.timeout else None)
+            reason = get_error_fields(failure.error).get("reason") or ("timeout" if failure.timeout else None)
             known |= {"error_type": failure.type, "error_message": failure.message, "reason": reason}
             text = f"{named} failed: {failure.type}: {failure.message}"
             self._say(RUN, logging.ERROR, text, step=step, latency_seconds=seconds, **known)
@@ -137,7 +137,9 @@ class LoggingListener:
             self._say(RUN, logging.WARNING, f"{named}, {note.thought}", step=step, **known)
         if RUN.isEnabledFor(logging.DEBUG):
             text = f"{named}, {PHASES[flag & 3]}, {status}"
-            self._say(RUN, logging.DEBUG, text, step=step, latency_seconds=seconds, payload=_wrote(run, step), **known)
+            self._say(
+                RUN, logging.DEBUG, text, step=step, latency_seconds=seconds, payload=_get_written(run, step), **known
+            )
 
     def _node(self, run: Run, act: ActRow) -> dict[str, Any]:
         """Return the fields that name a node, and the event it handles."""
@@ -179,9 +181,9 @@ class LoggingListener:
 
     def _tell_standing(self, run: Run) -> None:
         state = self._state
-        word = status_of(run, state.limits)
+        word = get_status(run, state.limits)
         limit = state.limits.find_reached(run) if word == "exhausted" else None
-        waits = list(dict.fromkeys(one.node for one in pending_of(run))) if word == "waiting" else []
+        waits = list(dict.fromkeys(one.node for one in get_pending(run))) if word == "waiting" else []
         here = (run, run.at, run.position, word, limit, *waits)
         if word not in _ENDS or here == self._ended:
             self._ended = here if word in _ENDS else None
@@ -193,13 +195,13 @@ class LoggingListener:
         self._say(RUN, logging.INFO, text, step=run.position, reason=limit, node=waits[0] if waits else None)
 
 
-def _wrote(run: Run, step: int) -> dict[str, Any]:
+def _get_written(run: Run, step: int) -> dict[str, Any]:
     """Return what a step has written, by path, as a payload, without deletions."""
     history = next(one for one in reversed(run.chain) if one.base < step)
     row, codes = step - history.base, run.tables.codes
     rows = range(history.s_wend[row - 1], history.s_wend[row])
     written = ((codes[history.w_code[at] >> 2][1], history.w_new[at]) for at in rows)
-    found = {path_text(path): mask_value(value, secret_word(path)) for path, value in written
+    found = {format_path(path): mask_value(value, find_secret_word(path)) for path, value in written
              if value is not ABSENT}  # fmt: skip
     return {"writes": found} if found else {}
 

@@ -82,7 +82,7 @@ def configure_logging(
         >>> configure_logging("CRITICAL")  # doctest: +ELLIPSIS
         <Logger agentnb (CRITICAL)>
     """
-    number = _level(level)
+    number = _parse_level(level)
     if payload_redactor is not None and not callable(payload_redactor):
         raise ExecutionError(
             Problem("X206", f"the redactor is {with_article(type(payload_redactor).__name__)}, which cannot be called",
@@ -100,7 +100,7 @@ def configure_logging(
     return ROOT
 
 
-def _level(level: str | int) -> int:
+def _parse_level(level: str | int) -> int:
     known = logging.getLevelNamesMapping()
     if isinstance(level, str) and level.upper() in known:
         return known[level.upper()]
@@ -120,7 +120,7 @@ class _Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line."""
-        return _one_line(super().format(record))
+        return _to_one_line(super().format(record))
 
 
 class JsonLines(logging.Formatter):
@@ -132,20 +132,20 @@ class JsonLines(logging.Formatter):
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": _one_line(record.getMessage()),
+            "message": _to_one_line(record.getMessage()),
         }
         line |= {name: record.__dict__[name] for name in FIELDS if record.__dict__.get(name) is not None}
         if record.exc_info and record.exc_info[0] is not None and "error_type" not in line:
             line |= {"error_type": record.exc_info[0].__name__, "error_message": safe_str(record.exc_info[1])}
-        return json.dumps(_plain(mask_value(line)), ensure_ascii=False)
+        return json.dumps(_to_plain(mask_value(line)), ensure_ascii=False)
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     """Return a text without secrets and line breaks; secrets, which may contain line breaks, are masked first."""
     return mask_text(" ".join(mask_text(text).split()))
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
+def _to_plain(value: Any, depth: int = 0) -> Any:
     """Return a masked value as JSON-compatible data; long parts are truncated."""
     match value:
         case None | bool() | int():
@@ -155,10 +155,10 @@ def _plain(value: Any, depth: int = 0) -> Any:
         case str():
             return str(value) if len(value) <= LONGEST else f"{value[:LONGEST]}… ({len(value)} characters)"
         case Mapping() if depth < 20:
-            found = {str(key): _plain(item, depth + 1) for key, item in list(value.items())[:MOST]}
+            found = {str(key): _to_plain(item, depth + 1) for key, item in list(value.items())[:MOST]}
             return found if len(value) <= MOST else {**found, "…": f"{len(value)} keys"}
         case list() | tuple() | set() | frozenset() if depth < 20:
-            items = [_plain(item, depth + 1) for item in list(value)[:MOST]]
+            items = [_to_plain(item, depth + 1) for item in list(value)[:MOST]]
             return items if len(value) <= MOST else [*items, f"… ({len(value)} items)"]
     return str(value) if isinstance(value, Decimal | date) else safe_repr(value)
 
@@ -186,7 +186,7 @@ def say(
         shown = _redact_payload(payload)
         if shown is not None:
             fields["payload"] = shown
-    logger.log(level, "%s", _one_line(message), extra=fields)
+    logger.log(level, "%s", _to_one_line(message), extra=fields)
 
 
 def _redact_payload(payload: Mapping[str, Any]) -> Any:
@@ -213,10 +213,10 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
 def store_failed(state: State, error: BaseException) -> None:
     """Log that a run cannot be saved."""
     say(STORE, logging.ERROR, f"run {state.run_id} cannot be kept: {error_text(error)}", run_id=state.run_id,
-        dialect=state.recipe.dialect, step=state.run.position, **error_fields(error))  # fmt: skip
+        dialect=state.recipe.dialect, step=state.run.position, **get_error_fields(error))  # fmt: skip
 
 
-def error_fields(error: BaseException | None) -> dict[str, Any]:
+def get_error_fields(error: BaseException | None) -> dict[str, Any]:
     """Return the fields of an exception: its type, its message, and the code of its problem as reason."""
     if error is None:
         return {}
@@ -228,5 +228,5 @@ def error_fields(error: BaseException | None) -> dict[str, Any]:
     }
 
 
-__all__ = ["CALL", "FIELDS", "ROOT", "RUN", "STORE", "JsonLines", "configure_logging", "error_fields", "is_heard",
+__all__ = ["CALL", "FIELDS", "ROOT", "RUN", "STORE", "JsonLines", "configure_logging", "get_error_fields", "is_heard",
            "say", "store_failed"]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import SLICE_NS
 from agentnb.engine.core.run import Halt
-from agentnb.session.checks import not_inside, refuse_step
+from agentnb.session.checks import check_not_inside, refuse_step
 from agentnb.session.execution import is_step_number
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Navigation:
             ExecutionError: X111, there is no such step.
         """
         refuse_step(self._state, step)
-        not_inside(self._state, "goto()")
+        check_not_inside(self._state, "goto()")
         self._background.drop()
         self._rollback.cancel_in_flight()
         self._rollback.repair()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.engine.core.history import CARRIED, ERROR, STATUS, is_inner_way
 from agentnb.session.event_reactions import EventReactions
-from agentnb.session.history_fold import MANY, HistoryFold, ints, rows_of, unknown
+from agentnb.session.history_fold import MANY, HistoryFold, compute_rows, iter_unknown_pairs, to_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -142,23 +142,25 @@ class _Rows:
     def _read_many(self, history: History) -> None:
         """Read many rows. Few of them are new, and only these are processed one by one."""
         begin, size = self._row + 1, len(history.s_act)
-        act = ints(history.s_act, begin, size)
-        rows, start, end = rows_of(history.s_wend, begin, size)
-        for place, *pair in unknown(act[rows - begin], ints(history.w_code, start, end) >> 2, self.wrote.rows):
+        act = to_array(history.s_act, begin, size)
+        rows, start, end = compute_rows(history.s_wend, begin, size)
+        for place, *pair in iter_unknown_pairs(
+            act[rows - begin], to_array(history.w_code, start, end) >> 2, self.wrote.rows
+        ):
             self.wrote.note((pair[0], pair[1]), int(rows[place]))
-        rows, start, end = rows_of(history.s_pend, begin, size)
-        failed = (ints(history.s_flag, begin, size) & STATUS) == ERROR
+        rows, start, end = compute_rows(history.s_pend, begin, size)
+        failed = (to_array(history.s_flag, begin, size) & STATUS) == ERROR
         sources = act[rows - begin] * 2 + failed[rows - begin]
         known = [(source * 2 + fails, target) for source, target, fails in self.went.rows]
-        for place, source, target in unknown(sources, ints(history.p_act, start, end), known):
+        for place, source, target in iter_unknown_pairs(sources, to_array(history.p_act, start, end), known):
             if _is_way(history, start + place, source // 2):
                 self.went.note((source // 2, target, bool(source % 2)), int(rows[place]))
         self._row = size - 1
         begin = bisect_left(history.r_step, history.base + begin, self._reads)
         end = bisect_left(history.r_step, history.base + size, begin)
-        steps = ints(history.r_step, begin, end) - history.base
-        codes = ints(history.r_code, begin, end) >> 2
-        for place, *pair in unknown(act[steps - size + len(act)], codes, self.reads.rows):
+        steps = to_array(history.r_step, begin, end) - history.base
+        codes = to_array(history.r_code, begin, end) >> 2
+        for place, *pair in iter_unknown_pairs(act[steps - size + len(act)], codes, self.reads.rows):
             self.reads.note((pair[0], pair[1]), int(steps[place]))
         self._reads = end
 
@@ -172,7 +174,7 @@ class NodeCoverage:
     def __init__(self, recipe: Recipe) -> None:
         self._reactions = EventReactions()
         self._listens = any(node.on for node in recipe.nodes.values())
-        self._static = {id: keys for id, node in recipe.nodes.items() if (keys := first_keys(node))}
+        self._static = {id: keys for id, node in recipe.nodes.items() if (keys := get_first_keys(node))}
         self._recipe = recipe
         self._reset()
 
@@ -218,7 +220,7 @@ class NodeCoverage:
         for act, times in Counter(history.s_act[first + 1 : end + 1]).items():
             self._visit(run.node_of(act), sign * times)
         for keys, firsts in ((self._wrote, rows.wrote), (self._read, rows.reads)):
-            keys.add(_of_own_board(run, firsts.move(last)))
+            keys.add(_iter_own_board(run, firsts.move(last)))
         for (source, target, failed), change in rows.went.move(last):
             if run.tables.acts[target].node >= 0:
                 self._ways.add((run.node_of(source), run.node_of(target), failed), change)
@@ -233,7 +235,7 @@ class NodeCoverage:
             self._read.add((node, key, -1 if before else 1) for key in self._static.get(node, ()))
 
 
-def _of_own_board(run: Run, changes: Iterable[tuple[Any, int]]) -> Iterator[tuple[str, str, int]]:
+def _iter_own_board(run: Run, changes: Iterable[tuple[Any, int]]) -> Iterator[tuple[str, str, int]]:
     """Yield (node, key, change); a node's writes for its inside belong to the inner board, and are left out."""
     tables = run.tables
     for (act, code), change in changes:
@@ -242,7 +244,7 @@ def _of_own_board(run: Run, changes: Iterable[tuple[Any, int]]) -> Iterator[tupl
             yield run.node_of(act), str(path[0]), change
 
 
-def first_keys(node: Node) -> list[str]:
+def get_first_keys(node: Node) -> list[str]:
     """Return the board keys that a node's inputs read."""
     return [str(path[0]) for path in (node.inputs or {}).values()]
 

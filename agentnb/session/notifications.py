@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
 from agentnb.errors import StoreError
-from agentnb.session.run_queries import status_of
+from agentnb.session.run_queries import get_status
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
@@ -73,7 +73,7 @@ class Notifications:
         """Call the recipe's finish function once, at the end of a run; not for a fork, which is a trial."""
         state = self._state
         run = state.run
-        if self._finished is not run and state.parent is None and status_of(run, state.limits) == "finished":
+        if self._finished is not run and state.parent is None and get_status(run, state.limits) == "finished":
             self._finished = run
             finish(state.inputs, {key: thaw(value) for key, value in run.root.scope.visible_items().items()})
 

@@ -126,9 +126,9 @@ class Parts:
         return Pictures(self.state)
 
 
-def parts_of(session: Session) -> Parts:
+def get_parts(session: Session) -> Parts:
     """Return the parts of a session, for other packages of agentnb; `state.state_of` returns its state."""
     return session._parts  # noqa: SLF001  (the door to them)
 
 
-__all__ = ["Parts", "parts_of"]
+__all__ = ["Parts", "get_parts"]

@@ -52,15 +52,20 @@ class Pending:
         return f"<{self.kind} {safe_repr(self.id, 200)} of {safe_repr(self.node, 200)}: {what}>"
 
 
-def pending_of(run: Run) -> tuple[Pending, ...]:
+def get_pending(run: Run) -> tuple[Pending, ...]:
     """Return what is pending, in the order in which it was requested."""
     held = [
-        _pending(pending_step, kind)
+        _make_pending(pending_step, kind)
         for pending_step in run.pending_steps.values()
-        if (kind := _kind(pending_step)) is not None
+        if (kind := _get_kind(pending_step)) is not None
     ]
-    known = (known for _, known in waiting_since(run))
-    return (*held, *map(of_leave, leaves(run)), *known, *map(_ask_for_masked, masked_values.unknown(run)))
+    known = (known for _, known in list_waiting(run))
+    return (
+        *held,
+        *map(of_leave, list_approvals(run)),
+        *known,
+        *map(_ask_for_masked, masked_values.find_masked_paths(run)),
+    )
 
 
 def calls_of(run: Run, pending: Sequence[Pending]) -> list[UnansweredCall]:
@@ -74,7 +79,7 @@ def calls_of(run: Run, pending: Sequence[Pending]) -> list[UnansweredCall]:
     ]
 
 
-def leaves(run: Run) -> Sequence[Leave]:
+def list_approvals(run: Run) -> Sequence[Leave]:
     """Return the approvals that are pending on the board."""
     approvals = run.plan.recipe.approvals
     return () if approvals is None else approvals.waiting(run)
@@ -82,7 +87,7 @@ def leaves(run: Run) -> Sequence[Leave]:
 
 def leave_of(run: Run, wanted: str | None) -> Leave | None:
     """Return the approval pending on the board with this id or node, by default the first; None if there is none."""
-    return next((each for each in leaves(run) if wanted is None or wanted in (each.id, each.node)), None)
+    return next((each for each in list_approvals(run) if wanted is None or wanted in (each.id, each.node)), None)
 
 
 def of_leave(leave: Leave) -> Pending:
@@ -92,7 +97,7 @@ def of_leave(leave: Leave) -> Pending:
     )
 
 
-def waiting_since(run: Run, calls: Iterable[UnansweredCall] | None = None) -> list[tuple[UnansweredCall, Pending]]:
+def list_waiting(run: Run, calls: Iterable[UnansweredCall] | None = None) -> list[tuple[UnansweredCall, Pending]]:
     """Return the questions and calls of another process without a response; their steps have not begun again.
 
     Args:
@@ -111,13 +116,13 @@ def _ask_for_masked(path: str) -> Pending:
     return Pending(f"masked_{path}", "answer", path, path, {"prompt": prompt})
 
 
-def _kind(pending_step: PendingStep) -> Kind | None:
+def _get_kind(pending_step: PendingStep) -> Kind | None:
     """Return what a pending step waits for; None if it is running or paused at an event."""
     kind = pending_step.hold.kind if pending_step.held and pending_step.hold is not None else "emit"
     return None if kind == "emit" else kind  # type: ignore[return-value]  # the kinds of a Hold are these and emit
 
 
-def _pending(pending_step: PendingStep, kind: Kind) -> Pending:
+def _make_pending(pending_step: PendingStep, kind: Kind) -> Pending:
     hold = pending_step.hold
     assert hold is not None
     answer = hold.answer if hold.moment == "after" else ABSENT
@@ -131,10 +136,10 @@ def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     Raises:
         ExecutionError: X115, nothing of that kind is pending.
     """
-    found = flight_of(run, kind, wanted)
+    found = find_pending_step_or_none(run, kind, wanted)
     if found is not None:
         return found
-    waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in pending_of(run)) or "nothing"
+    waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in get_pending(run)) or "nothing"
     late = [
         pending_step.act.node.id
         for pending_step in run.pending_steps.values()
@@ -153,11 +158,11 @@ def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     )
 
 
-def flight_of(run: Run, kind: Kind, wanted: str | None) -> PendingStep | None:
+def find_pending_step_or_none(run: Run, kind: Kind, wanted: str | None) -> PendingStep | None:
     """Return the pending step as `held` does; None if there is none."""
     for pending_step in run.pending_steps.values():
-        if _kind(pending_step) == kind:
-            known = _pending(pending_step, kind)
+        if _get_kind(pending_step) == kind:
+            known = _make_pending(pending_step, kind)
             if wanted is None or wanted in (known.node, known.id):
                 return pending_step
     return None
@@ -172,7 +177,7 @@ def find_substitutions(pending_step: PendingStep) -> Mapping[str, Any] | None:
     return None if not asked or asked[-1] == now else now
 
 
-def change(pending_step: PendingStep, arguments: Mapping[str, Any] | None, answer: Any) -> None:
+def change_call(pending_step: PendingStep, arguments: Mapping[str, Any] | None, answer: Any) -> None:
     """Change a paused call: its request or its response; a response set before the call is sent replaces the call.
 
     X127: an approval is decided by approving or denying it; its answer cannot be changed.
@@ -183,7 +188,7 @@ def change(pending_step: PendingStep, arguments: Mapping[str, Any] | None, answe
     hold = pending_step.hold
     assert hold is not None
     if answer is not ABSENT and hold.kind == "approval":
-        raise no_answer(hold.effect.name)
+        raise make_answer_error(hold.effect.name)
     if arguments is not None:
         hold.effect = replace(hold.effect, arguments={key: thaw(freeze(value)) for key, value in arguments.items()})
     if answer is not ABSENT:
@@ -201,7 +206,7 @@ def check_answer(hold: Hold, answer: Any) -> None:
         hold.effect.check(answer)
 
 
-def no_answer(name: str) -> ExecutionError:
+def make_answer_error(name: str) -> ExecutionError:
     """Return the exception for an approval that is given any other answer."""
     return ExecutionError(
         Problem("X127", f"{name!r} is an approval and has no answer to change", "change(answer=...)",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.session import stored_run
-from agentnb.session.checks import not_running
+from agentnb.session.checks import check_not_running
 from agentnb.session.logs import store_failed
 from agentnb.store import open_log
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentnb.session.state import State
 
 
-def closed_problem(run_id: str, do: str) -> Problem:
+def make_closed_problem(run_id: str, do: str) -> Problem:
     """L452: this session was closed.
 
     `do` explains how to reopen the run.
@@ -113,7 +113,7 @@ class Persistence:
         """
         state = self._state
         if state.journal is not None:
-            state.journal.aux = stored_run.aux_of(state)
+            state.journal.aux = stored_run.make_aux(state)
             with self._log_failures():
                 state.journal.tell("running" if state.moves else state.status)
 
@@ -152,7 +152,7 @@ class Persistence:
                 copies[log] = stored_run.begin_journal(state, log, state.run)
             journal = copies[log]
         assert journal is not None
-        journal.aux = stored_run.aux_of(state)
+        journal.aux = stored_run.make_aux(state)
         journal.tell(state.status)
         if journal is not state.journal:
             journal.rest()
@@ -168,7 +168,7 @@ class Persistence:
         state = self._state
         journal = state.journal
         if journal is not None:
-            not_running(state, "close()")
+            check_not_running(state, "close()")
             try:
                 self.save_changes()
                 journal.close()
@@ -179,7 +179,7 @@ class Persistence:
                     journal.rest()
                 warnings.warn(f"every step is stored, but not how the run stands:\n{error}", stacklevel=3)
             self.record_in(None)
-            state.locked = closed_problem(journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)")
+            state.locked = make_closed_problem(journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)")
 
     def hand_over(self) -> bool:
         """Let another session of this process write the run; return False while this one is running.
@@ -204,7 +204,7 @@ class Persistence:
 
     def list_masked(self) -> list[str]:
         """Return the paths of the values that were masked when the run was saved and must be supplied again."""
-        return masked_values.unknown(self._state.run)
+        return masked_values.find_masked_paths(self._state.run)
 
     def fill(self, values: Mapping[str, Any]) -> None:
         """Supply values that were masked when the run was saved: path -> value.
@@ -235,4 +235,4 @@ class Persistence:
         return True
 
 
-__all__ = ["Persistence", "closed_problem"]
+__all__ = ["Persistence", "make_closed_problem"]

@@ -8,7 +8,7 @@ from agentnb.board.values import ABSENT, freeze
 from agentnb.errors import ExecutionError, Problem
 from agentnb.session.checks import refuse_step
 from agentnb.session.node_coverage import NodeCoverage
-from agentnb.session.run_queries import view_of
+from agentnb.session.run_queries import make_view
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,7 +31,7 @@ class Pictures:
         state = self._state
         if self._run is not state.run:  # it was reset
             self._coverage, self._run = NodeCoverage(state.recipe), state.run
-        return view_of(state.run, self._coverage, [row for row in state.breakpoints if row.enabled])
+        return make_view(state.run, self._coverage, [row for row in state.breakpoints if row.enabled])
 
     def draw(self, board: bool, direction: str, collapsed: Collection[str]) -> Drawing:
         """Return the recipe's drawing with the state of the run."""
@@ -48,11 +48,11 @@ class Pictures:
         Raises:
             ExecutionError: X160, this is not a run of behaviors; X111, there is no such step.
         """
-        from agentnb.draw.diagram import reacts
+        from agentnb.draw.diagram import is_reactive
         from agentnb.draw.object_graph import draw_graph
 
         state = self._state
-        if not reacts(state.recipe):
+        if not is_reactive(state.recipe):
             raise ExecutionError(
                 Problem("X160", f"{state.recipe.name!r} has no object graph", "draw_objects()",
                         "only behaviors create one, from events about objects and relations",
@@ -62,13 +62,13 @@ class Pictures:
         refuse_step(state, step)
         reading = state.trace.reading()
         now, before = (reading.replica(each).visible_items(0) for each in (step, max(step - 1, 0)))
-        if at is None and (flying := _in_flight(state.run)):
+        if at is None and (flying := _get_in_flight(state.run)):
             step, before = step + 1, now
             now = {key: value for key, value in {**now, **flying}.items() if value is not ABSENT}
         return draw_graph(state.recipe.name, now, before if step else None)
 
 
-def _in_flight(run: Run) -> dict[str, Any]:
+def _get_in_flight(run: Run) -> dict[str, Any]:
     """Return the frozen values that steps in flight have written so far, by key; ABSENT for deletions."""
     own = (write for pending_step in run.pending_steps.values() for write in pending_step.act.work.own)
     return {str(path[0]): value if value is ABSENT else freeze(value) for path, value in own if len(path) == 1}

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.engine.persistence.state_projection import StateProjection
-from agentnb.engine.replay.equality import unlike
+from agentnb.engine.replay.equality import iter_innermost_differences
 
 if TYPE_CHECKING:
     from agentnb.engine.control.breakpoints import Side
@@ -83,13 +83,13 @@ class Progress:
         self._writes = history.s_wend[row]
         if len(self._visits) == step + 1:
             self._drop()
-        found = dict(_visits_at(history, row, replica))
+        found = dict(_iter_visits(history, row, replica))
         self._visits.append(found)
         for visit in found.values():
             self._known.setdefault(visit.key, []).append(step)
 
 
-def _visits_at(history: History, row: int, replica: StateProjection) -> Iterator[tuple[Side, _Visit]]:
+def _iter_visits(history: History, row: int, replica: StateProjection) -> Iterator[tuple[Side, _Visit]]:
     """Yield the visit of the next node after a row, and that of the node whose step the row is."""
     if history.s_pos[row] < history.s_pend[row]:
         yield "before", _visit("before", history, history.p_act[history.s_pos[row]], replica)
@@ -119,7 +119,8 @@ def _mark(value: Any, depth: int = _DEPTH) -> int:
 
 def _are_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return one.keys() == other.keys() and all(
-        one[key] is value or next(iter(unlike(one[key], value)), None) is None for key, value in other.items()
+        one[key] is value or next(iter(iter_innermost_differences(one[key], value)), None) is None
+        for key, value in other.items()
     )
 
 

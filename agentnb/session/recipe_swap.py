@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.history import NO_ACTIVATION, ActRow
 from agentnb.engine.core.plan import Plan
-from agentnb.engine.core.time_travel import home
+from agentnb.engine.core.time_travel import find_history
 from agentnb.errors import Problem, StoreError
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
-from agentnb.session.setup import available_tools, ready, refit
-from agentnb.world.agents import agents_in
+from agentnb.session.setup import load_available_tools, prepare_recipe, refit
+from agentnb.world.agents import get_agents
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.world import World
 
@@ -34,7 +34,7 @@ def plan_to_go_on(run: Run, recipe: Recipe | None, llm: Any, tools: Tools | None
     plan = run.plan
     if recipe is None and llm is None and tools is None:
         return plan
-    now = ready(recipe or plan.recipe, {**plan.world.given, **(tools or {})})
+    now = prepare_recipe(recipe or plan.recipe, {**plan.world.given, **(tools or {})})
     return Plan(now, plan.kinds, refit(plan.world, plan.recipe, now, llm, tools), plan)
 
 
@@ -44,10 +44,10 @@ def plan_to_replay(run: Run, recipe: Recipe) -> Plan:
     Raises:
         RecipeError: the recipe has errors.
     """
-    now = ready(recipe, run.plan.world.given)
+    now = prepare_recipe(recipe, run.plan.world.given)
     world = _Mute(run.plan.world, now)
     if not world.tools:  # of a read-only run: what a tool is sent depends on its signature
-        world.tools = available_tools(now)
+        world.tools = load_available_tools(now)
     return Plan(now, KINDS, world, run.plan)  # a read-only run has no kinds that can run
 
 
@@ -56,7 +56,7 @@ class _Mute(World):
 
     def __init__(self, world: World, recipe: Recipe) -> None:
         self.__dict__.update(vars(world))
-        self.agents = dict(agents_in(recipe.meta))
+        self.agents = dict(get_agents(recipe.meta))
         if self.llm is None and recipe.meta.get("provider") is not None:
             self.llm = SimulatedClient()
 
@@ -71,7 +71,7 @@ class _Mute(World):
         return missing
 
 
-def budget_of(budget: Budget, before: Recipe, recipe: Recipe) -> Budget:
+def convert_budget(budget: Budget, before: Recipe, recipe: Recipe) -> Budget:
     """Return a session's budget for another recipe: limits taken from the old recipe are replaced by the new ones."""
     if recipe.limits == before.limits:
         return budget
@@ -110,7 +110,7 @@ def check_shared(run: Run, recipe: Recipe, step: int) -> None:
 
 def _list_activations(run: Run, step: int) -> Iterator[ActRow]:
     """Yield the activations of the steps up to `step`, and those that are next there."""
-    last = home(run, step)
+    last = find_history(run, step)
     chain = run.chain[: run.chain.index(last) + 1]
     ends = [*(history.base for history in chain[1:]), step]
     rows = run.tables.acts
@@ -124,7 +124,7 @@ def _list_activations(run: Run, step: int) -> Iterator[ActRow]:
 def _open_frames(run: Run, step: int) -> list[int]:
     """Return the frames that are open after a step, without the root."""
     found: dict[int, None] = {}
-    last = home(run, step)
+    last = find_history(run, step)
     for history in run.chain[: run.chain.index(last) + 1]:
         for at in sorted({*history.opened, *history.closed}):
             if at <= step:
@@ -134,4 +134,4 @@ def _open_frames(run: Run, step: int) -> list[int]:
     return list(found)
 
 
-__all__ = ["budget_of", "check_shared", "plan_to_go_on", "plan_to_replay"]
+__all__ = ["check_shared", "convert_budget", "plan_to_go_on", "plan_to_replay"]

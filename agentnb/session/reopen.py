@@ -21,21 +21,21 @@ from agentnb.engine.persistence.deltas import DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Journal
 from agentnb.engine.persistence.open_journals import flush_all
-from agentnb.engine.persistence.snapshot import check_fit, renumbering, run_of
+from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
 from agentnb.errors import Problem, StoreError
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_answers
 from agentnb.session.damaged_run import SoundEntries
 from agentnb.session.limits import Limits
-from agentnb.session.parts import parts_of
+from agentnb.session.parts import get_parts
 from agentnb.session.schedules import build_hooks
-from agentnb.session.session import Session, session_of
-from agentnb.session.setup import ready, world_of
-from agentnb.session.state import state_of
-from agentnb.session.stored_run import head_of, options_of
+from agentnb.session.session import Session, make_session
+from agentnb.session.setup import make_world, prepare_recipe
+from agentnb.session.state import get_state
+from agentnb.session.stored_run import parse_head, parse_options
 from agentnb.store import open_log
-from agentnb.trace.recipe_snapshot import changes, kinds_to_read, read_only, recipe_of
+from agentnb.trace.recipe_snapshot import changes, make_readable_kinds, read_only, rebuild_recipe
 from agentnb.world.world import World
 
 MASKED: Final = '"masked"'  # the tag of a masked value
@@ -63,18 +63,18 @@ def open_stored(
     flush_all()
     row = log.run(None if run_id is None else str(run_id))
     with _name_run_in_errors(log, row):
-        head = head_of(row)
+        head = parse_head(row)
     if recipe is None:
-        known = recipe_of(head["recipe"])
-        session = reopen_run(log, row, Plan(known, kinds_to_read(known), World()), goes_on=False)
+        known = rebuild_recipe(head["recipe"])
+        session = reopen_run(log, row, Plan(known, make_readable_kinds(known), World()), goes_on=False)
     else:
-        recipe = ready(recipe, world.get("tools"))
+        recipe = prepare_recipe(recipe, world.get("tools"))
         check_answers(recipe, world.get("answers"), world.get("llm"))
-        plan = Plan(recipe, KINDS, world_of(recipe, **world, strict=head["strict"]))
+        plan = Plan(recipe, KINDS, make_world(recipe, **world, strict=head["strict"]))
         session = reopen_run(log, row, plan)
-        parts_of(session).persistence.fill(secrets or {})
-    state_of(session).hooks.add_all(build_hooks(hooks) or {})
-    if changed := parts_of(session).persistence.changes:
+        get_parts(session).persistence.fill(secrets or {})
+    get_state(session).hooks.add_all(build_hooks(hooks) or {})
+    if changed := get_parts(session).persistence.changes:
         lines = "\n  ".join(changed)
         warnings.warn(f"run {row.run_id!r} was made with another version of this recipe:\n  {lines}", stacklevel=4)
     return session
@@ -86,12 +86,12 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) 
     Raises:
         StoreError: L404, the run does not fit the plan; or it is damaged.
     """
-    head = head_of(row)
+    head = parse_head(row)
     with _pause_collector():
         joined, kept, seq, lost = _read(log, row, plan)
         with _name_run_in_errors(log, row), damage():
-            session = _session(plan, row, head, (joined, kept))
-    state, persistence = parts_of(session).state, parts_of(session).persistence
+            session = _make_session(plan, row, head, (joined, kept))
+    state, persistence = get_parts(session).state, get_parts(session).persistence
     state.log = log
     if lost is not None:
         warnings.warn(str(lost), stacklevel=5)
@@ -101,7 +101,7 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) 
     persistence.changes = tuple(changes(head["recipe"], plan.recipe))
     if lost is not None:
         return session
-    journal = Journal(log, row.run_id, state.run, _encoder(joined))
+    journal = Journal(log, row.run_id, state.run, _make_encoder(joined))
     journal.go_on(seq, {name: kept[name] for name in ("random", "ids", "clock")}, kept["aux"], joined.flying())
     persistence.record_in(journal)
     return session
@@ -119,20 +119,22 @@ def _pause_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _session(plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[DeltaLoader, Mapping[str, Any]]) -> Session:
+def _make_session(
+    plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[DeltaLoader, Mapping[str, Any]]
+) -> Session:
     joined, kept = found
     run = run_of(plan, joined, {**kept, "given": head["given"], "seed": head["seed"]}, clock_of(kept["clock"]))
-    budget, run.chaos = options_of(head, kept["aux"])
+    budget, run.chaos = parse_options(head, kept["aux"])
     unfinished, run.masks = joined.collect_interrupted(), kept["masks"]
     run.recorded, run.history.loose = unfinished or None, unfinished.rows()
-    session = session_of(run, Limits(budget), row.name, dict(thaw(run.given)), row.run_id)
+    session = make_session(run, Limits(budget), row.name, dict(thaw(run.given)), row.run_id)
     session.breakpoints.from_rows(kept["aux"].get("breakpoints", ()))
     for source in kept["aux"].get("watches", ()):
         session.watches.add(source)
     return session
 
 
-def _encoder(joined: DeltaLoader) -> DeltaEncoder:
+def _make_encoder(joined: DeltaLoader) -> DeltaEncoder:
     """Return a delta encoder for which everything loaded is already saved."""
     encoder = DeltaEncoder.after(joined.tables, joined.histories)
     encoder.told = {key: row for rows in joined.told.values() for key, row in rows.items()}
@@ -147,7 +149,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
     """Return a run's histories, its position, the number of its last entry, and what was lost of it."""
     joined, kept, seq, lost = DeltaLoader(), dict[str, Any](aux={}, masks=False), 0, None
     with _name_run_in_errors(log, row):
-        rows = [(row, None), *_ancestors(log, row)]
+        rows = [(row, None), *_iter_ancestors(log, row)]
     for part, until in reversed(rows):
         joined.drop()
         kept["aux"] = {}
@@ -181,11 +183,11 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
 
 def _read_one(entries: SoundEntries, part: RunRow, plan: Plan, joined: DeltaLoader, kept: dict[str, Any]) -> int:
     """Add the stored entries of one run, up to a limit; return the number of the last."""
-    head, seq = head_of(part), 0
+    head, seq = parse_head(part), 0
     check_version(head.get("version"))
-    joined.renumber(renumbering(plan, head["nodes"]))
+    joined.renumber(make_renumbering(plan, head["nodes"]))
     kept["masks"] = kept["masks"] or MASKED in part.head
-    for documents, last, masked in _documents(entries):
+    for documents, last, masked in _parse_documents(entries):
         seq = last
         kept["masks"] = kept["masks"] or masked
         joined.add(documents)
@@ -210,14 +212,14 @@ def _name_run_in_errors(log: EventLog, row: RunRow) -> Iterator[None]:
         raise StoreError(*(replace(one, where=where, do=do) for one in error.problems)) from error.__cause__
 
 
-def _ancestors(log: EventLog, row: RunRow) -> Iterator[tuple[RunRow, int]]:
+def _iter_ancestors(log: EventLog, row: RunRow) -> Iterator[tuple[RunRow, int]]:
     """Yield the runs whose beginning a run shares, each with the last shared entry."""
     while row.parent is not None and row.shared:
         row, shared = log.run(row.parent), row.shared
         yield row, shared
 
 
-def _documents(entries: Iterable[Entry]) -> Iterator[tuple[list[dict[str, Any]], int, bool]]:
+def _parse_documents(entries: Iterable[Entry]) -> Iterator[tuple[list[dict[str, Any]], int, bool]]:
     """Yield parsed entries in chunks: the documents, the number of the last, and whether any has a masked value."""
     rest = iter(entries)
     while chunk := list(islice(rest, AT_ONCE)):

@@ -11,7 +11,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.replay.divergence import LEVELS, Divergence
 from agentnb.engine.replay.runner import Replay
 from agentnb.errors import ExecutionError, Problem, ReplayDivergence, did_you_mean
-from agentnb.session.checks import not_running
+from agentnb.session.checks import check_not_running
 from agentnb.session.recipe_swap import plan_to_replay
 from agentnb.text import safe_repr, safe_str
 
@@ -37,7 +37,7 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
         RecipeError: the other recipe has errors.
     """
     if state.locked is None or recipe is None:  # with a recipe, a run that can only be read is replayed as well
-        not_running(state, "replay()")
+        check_not_running(state, "replay()")
     rollback.repair()
     run = state.run
     if state.replayable_from and isinstance(from_step, int):
@@ -100,14 +100,14 @@ class ReplayReport:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per difference: step, node, what, path, recorded, replayed; secrets masked, NA if absent."""
-        from agentnb.trace.frames import cell, table
+        from agentnb.trace.frames import make_table, to_cell
 
         rows = [
             {"step": row.step, "node": row.node, "what": row.what, "path": safe_str(row.path),
-             "recorded": cell(row.recorded, row.path), "replayed": cell(row.replayed, row.path)}
+             "recorded": to_cell(row.recorded, row.path), "replayed": to_cell(row.replayed, row.path)}
             for row in self.divergences
         ]  # fmt: skip
-        return table(rows, _COLUMNS)
+        return make_table(rows, _COLUMNS)
 
     def raise_for_divergence(self) -> ReplayReport:
         """Return this report if nothing differs.
@@ -161,13 +161,13 @@ class ReplayReport:
     def _repr_html_(self) -> str:
         head = f"<p><strong>{escape(safe_str(self.name))}</strong>: {escape(self._head())}</p>"
         words = "".join(f'<th style="{_CELL};opacity:.65">{word}</th>' for word in _COLUMNS)
-        rows = "".join(map(_row, self.divergences[:SHOWN]))
+        rows = "".join(map(_format_row, self.divergences[:SHOWN]))
         table = f'<table style="color:inherit;border-collapse:collapse"><thead><tr>{words}</tr></thead>{rows}</table>'
         tail = "".join(f"<p>{escape(line)}</p>" for line in self._tail())
         return head + (table if self.divergences else "") + tail
 
 
-def _row(row: Divergence) -> str:
+def _format_row(row: Divergence) -> str:
     values = ("" if value is ABSENT else safe_repr(value, key=row.key) for value in (row.recorded, row.replayed))
     cells = (str(row.step), safe_str(row.node or ""), row.what, safe_str(row.path), *values)
     line = "".join(f'<td style="{_CELL};overflow-wrap:anywhere">{escape(cell)}</td>' for cell in cells)

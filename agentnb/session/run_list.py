@@ -13,7 +13,7 @@ from agentnb.engine.persistence.open_journals import flush_all
 from agentnb.errors import Problem, StoreError, did_you_mean, with_article
 from agentnb.session.status import StatusWord
 from agentnb.store import open_log
-from agentnb.store.database_errors import damaged_row
+from agentnb.store.database_errors import make_damaged_row_problem
 from agentnb.text import class_name, safe_repr
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def runs(
         >>> page = nb.runs("runs.db", status="failed", since="2026-01-01", limit=20)  # doctest: +SKIP
         >>> nb.runs("runs.db", status="failed", after=page["run_id"].iloc[-1], limit=20)  # doctest: +SKIP
     """
-    from agentnb.trace.frames import table
+    from agentnb.trace.frames import make_table
 
     query = run_query(recipe, fingerprint, status, since, until, contains, limit, after)
-    return table([_row(row) for row in sound_rows(where, query)], COLUMNS)
+    return make_table([_format_row(row) for row in list_sound_rows(where, query)], COLUMNS)
 
 
 def run_query(
@@ -85,11 +85,13 @@ def run_query(
     Raises:
         StoreError: L546 to L548, an argument makes no sense.
     """
-    first, last = _period(since, until)
-    return RunQuery(recipe, fingerprint, _status(status), first, last, contains, after=after, limit=_limit(limit))
+    first, last = _convert_period(since, until)
+    return RunQuery(
+        recipe, fingerprint, _convert_status(status), first, last, contains, after=after, limit=_convert_limit(limit)
+    )
 
 
-def sound_rows(where: str | os.PathLike[str] | EventLog, query: RunQuery) -> list[RunRow]:
+def list_sound_rows(where: str | os.PathLike[str] | EventLog, query: RunQuery) -> list[RunRow]:
     """Return the rows of a store that match a query and are not damaged; a warning names those that are."""
     flush_all()
     log = open_log(where)
@@ -98,15 +100,15 @@ def sound_rows(where: str | os.PathLike[str] | EventLog, query: RunQuery) -> lis
         if row.is_sound():
             found.append(row)
         else:
-            warnings.warn(str(damaged_row(log.url, f"run {row.run_id!r}")), stacklevel=4)
+            warnings.warn(str(make_damaged_row_problem(log.url, f"run {row.run_id!r}")), stacklevel=4)
     return found
 
 
-def _row(row: RunRow) -> dict[str, Any]:
+def _format_row(row: RunRow) -> dict[str, Any]:
     return {name: getattr(row, name) for name in COLUMNS} | {"status": row.current_status}
 
 
-def _status(word: str | None) -> str | None:
+def _convert_status(word: str | None) -> str | None:
     """Return a status.
 
     L546: no run has such a status.
@@ -122,7 +124,7 @@ def _status(word: str | None) -> str | None:
     return word
 
 
-def _period(since: Any, until: Any) -> tuple[datetime | None, datetime | None]:
+def _convert_period(since: Any, until: Any) -> tuple[datetime | None, datetime | None]:
     """Return the first and the last moment of a period.
 
     L547: a period is not readable, or ends before it begins.
@@ -130,7 +132,7 @@ def _period(since: Any, until: Any) -> tuple[datetime | None, datetime | None]:
     Raises:
         StoreError: L547.
     """
-    first, last = _moment("since", since, time.min), _moment("until", until, time.max)
+    first, last = _convert_moment("since", since, time.min), _convert_moment("until", until, time.max)
     if first is not None and last is not None and first > last:
         raise StoreError(
             Problem("L547", "the period ends before it begins", "since, until",
@@ -139,7 +141,7 @@ def _period(since: Any, until: Any) -> tuple[datetime | None, datetime | None]:
     return first, last
 
 
-def _moment(name: str, value: Any, of_day: time) -> datetime | None:
+def _convert_moment(name: str, value: Any, of_day: time) -> datetime | None:
     """Return a time in UTC; of a date, the first or the last moment of that day."""
     if value is None:
         return None
@@ -161,7 +163,7 @@ def _moment(name: str, value: Any, of_day: time) -> datetime | None:
     )  # fmt: skip
 
 
-def _limit(count: int | None) -> int | None:
+def _convert_limit(count: int | None) -> int | None:
     """Return the most rows.
 
     L548: it is not a count of rows.
@@ -177,4 +179,4 @@ def _limit(count: int | None) -> int | None:
     )  # fmt: skip
 
 
-__all__ = ["STATUSES", "run_query", "runs", "sound_rows"]
+__all__ = ["STATUSES", "list_sound_rows", "run_query", "runs"]

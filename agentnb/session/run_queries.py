@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.engine.control.interventions import current, here
+from agentnb.engine.control.interventions import get_current_activation, get_current_scope
 from agentnb.engine.core.history import CANCELLED, ERROR, STATUS, UNCAUGHT, Event, Failure, History
 from agentnb.engine.effects.crash_recovery import find_unanswered
 from agentnb.engine.effects.recorded_calls import ASKED
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import AgentNbError, AgentRuntimeError, Problem
 from agentnb.expressions.paths import Path, resolve_path
-from agentnb.session.checks import requirements_problem, unmet_requirements
-from agentnb.session.node_coverage import NodeCoverage, first_keys
-from agentnb.world.human_input import in_kernel, on_terminal
+from agentnb.session.checks import find_unmet_requirements, make_requirements_problem
+from agentnb.session.node_coverage import NodeCoverage, get_first_keys
+from agentnb.world.human_input import is_in_kernel, is_on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 ASKS: Final = frozenset({"answer", "approval"})  # what a person is asked; all others are paused for inspection
 
 
-def status_of(run: Run, limits: Limits) -> str:
+def get_status(run: Run, limits: Limits) -> str:
     """Return the status of a run that is not running, in one word."""
     for pending_step in run.pending_steps.values():
         if pending_step.held and pending_step.hold is not None:
             return "waiting" if pending_step.hold.kind in ASKS else "in_flight"
-    if run.masks and masked_values.unknown(run):
+    if run.masks and masked_values.find_masked_paths(run):
         return "waiting"
     if not run.pending_steps and (calls := find_unanswered(run)):
         return "waiting" if any(call.kind in ASKED for call in calls) else "in_flight"
-    if failure_of(run) is not None or unmet_requirements(run):
+    if get_failure(run) is not None or find_unmet_requirements(run):
         return "failed"
     if run.pos >= run.at.s_pend[run.position - run.at.base]:
         return "idle" if run.plan.reacts else "finished"
@@ -49,17 +49,17 @@ def status_of(run: Run, limits: Limits) -> str:
     return "paused" if run.position else "ready"
 
 
-def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
+def get_outcome(run: Run, limits: Limits) -> dict[str, Any] | None:
     """Return the status or outcome of a run, for its trace; None before it began.
 
     It has `status` and `steps`; if applicable, the `limit` or the `error`, the `score`, and at the end the `outputs`
     that the recipe declares.
     """
-    status = status_of(run, limits)
+    status = get_status(run, limits)
     if not run.history.tip and status not in ("exhausted", "failed", "waiting", "in_flight"):
         return None
     outcome: dict[str, Any] = {"status": status, "steps": run.position}
-    problem, score = problem_of(run), score_of(run)
+    problem, score = get_problem(run), score_of(run)
     if score is not None:
         outcome["score"] = score
     declared = run.plan.recipe.outputs if status == "finished" else ()
@@ -72,13 +72,13 @@ def outcome_of(run: Run, limits: Limits) -> dict[str, Any] | None:
     return outcome
 
 
-def next_node(run: Run) -> str | None:
+def get_next_node(run: Run) -> str | None:
     """Return the id of the next node; None at the end."""
-    act = current(run)
+    act = get_current_activation(run)
     return None if act is None else act.node.id
 
 
-def events_of(run: Run) -> tuple[Event, ...]:
+def get_events(run: Run) -> tuple[Event, ...]:
     """Return the events emitted so far by nodes and people, in order, including those of a step in flight."""
     flying = (event for pending_step in run.pending_steps.values() for event in pending_step.act.work.emitted)
     return tuple(sorted((*run.events(), *flying), key=lambda event: event.seq))
@@ -93,7 +93,7 @@ def score_of(run: Run) -> float | None:
     return None
 
 
-def failure_of(run: Run) -> tuple[int, Failure] | None:
+def get_failure(run: Run) -> tuple[int, Failure] | None:
     """Return the step and the failure at the current position; None if there is no failure.
 
     A failed node that is retried and waits for a person is not a failure.
@@ -103,11 +103,11 @@ def failure_of(run: Run) -> tuple[int, Failure] | None:
         while step > at.base and at.s_flag[step - at.base] & STATUS == CANCELLED:
             step -= 1
         if step > at.base:
-            return (step, at.errors[step]) if _stands(run, at, step - at.base) else None
+            return (step, at.errors[step]) if _still_failed(run, at, step - at.base) else None
     return None
 
 
-def _stands(run: Run, at: History, row: int) -> bool:
+def _still_failed(run: Run, at: History, row: int) -> bool:
     """Return True if the step of a row failed, nothing handled it, and its node is still the next one."""
     head = run.at.p_act[run.pos] if run.pos < run.at.s_pend[run.position - run.at.base] else None
     failed = bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & STATUS == ERROR and head == at.s_act[row]
@@ -115,22 +115,22 @@ def _stands(run: Run, at: History, row: int) -> bool:
     return failed and (again is None or not again.held)
 
 
-def problem_of(run: Run) -> Problem | None:
+def get_problem(run: Run) -> Problem | None:
     """Return the failure, or the question that cannot be answered here, without secrets."""
-    problem = _problem(run)
+    problem = _find_problem(run)
     if problem is None:
         return None
     return replace(problem)  # masked again, with all secrets known by now
 
 
-def _problem(run: Run) -> Problem | None:
-    refused = requirements_problem(run)
+def _find_problem(run: Run) -> Problem | None:
+    refused = make_requirements_problem(run)
     if refused is not None:
         return refused
-    found = failure_of(run)
+    found = get_failure(run)
     if found is not None:
         step, failure = found
-        act = current(run)
+        act = get_current_activation(run)
         assert act is not None
         if isinstance(failure.error, AgentNbError) and failure.error.problems:
             first = failure.error.problems[0]
@@ -139,11 +139,11 @@ def _problem(run: Run) -> Problem | None:
             "X100",
             f"node {act.node.id!r} ({act.node.kind.name}) failed: {failure.type}: {failure.message}",
             f"step {step}, {act.node.node.place or 'node ' + repr(act.node.id)}",
-            _why_unhandled(run, act, failure),
+            _explain_unhandled(run, act, failure),
             "fix the node or edit the board, then call retry(); or call skip() or back()",
         )
-    missing = masked_values.unknown(run)
-    if missing and not in_kernel():
+    missing = masked_values.find_masked_paths(run)
+    if missing and not is_in_kernel():
         names = ", ".join(map(repr, missing))
         return Problem("X142", f"values that were masked when the run was stored are missing: {names}",
                        f"after step {run.position}", "a stored run holds no secrets, and its nodes need them",
@@ -151,7 +151,7 @@ def _problem(run: Run) -> Problem | None:
     waits = [pending_step.act.node.id for pending_step in run.pending_steps.values()
              if pending_step.held and pending_step.hold and pending_step.hold.kind in ASKS]  # fmt: skip
     waits += [run.node_of(call.act) for call in find_unanswered(run) if call.kind in ASKED]
-    if waits and not in_kernel() and not on_terminal():
+    if waits and not is_in_kernel() and not is_on_terminal():
         names = ", ".join(map(repr, waits))
         return Problem(
             "X110",
@@ -163,7 +163,7 @@ def _problem(run: Run) -> Problem | None:
     return None
 
 
-def _why_unhandled(run: Run, act: Activation, failure: Failure) -> str:
+def _explain_unhandled(run: Run, act: Activation, failure: Failure) -> str:
     """Return why a failure stopped the run: which handlers apply to it, and which exist that do not."""
     around = [act.node]
     frame = act.frame
@@ -181,12 +181,12 @@ def _why_unhandled(run: Run, act: Activation, failure: Failure) -> str:
     return f"nothing in the recipe handles this failure (no error edge leads on){beside}"
 
 
-def who_wrote(run: Run, text: str, at: int) -> int | None:
+def find_writer(run: Run, text: str, at: int) -> int | None:
     """Return the step that wrote the value at a path as of step `at`; 0 for the inputs, None if nothing wrote it.
 
     A write or a delete of `a` counts for `a.b`, and one of `a.b.0` for `a.b`.
     """
-    path = tuple(map(str, resolve_path(text, here(run).visible_items())))
+    path = tuple(map(str, resolve_path(text, get_current_scope(run).visible_items())))
     end = at
     for history in reversed(run.chain):
         if history.base > at:
@@ -194,7 +194,7 @@ def who_wrote(run: Run, text: str, at: int) -> int | None:
         row = history.s_wend[min(end, history.tip) - history.base]
         for number in range(row - 1, -1, -1):
             scope, written = run.tables.codes[history.w_code[number] >> 2]
-            if scope == here(run).id and _touches(tuple(map(str, written)), path):
+            if scope == get_current_scope(run).id and _touches(tuple(map(str, written)), path):
                 return _step_of_write(history, number)
         end = history.base
     return None
@@ -209,17 +209,17 @@ def _step_of_write(history: History, number: int) -> int:
     return history.base + bisect_right(history.s_wend, number)
 
 
-def view_of(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunView:
+def make_view(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunView:
     """Return the state of the run for a drawing, with the breakpoints at nodes and at event types."""
     from agentnb.draw.run_view import RunView
 
     nodes, tables = run.plan.nodes, run.tables
-    head, found = current(run), failure_of(run)
+    head, found = get_current_activation(run), get_failure(run)
     visited, wrote, read, taken, reactions = seen.up_to(run)
-    last_writes, last_reads = _last(run)
+    last_writes, last_reads = _get_last(run)
     waiting = {pending_step.act.node.id for pending_step in run.pending_steps.values() if pending_step.held}
     queue = [nodes[tables.acts[number].node].id for number in run.frontier() if tables.acts[number].node >= 0]
-    around = [] if head is None else _owners(run, head.frame)
+    around = [] if head is None else _get_owners(run, head.frame)
     return RunView(
         current=None if head is None else head.node.id,
         next=frozenset(queue[1:]) | frozenset(around),
@@ -227,7 +227,7 @@ def view_of(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunVie
         failed=frozenset() if found is None or head is None else frozenset({head.node.id}),
         waiting=frozenset(waiting),
         breakpoints=frozenset(row.node for row in stops if row.node is not None),
-        board=here(run).visible_items(),
+        board=get_current_scope(run).visible_items(),
         written=frozenset(last_writes),
         read=frozenset(last_reads),
         seen_reads=read,
@@ -238,7 +238,7 @@ def view_of(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunVie
     )
 
 
-def _owners(run: Run, frame: Any) -> list[str]:
+def _get_owners(run: Run, frame: Any) -> list[str]:
     found = []
     while frame.parent is not None:
         found.append(run.plan.nodes[frame.row.owner].id)
@@ -246,10 +246,10 @@ def _owners(run: Run, frame: Any) -> list[str]:
     return found
 
 
-def _last(run: Run) -> tuple[list[str], list[str]]:
+def _get_last(run: Run) -> tuple[list[str], list[str]]:
     """Return the keys that the last step wrote and read, of the scopes visible from the current position."""
     at, row = run.at, run.position - run.at.base
-    codes, seen = run.tables.codes, _scopes(run)
+    codes, seen = run.tables.codes, _get_scopes(run)
     start = at.s_wend[row - 1] if row else 0
     written = [codes[code >> 2] for code in at.w_code[start : at.s_wend[row]]]
     wrote = [str(path[0]) for scope, path in written if scope in seen]
@@ -259,13 +259,13 @@ def _last(run: Run) -> tuple[list[str], list[str]]:
     read = [str(path[0]) for scope, path in (codes[code >> 2] for code in reads) if scope in seen]
     act = run.tables.acts[at.s_act[row]] if row else None
     if act is not None and not act.what:  # reads by a node's inputs are static and not recorded
-        read += first_keys(run.plan.nodes[act.node].node)
+        read += get_first_keys(run.plan.nodes[act.node].node)
     return wrote, read
 
 
-def _scopes(run: Run) -> set[int]:
+def _get_scopes(run: Run) -> set[int]:
     """Return the scopes visible from the current position: its own, and those it reads through to."""
-    found, scope = set(), here(run)
+    found, scope = set(), get_current_scope(run)
     while scope is not None:
         found.add(scope.id)
         scope = scope.parent  # type: ignore[assignment]  # the loop ends where there is none

@@ -186,7 +186,7 @@ class HooksAPI:
                     context().insert(found)
             except Exception as error:  # an observer cannot stop the run
                 if row.provides and event.schedule.endswith("Start"):
-                    raise ExecutionError(_failure_problem(row, event, error)) from error
+                    raise ExecutionError(_make_failure_problem(row, event, error)) from error
                 if row in rows:
                     rows.remove(row)
                 warnings.warn(
@@ -211,7 +211,7 @@ def build_hooks(given: Any) -> Any:
         for each in given:
             found = build_hooks(each)
             if not isinstance(found, HooksAPI):
-                raise ExecutionError(_no_plugin(each, f"it is {with_article(class_name(each))}"))
+                raise ExecutionError(_make_plugin_problem(each, f"it is {with_article(class_name(each))}"))
             for schedule, rows in found.rows.items():
                 for row in rows:
                     whole._add(schedule, row.name, row.call, provides=row.provides)  # noqa: SLF001  (another registry)
@@ -220,17 +220,17 @@ def build_hooks(given: Any) -> Any:
     if isinstance(given, HooksAPI) or not callable(build):
         return given
     if isinstance(given, type):
-        raise ExecutionError(_no_plugin(given, f"it is a class: make one, {given.__name__}()"))
+        raise ExecutionError(_make_plugin_problem(given, f"it is a class: make one, {given.__name__}()"))
     registry = HooksAPI()
     try:
         found = build(registry) if _takes_registry(build) else build()
         found = check_ran(found)
     except Exception as error:
-        raise ExecutionError(_no_plugin(given, error_line(error))) from error
+        raise ExecutionError(_make_plugin_problem(given, error_line(error))) from error
     if found is None and _takes_registry(build):
         return registry
     if not isinstance(found, HooksAPI):
-        raise ExecutionError(_no_plugin(given, f"its build returned {with_article(class_name(found))}"))
+        raise ExecutionError(_make_plugin_problem(given, f"its build returned {with_article(class_name(found))}"))
     return found
 
 
@@ -239,13 +239,13 @@ def _takes_registry(build: Callable[..., Any]) -> bool:
     return any(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
 
 
-def _no_plugin(given: Any, why: str) -> Problem:
+def _make_plugin_problem(given: Any, why: str) -> Problem:
     name = given.__name__ if isinstance(given, type) else type(given).__name__
     return Problem("X470", f"plugin {name!r} cannot be built", "hooks=...", why,
                    "give it a method build(self, hooks) that calls hooks.register(...)")  # fmt: skip
 
 
-def _failure_problem(row: Hook, event: GraphEvent, error: Exception) -> Problem:
+def _make_failure_problem(row: Hook, event: GraphEvent, error: Exception) -> Problem:
     """X471: a provider hook has failed before a node."""
     return Problem("X471", f"hook {row.name!r} of {event.schedule} failed: {type(error).__name__}: {error}",
                    f"before node {event.node_id!r}", "the node may need the resource that the hook provides",

@@ -12,17 +12,17 @@ from agentnb.board.scopes import Board
 from agentnb.board.values import ABSENT
 from agentnb.display import view
 from agentnb.engine.control.breakpoints import Breakpoint
-from agentnb.engine.control.cursor import Cursor, Next, OpenFrame, cursor_of, frontier_of, stack_of
+from agentnb.engine.control.cursor import Cursor, Next, OpenFrame, get_cursor, get_frontier, get_stack
 from agentnb.engine.control.listeners import Listener
 from agentnb.errors import set_known
 from agentnb.recipe.model import Recipe
 from agentnb.session import run_queries
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.parts import Parts
-from agentnb.session.pending import Pending, find_pause, pending_of
+from agentnb.session.pending import Pending, find_pause, get_pending
 from agentnb.session.replay_report import ReplayReport, replay
 from agentnb.session.schedules import build_hooks
-from agentnb.session.setup import new_run
+from agentnb.session.setup import make_run
 from agentnb.session.state import State
 from agentnb.session.status import Status
 from agentnb.session.watches import Watches
@@ -109,7 +109,7 @@ class Session:
             ExecutionError: a limit, a hook, the durability or the chaos is invalid.
             StoreError: the run cannot be stored there.
         """
-        run, limits, given, warned = new_run(
+        run, limits, given, warned = make_run(
             recipe, inputs, llm=llm, tools=tools, resources=resources, answers=answers, budget=budget, clock=clock,
             seed=seed, validate_inputs=validate_inputs, strict_expressions=strict_expressions, chaos=chaos,
         )  # fmt: skip
@@ -312,22 +312,22 @@ class Session:
     @property
     def current(self) -> str | None:
         """The id of the next node; None at the end."""
-        return run_queries.next_node(self._parts.state.run)
+        return run_queries.get_next_node(self._parts.state.run)
 
     @property
     def frontier(self) -> tuple[Next, ...]:
         """The next activations in order, each with the reason why it is next."""
-        return frontier_of(self._parts.state.run)
+        return get_frontier(self._parts.state.run)
 
     @property
     def stack(self) -> tuple[OpenFrame, ...]:
         """The call stack: the open frames around the next node, outermost first."""
-        return stack_of(self._parts.state.run)
+        return get_stack(self._parts.state.run)
 
     @property
     def cursor(self) -> Cursor:
         """The current position of the run, as an immutable value."""
-        return cursor_of(self._parts.state.run)
+        return get_cursor(self._parts.state.run)
 
     @property
     def status(self) -> Status:
@@ -343,12 +343,12 @@ class Session:
     @property
     def error(self) -> Problem | None:
         """The failure at the current position, or the question that cannot be answered here; else None."""
-        return run_queries.problem_of(self._parts.state.run)
+        return run_queries.get_problem(self._parts.state.run)
 
     @property
     def cause(self) -> BaseException | None:
         """The exception that a node raised, if the run is at its failure."""
-        found = run_queries.failure_of(self._parts.state.run)
+        found = run_queries.get_failure(self._parts.state.run)
         return None if found is None else found[1].error
 
     @property
@@ -364,7 +364,7 @@ class Session:
     @property
     def events(self) -> tuple[Event, ...]:
         """The events emitted so far by nodes and people, in order, including those of a step in flight."""
-        return run_queries.events_of(self._parts.state.run)
+        return run_queries.get_events(self._parts.state.run)
 
     @property
     def trace(self) -> SimulationTrace:
@@ -426,7 +426,7 @@ class Session:
     @property
     def pending(self) -> tuple[Pending, ...]:
         """The pending interventions: questions, approvals and paused calls."""
-        return pending_of(self._parts.state.run)
+        return get_pending(self._parts.state.run)
 
     def answer(self, value: Any, node: str | None = None) -> SimulationStep | None:
         """Answer the waiting node and commit its step; a run started by `start()` then continues.
@@ -749,9 +749,9 @@ class Session:
         return f"<Session {safe_repr(self.name, 200)}: {self.status} after step {self.position}{following}>"
 
 
-def session_of(run: Run, limits: Limits, name: str, inputs: dict[str, Any], run_id: str | None = None) -> Session:
+def make_session(run: Run, limits: Limits, name: str, inputs: dict[str, Any], run_id: str | None = None) -> Session:
     """Return a session of a run that exists: read from a store, or from the recording of another system."""
     return Session._from_run(run, limits, name, inputs, run_id).state.session  # noqa: SLF001  (its own)
 
 
-__all__ = ["Session", "session_of"]
+__all__ = ["Session", "make_session"]

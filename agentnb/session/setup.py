@@ -17,18 +17,25 @@ from agentnb.errors import RecipeError
 from agentnb.kinds import KINDS
 from agentnb.recipe.agent_expansion import WHOLE, graft_agents
 from agentnb.recipe.model import Recipe, ToolSpec
-from agentnb.session.checks import check_answers, check_inputs, check_recipe, check_tools, inputs_of, unknown_inputs
+from agentnb.session.checks import (
+    check_answers,
+    check_inputs,
+    check_recipe,
+    check_tools,
+    find_unknown_inputs,
+    to_inputs,
+)
 from agentnb.session.limits import Limits
-from agentnb.world.agents import agents_in
+from agentnb.world.agents import get_agents
 from agentnb.world.fault_injection import Chaos
-from agentnb.world.llm.env import Environment, allowed_variables
+from agentnb.world.llm.env import Environment, list_allowed_variables
 from agentnb.world.world import World
 
 if TYPE_CHECKING:
     from agentnb.clock import Clock
 
 
-def ready(recipe: Recipe, tools: Mapping[str, Any] | None) -> Recipe:
+def prepare_recipe(recipe: Recipe, tools: Mapping[str, Any] | None) -> Recipe:
     """Return a recipe ready to run: agents passed as tools are expanded inside the nodes that call them.
 
     Raises:
@@ -39,7 +46,7 @@ def ready(recipe: Recipe, tools: Mapping[str, Any] | None) -> Recipe:
     return graft_agents(recipe, tools or {})
 
 
-def new_run(
+def make_run(
     recipe: Any,
     inputs: Any,
     *,
@@ -60,15 +67,15 @@ def new_run(
         RecipeError: the recipe has errors, a tool is missing, or inputs are missing or of a wrong type.
         ExecutionError: a limit or the chaos is invalid, or an answer or a tool is for nothing in the recipe.
     """
-    recipe = ready(recipe, tools)
+    recipe = prepare_recipe(recipe, tools)
     check_answers(recipe, answers, llm)
-    given = {key: thaw(freeze(value)) for key, value in inputs_of(inputs).items()}
+    given = {key: thaw(freeze(value)) for key, value in to_inputs(inputs).items()}
     warning = ""
     if validate_inputs:
         check_inputs(recipe, given)
-        warning = "\n".join(map(str, unknown_inputs(recipe, given)))
-    world = world_of(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=strict_expressions)
-    limits = Limits(_budget_of(recipe, budget))
+        warning = "\n".join(map(str, find_unknown_inputs(recipe, given)))
+    world = make_world(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=strict_expressions)
+    limits = Limits(_get_budget(recipe, budget))
     run = Run(Plan(recipe, KINDS, world), EffectDispatcher(), clock=clock, seed=seed)
     check_tools(recipe, tools)  # after binding, whose errors for a missing tool say more
     run.chaos = Chaos.of(chaos, seed)
@@ -76,7 +83,7 @@ def new_run(
     return run, limits, given, warning
 
 
-def _budget_of(recipe: Recipe, limits: Mapping[str, Any] | None) -> Budget:
+def _get_budget(recipe: Recipe, limits: Mapping[str, Any] | None) -> Budget:
     if limits is not None:
         return Budget.of(limits, recipe.limits)
     known = recipe.derived
@@ -86,7 +93,7 @@ def _budget_of(recipe: Recipe, limits: Mapping[str, Any] | None) -> Budget:
     return found
 
 
-def world_of(
+def make_world(
     recipe: Recipe,
     *,
     llm: Any = None,
@@ -104,7 +111,7 @@ def world_of(
     given = dict(tools or {})
     if recipe.tools:
         given |= _load_tools(recipe, given)
-    agents = agents_in(recipe.meta)
+    agents = get_agents(recipe.meta)
     if llm is None and WHOLE in agents:
         llm = agents[WHOLE].llm
     if llm is None and (provider := recipe.meta.get("provider")) is not None:
@@ -119,7 +126,7 @@ def world_of(
         strict=strict,
         given=tools or {},
         agents=agents,
-        environment=_environment(recipe),
+        environment=_make_environment(recipe),
     )
 
 
@@ -150,12 +157,12 @@ def refit(
         resources=old.resources,
         strict=old.strict,
         given=given,
-        agents=agents_in(recipe.meta),
-        environment=_environment(recipe),
+        agents=get_agents(recipe.meta),
+        environment=_make_environment(recipe),
     )
 
 
-def available_tools(recipe: Recipe) -> dict[str, Callable[..., Any]]:
+def load_available_tools(recipe: Recipe) -> dict[str, Callable[..., Any]]:
     """Return the tools of a recipe that can be loaded."""
     found: dict[str, Callable[..., Any]] = {}
     for name, spec in recipe.tools.items():
@@ -164,9 +171,9 @@ def available_tools(recipe: Recipe) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def _environment(recipe: Recipe) -> Environment | None:
+def _make_environment(recipe: Recipe) -> Environment | None:
     allow = recipe.meta.get("allow", ())
-    return Environment(allowed_variables(allow)) if allow else None
+    return Environment(list_allowed_variables(allow)) if allow else None
 
 
 def _is_unchanged(spec: ToolSpec, before: ToolSpec | None) -> bool:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.scopes import Board
 from agentnb.engine.control.breakpoints import Breakpoint
-from agentnb.engine.control.interventions import current, here
-from agentnb.engine.core.event_loops import running_loop
-from agentnb.engine.core.frames import frame_inputs
+from agentnb.engine.control.interventions import get_current_activation, get_current_scope
+from agentnb.engine.core.event_loops import get_running_loop
+from agentnb.engine.core.frames import get_frame_inputs
 from agentnb.ids import new_run_id
 from agentnb.kinds.agent import MODEL_KINDS, has_only_simulated_model
 from agentnb.kinds.context import NO_NODE, Context
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.checks import check_paths
-from agentnb.session.run_queries import outcome_of, score_of, status_of
+from agentnb.session.run_queries import get_outcome, get_status, score_of
 from agentnb.session.watches import Watches
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class State:
         if parent is not None:
             self.parent = parent.session
         # The event loop for `start()`: that of the thread that makes the session, or of its parent.
-        self.loop: asyncio.AbstractEventLoop | None = running_loop() if parent is None else parent.loop
+        self.loop: asyncio.AbstractEventLoop | None = get_running_loop() if parent is None else parent.loop
 
     def replace_run(self, run: Run) -> None:
         """Continue with another run of the same recipe, which has its own id and trace."""
@@ -139,13 +139,13 @@ class State:
         """The status of the run, in one word."""
         if self.moves:
             return "pausing" if self.run.halt.on else "running"
-        return status_of(self.run, self.limits)
+        return get_status(self.run, self.limits)
 
     @property
     def board(self) -> Board:
         """The blackboard at the current position."""
         if self._board is None:
-            self._board = Board(lambda: here(self.run))
+            self._board = Board(lambda: get_current_scope(self.run))
         return self._board
 
     @property
@@ -196,9 +196,9 @@ class State:
         """The names that conditions can use here: the board, and the names of the recipe's own rules."""
         if not self.recipe.meta.get("context"):
             return self.board
-        head = current(self.run)
+        head = get_current_activation(self.run)
         frame = 0 if head is None else head.frame.id
-        return Context(self.board, lambda: frame_inputs(self.run, frame), None, NO_NODE)
+        return Context(self.board, lambda: get_frame_inputs(self.run, frame), None, NO_NODE)
 
     def holds(self, condition: Callable[[Mapping[str, Any]], Any]) -> bool:
         """Return True if a condition holds here; a condition that cannot be evaluated (yet) does not hold."""
@@ -210,7 +210,7 @@ class State:
     @property
     def simulated(self) -> tuple[str, ...]:
         """The nodes with simulated answers: they have no implementation, and no model was passed."""
-        return simulated_nodes(self.recipe, self.run.world)
+        return list_simulated_nodes(self.recipe, self.run.world)
 
     @property
     def trace(self) -> SimulationTrace:
@@ -222,13 +222,13 @@ class State:
             self._trace = SimulationTrace.of(
                 run,
                 run_id=lambda: self.run_id,
-                outcome=lambda: outcome_of(run, limits),
+                outcome=lambda: get_outcome(run, limits),
                 score=lambda: score_of(run),
                 metadata=lambda: {
                     "recipe_kind": "Recipe",
                     "dialect": recipe.dialect,
                     "session": self.name,
-                    "simulated": list(simulated_nodes(recipe, world)),
+                    "simulated": list(list_simulated_nodes(recipe, world)),
                     **recipe.meta.get("about", {}),
                 },
             )
@@ -239,15 +239,15 @@ class State:
         self._trace = trace
 
 
-def simulated_nodes(recipe: Recipe, world: World) -> tuple[str, ...]:
+def list_simulated_nodes(recipe: Recipe, world: World) -> tuple[str, ...]:
     """Return the nodes whose answers are simulated in a world."""
     nodes = [node for node in recipe.nodes.values() if node.kind in MODEL_KINDS]
     return tuple(node.id for node in nodes if has_only_simulated_model(node, world))
 
 
-def state_of(session: Session) -> State:
+def get_state(session: Session) -> State:
     """Return the state of a session, for other packages of agentnb; `parts.parts_of` returns its parts."""
     return session._parts.state  # noqa: SLF001  (the door to it)
 
 
-__all__ = ["State", "state_of"]
+__all__ = ["State", "get_state"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-from agentnb.session.limits import remaining_budget
+from agentnb.session.limits import compute_remaining_budget
 
 if TYPE_CHECKING:
     from agentnb.engine.control.budget import Budget
@@ -55,7 +55,7 @@ class Status(str):
     @property
     def left(self) -> Mapping[str, Number]:
         """What is left, by the name of each limit that is set."""
-        return MappingProxyType(remaining_budget(self._budget, self.used))
+        return MappingProxyType(compute_remaining_budget(self._budget, self.used))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the word alone: a copy, or another process, has no run."""

@@ -13,7 +13,7 @@ from agentnb.board.codec import decode, encode
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
-from agentnb.engine.persistence.journal import Batch, Journal, text_of
+from agentnb.engine.persistence.journal import Batch, Journal, to_json_text
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.secrets import how_many
 from agentnb.store import MemoryLog, open_log
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 WORDS: Final = ("step", "batch")
 
 
-def batch_of(durability: Any) -> Batch | None:
+def to_batch(durability: Any) -> Batch | None:
     """Return the batch size: None ("step"), a Batch of the default size ("batch"), or a custom one.
 
     Raises:
@@ -58,7 +58,7 @@ def begin(state: State, store: Any, durability: Any) -> Journal | None:
         ExecutionError: X140, the durability is invalid; X143, the run's id is invalid.
         StoreError: this is not a store, it already has a run of this id, or it cannot be written.
     """
-    batch = batch_of(durability)
+    batch = to_batch(durability)
     check_id(state.given_id)
     if store is None:
         return None
@@ -86,8 +86,8 @@ def begin_journal(state: State, log: EventLog, run: Run, batch: Batch | None = N
         StoreError: it cannot be saved.
     """
     journal = Journal(log, state.run_id, run, DeltaEncoder(run.tables), batch)
-    journal.aux = aux_of(state)
-    journal.begin(row_of(state, run))
+    journal.aux = make_aux(state)
+    journal.begin(make_row(state, run))
     return journal
 
 
@@ -97,15 +97,15 @@ def copy_of(state: State, status: str) -> tuple[RunRow, Entry]:
     Raises:
         StoreError: no codec supports one of its values.
     """
-    journal = Journal(_nowhere(), state.run_id, state.run, DeltaEncoder(state.run.tables))
-    journal.aux = aux_of(state)
+    journal = Journal(_make_null_log(), state.run_id, state.run, DeltaEncoder(state.run.tables))
+    journal.aux = make_aux(state)
     entry = journal.first_entry()
     journal.seq = entry.seq
-    return row_of(state, state.run, status=status, at=journal.position_text() or None), entry
+    return make_row(state, state.run, status=status, at=journal.position_text() or None), entry
 
 
 @cache
-def _nowhere() -> EventLog:
+def _make_null_log() -> EventLog:
     """Return the log of journals that save nothing."""
     return MemoryLog()
 
@@ -118,11 +118,11 @@ def begin_fork(state: State, parent: Journal) -> Journal:
     """
     parent.flush()
     run = state.run
-    row = row_of(state, run, parent=parent.run_id, shared=parent.seq, forked=run.position)
+    row = make_row(state, run, parent=parent.run_id, shared=parent.seq, forked=run.position)
     return parent.fork(run, row)
 
 
-def row_of(state: State, run: Run, **lineage: Any) -> RunRow:
+def make_row(state: State, run: Run, **lineage: Any) -> RunRow:
     """Return the store's row for a session's run."""
     recipe = state.recipe
     return RunRow(
@@ -132,20 +132,20 @@ def row_of(state: State, run: Run, **lineage: Any) -> RunRow:
         dialect=recipe.dialect,
         fingerprint=recipe.fingerprint,
         created=datetime.now(UTC),
-        head=_head(state, run),
+        head=_make_head(state, run),
         steps=run.position,
         **lineage,
     ).seal()
 
 
-def _head(state: State, run: Run) -> str:
+def _make_head(state: State, run: Run) -> str:
     rest = {
         "given": encode(run.given, lenient=True),
         "seed": encode(run.seed),
         "chaos": None if run.chaos is None else asdict(run.chaos),
         "strict": run.world.strict,
     }
-    return f"{_head_of_all_runs(state.recipe, run)},{text_of(rest)[1:]}"
+    return f"{_head_of_all_runs(state.recipe, run)},{to_json_text(rest)[1:]}"
 
 
 def _head_of_all_runs(recipe: Recipe, run: Run) -> str:
@@ -156,17 +156,17 @@ def _head_of_all_runs(recipe: Recipe, run: Run) -> str:
     known, secrets = recipe.derived, how_many()
     if "head" not in known or known["head"][0] != secrets:
         same = {"recipe": to_snapshot(recipe), "version": VERSION, "nodes": [node.id for node in run.plan.nodes]}
-        known["head"] = secrets, text_of(same)[:-1]
+        known["head"] = secrets, to_json_text(same)[:-1]
     found: str = known["head"][1]
     return found
 
 
-def options_of(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget, Chaos | None]:
+def parse_options(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget, Chaos | None]:
     """Return the current budget of a run, and the fault injection with which it was started."""
     return Budget(**decode(aux.get("budget", {}))), None if head["chaos"] is None else Chaos(**head["chaos"])
 
 
-def aux_of(state: State) -> dict[str, Any]:
+def make_aux(state: State) -> dict[str, Any]:
     """Return what is saved of a session besides its run: its budget, and breakpoints and watches that can be saved."""
     limits = state.limits.budget
     given = {name: getattr(limits, name) for name in Budget.__slots__}
@@ -179,7 +179,7 @@ def aux_of(state: State) -> dict[str, Any]:
     return {name: rows for name, rows in found.items() if rows}
 
 
-def head_of(row: RunRow) -> dict[str, Any]:
+def parse_head(row: RunRow) -> dict[str, Any]:
     """Return the start parameters of a run, from its row.
 
     L402: the row is damaged.
@@ -201,14 +201,14 @@ def head_of(row: RunRow) -> dict[str, Any]:
 
 
 __all__ = [
-    "aux_of",
-    "batch_of",
     "begin",
     "begin_fork",
     "begin_journal",
     "check_id",
     "copy_of",
-    "head_of",
-    "options_of",
-    "row_of",
+    "make_aux",
+    "make_row",
+    "parse_head",
+    "parse_options",
+    "to_batch",
 ]

@@ -134,7 +134,7 @@ class Account:
             place = history.place_of(history.tables.acts[history.s_act[event.step - history.base]].event)
             if 0 <= place < len(self.depths) and event.cause in (None, history.events[place].id):
                 return self.depths[place] + 1
-        return _depth(history, event)
+        return _compute_depth(history, event)
 
     def depth_of(self, history: History, event: str | int, step: int) -> int | None:
         """Return the causal depth of an event of this history, as known up to a step; None if it is not there."""
@@ -161,13 +161,13 @@ class Account:
                 del self.deep[len(self.heard) + 1 :], self.begun[len(self.heard) + 1 :]
                 self.first.setdefault(event, here)
                 self.heard.append(here)
-                self.begun.append(self.begun[-1] + (not _puts_off(history, acts[history.s_act[row]])))
-                self.deep.append(max(self.deep[-1], depth_of(history, event, step)))
+                self.begun.append(self.begun[-1] + (not _defers(history, acts[history.s_act[row]])))
+                self.deep.append(max(self.deep[-1], get_depth(history, event, step)))
             self.rows = row + 1
         return bisect_right(self.heard, step)
 
 
-def _puts_off(history: History, act: ActRow) -> bool:
+def _defers(history: History, act: ActRow) -> bool:
     """Return True if a step only defers its node, which runs later."""
     plan = history.plan
     if plan is None or plan.recipe.reactive is None or act.about <= LATE:
@@ -225,7 +225,7 @@ def has_set_off(history: History, event: int, step: int) -> bool:
         return False
 
 
-def depth_of(history: History, event: str | int, step: int) -> int:
+def get_depth(history: History, event: str | int, step: int) -> int:
     """Return the causal depth of an event (by id or number), as known up to a step; 0 for none."""
     with _lock:
         here: History | None = history
@@ -237,27 +237,27 @@ def depth_of(history: History, event: str | int, step: int) -> int:
         return 0
 
 
-def _depth(history: History, event: Event) -> int:
+def _compute_depth(history: History, event: Event) -> int:
     """Return the causal depth of an event: one more than that of the event its node handles or is inside of."""
     if event.cause is not None:
-        return depth_of(history, event.cause, event.at - 1) + 1
+        return get_depth(history, event.cause, event.at - 1) + 1
     if event.step is None:
         return 1
     tables = history.tables
-    row = tables.acts[_act_of(history, event.step)]
+    row = tables.acts[_get_act(history, event.step)]
     while row.event < 0:
         frame = tables.frames[row.frame]
         if frame.parent < 0:
             return 1
-        row = tables.acts[_act_of(history, frame.opened)]
-    return depth_of(history, row.event, event.at - 1) + 1
+        row = tables.acts[_get_act(history, frame.opened)]
+    return get_depth(history, row.event, event.at - 1) + 1
 
 
-def _act_of(history: History, step: int) -> Any:
+def _get_act(history: History, step: int) -> Any:
     """Return the activation of a step of a history or its parents."""
     while step <= history.base and history.parent is not None:
         history = history.parent
     return history.s_act[step - history.base]
 
 
-__all__ = ["PATCH", "Account", "AttemptUsage", "Used", "depth_of", "has_set_off", "measure_usage"]
+__all__ = ["PATCH", "Account", "AttemptUsage", "Used", "get_depth", "has_set_off", "measure_usage"]

@@ -27,9 +27,9 @@ class Watches(Mapping[str, Any]):
             ExecutionError: X145, it reads a key that nothing writes.
             RecipeError: the condition is invalid.
         """
-        from agentnb.expressions.board_queries import as_question
+        from agentnb.expressions.board_queries import compile_question
 
-        asked = as_question(expression, self._board())
+        asked = compile_question(expression, self._board())
         if problems := [*self._check_keys(asked.reads, "session.watch()")]:
             raise ExecutionError(*problems)
         text = str(getattr(asked, "text", "") or getattr(expression, "__name__", "watch"))

@@ -8,15 +8,15 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.scopes import Board, Scope
-from agentnb.engine.core.frames import came_to, frame_inputs
+from agentnb.engine.core.frames import get_frame_inputs, get_step_result
 from agentnb.engine.core.history import AGAIN, CARRIED, LEAVE, History
 from agentnb.engine.core.time_travel import look_at
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
-from agentnb.expressions.paths import path_text
-from agentnb.kinds.context import Context, InContext, strictly
+from agentnb.expressions.paths import format_path
+from agentnb.kinds.context import Context, InContext, make_strict
 from agentnb.text import safe_repr, safe_str
-from agentnb.trace.row_index import edits
+from agentnb.trace.row_index import count_edits
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event, History
@@ -73,7 +73,7 @@ class DeliveredEvent:
         )
 
 
-def came_in(run: Run, history: History, step: int) -> DeliveredEvent | None:
+def find_delivered_event(run: Run, history: History, step: int) -> DeliveredEvent | None:
     """Return the event that a step has delivered; None if it has delivered none."""
     event = _find_event(run, history, step)
     if event is None:
@@ -87,7 +87,7 @@ def came_in(run: Run, history: History, step: int) -> DeliveredEvent | None:
     return DeliveredEvent(event.id, event.type, event.actor or "somebody", event.step, tuple(causes))
 
 
-def clauses_in(run: Run, history: History, step: int) -> Iterator[EvaluatedCondition]:
+def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCondition]:
     """Yield each clause of the node that the event of a step matched, with the values at that time."""
     event = _find_event(run, history, step)
     if event is None:
@@ -99,14 +99,14 @@ def clauses_in(run: Run, history: History, step: int) -> Iterator[EvaluatedCondi
         asked = wanted.items() if isinstance(wanted, Mapping) else [("is", wanted)]
         for word, value in asked:
             yield _holds(
-                node, f"where {path} {word} {safe_repr(value, key=path)}", (path, _value_at(event.payload, path))
+                node, f"where {path} {word} {safe_repr(value, key=path)}", (path, _get_value_at(event.payload, path))
             )
     told = [each for each in history.events if each.step == step]
     if node.params.get("pattern"):
         found = _match_pattern(run, history, step) if any(each.type == "pattern.matched" for each in told) else ()
         yield _holds(node, f"pattern {node.params['pattern']}", *([("it fits", found)] if found else []))
     if node.params.get("relation_type"):
-        about = next(filter(None, (_value_at(each.payload, "relation_id") for each in told)), None)
+        about = next(filter(None, (_get_value_at(each.payload, "relation_id") for each in told)), None)
         yield _holds(node, f"relation {node.params['relation_type']}", *([] if about is None else [("its id", about)]))
     if node.params.get("activate_after"):
         yield _holds(node, f"{node.params['activate_after']} events later")
@@ -141,7 +141,7 @@ def _holds(node: Node, clause: str, *read: tuple[str, Any]) -> EvaluatedConditio
     return EvaluatedCondition(clause, node.id, value=True, taken=True, operands=read)
 
 
-def _value_at(found: Any, path: str) -> Any:
+def _get_value_at(found: Any, path: str) -> Any:
     """Return the value at a dotted path of a payload; None if there is none."""
     for name in path.split("."):
         if not isinstance(found, Mapping):
@@ -186,7 +186,7 @@ class Why:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-def why_of(run: Run, at: int | None = None) -> Why:
+def explain_why(run: Run, at: int | None = None) -> Why:
     """Return why a step led where it did; by default the last one up to the current position.
 
     Raises:
@@ -204,11 +204,11 @@ def why_of(run: Run, at: int | None = None) -> Why:
     row = step - history.base
     note = history.notes.get(step)
     node, went = run.node_of(history.s_act[row]), tuple(_find_next_nodes(run, history, step))
-    came = came_in(run, history, step)
+    came = find_delivered_event(run, history, step)
     if came is not None:
         thought = "" if note is None else note.thought or ""
         went = tuple(dict.fromkeys([*went, *find_triggered(run, history, step)]))
-        asked = (*clauses_in(run, history, step), *find_conditions(run, history, step))
+        asked = (*iter_clauses(run, history, step), *find_conditions(run, history, step))
         return Why(step, node, thought, went, asked, came)
     return Why(step, node, "" if note is None else note.thought or "", went, tuple(find_conditions(run, history, step)))
 
@@ -218,8 +218,8 @@ def find_conditions(run: Run, history: History, step: int) -> Iterator[Evaluated
     row = step - history.base
     act = run.tables.acts[history.s_act[row]]
     node = run.plan.nodes[act.node].node
-    board = _board_after(run, history, step, act.frame)
-    context = Context(board, lambda: frame_inputs(run, act.frame), came_to(history, step), node)
+    board = _rebuild_board(run, history, step, act.frame)
+    context = Context(board, lambda: get_frame_inputs(run, act.frame), get_step_result(history, step), node)
     went = tuple(_find_next_nodes(run, history, step))
     if history.s_flag[row] & 3 != LEAVE:  # at its end, its inside may have changed what was evaluated
         yield from _evaluate_branches(run, node, board, went)
@@ -230,16 +230,16 @@ def _find_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
     """Yield the nodes that a step led to: inside its own node, by an edge, or by a route it chose."""
     row = step - history.base
     for number in history.opened.get(step, ()):
-        yield from _entry(run, run.tables.frames[number].region)
+        yield from _get_entry(run, run.tables.frames[number].region)
     if history.s_flag[row] & 3 == AGAIN:
         node = run.plan.nodes[run.tables.acts[history.s_act[row]].node].node
-        yield from (id for region in node.bodies for id in _entry(run, region))
+        yield from (id for region in node.bodies for id in _get_entry(run, region))
     for push in range(history.s_pend[row - 1], history.s_pend[row]):
         if history.p_val[push] is not CARRIED and run.tables.acts[history.p_act[push]].node >= 0:
             yield run.node_of(history.p_act[push])
 
 
-def _entry(run: Run, region: str | None) -> tuple[str, ...]:
+def _get_entry(run: Run, region: str | None) -> tuple[str, ...]:
     """Return the entry nodes of a region; none if there is no such region."""
     found = run.plan.recipe.regions.get(region or "")
     return () if found is None else found.entry
@@ -263,15 +263,15 @@ def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]
         if node.params.get("default") is not None:
             ways.append((f"{text} is anything else", node.params["default"], not any(fits for *_, fits in ways)))
     for condition, region, fits in ways:
-        target = next(iter(_entry(run, region)), "")
+        target = next(iter(_get_entry(run, region)), "")
         yield EvaluatedCondition(condition, target, fits, target in went, tuple(read))
 
 
-def _board_after(run: Run, history: History, step: int, frame: int) -> Board:
+def _rebuild_board(run: Run, history: History, step: int, frame: int) -> Board:
     """Return the board as a step's node left it, without later edits by people."""
     replica, row = StateProjection(run.tables), step - history.base
     replica.stand(history, step - 1)
-    replica.apply(history, history.s_wend[row - 1], history.s_wend[row] - edits(history, step))
+    replica.apply(history, history.s_wend[row - 1], history.s_wend[row] - count_edits(history, step))
     scope = Scope(-1, "why")
     scope.data = replica.visible_items(run.tables.frames[frame].scope)
     return Board(lambda: scope)
@@ -283,20 +283,20 @@ def _evaluate_conditions(
     """Yield each condition that the node evaluates: a router's cases and routes, then those of its edges."""
     strict = getattr(run.world, "strict", True)
     for condition, target in node.params.get("cases", ()) if "discriminator" not in node.params else ():
-        yield _answer(strictly(condition, strict), target, context, board, went)
+        yield _answer(make_strict(condition, strict), target, context, board, went)
     for word in ("while", "until"):
         if node.params.get(word) is not None:
-            asked = _answer(strictly(node.params[word], strict), "", context, board, went)
+            asked = _answer(make_strict(node.params[word], strict), "", context, board, went)
             yield replace(asked, condition=f"{word} {asked.condition}", target="the end of the loop",
                           taken=bool(asked.value) is (word == "until"))  # fmt: skip
     if "input_key" in node.params:
-        key = path_text(node.params["input_key"])
+        key = format_path(node.params["input_key"])
         value = board.get(key)
         for text, target in node.params.get("routes", {}).items():
             yield EvaluatedCondition(f"{key} is {text!r}", target, str(value) == text, target in went, ((key, value),))
     for edge in run.plan.recipe.edges:
         if edge.source == node.id and hasattr(edge.when, "explain"):  # a condition from a snapshot cannot explain
-            yield _answer(strictly(edge.when, strict), edge.target, context, board, went)
+            yield _answer(make_strict(edge.when, strict), edge.target, context, board, went)
 
 
 def _answer(condition: Any, target: str, context: Context, board: Board, went: tuple[str, ...]) -> EvaluatedCondition:

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActRow, Event, History
-from agentnb.engine.core.time_travel import home
+from agentnb.engine.core.time_travel import find_history
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
 from agentnb.session.why import EvaluatedCondition, find_conditions
@@ -63,7 +63,7 @@ class WhyNot:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-def why_not_of(run: Run, node: str, at: int | str | None) -> WhyNot:
+def explain_why_not(run: Run, node: str, at: int | str | None) -> WhyNot:
     """Return why a node did not run, at a step (default: here) or for an event.
 
     Raises:
@@ -72,14 +72,14 @@ def why_not_of(run: Run, node: str, at: int | str | None) -> WhyNot:
     found = run.plan.nodes[run.plan.number(node)]
     past = _Past(run, at if isinstance(at, int) else run.position)
     event = None if not isinstance(at, str) else past.event(at)
-    return _of_listener(past, found, event) if found.node.on else _of_node(past, found)
+    return _explain_listener(past, found, event) if found.node.on else _explain_node(past, found)
 
 
 class _Past:
     """A run as it was after a step, read from its history; the run itself does not move."""
 
     def __init__(self, run: Run, step: int) -> None:
-        self.run, self.step, self.at = run, step, home(run, step)
+        self.run, self.step, self.at = run, step, find_history(run, step)
         ends = [*(history.base for history in run.chain[1:]), step]
         self.parts = [(history, min(end, step)) for history, end in zip(run.chain, ends, strict=True)
                       if history.base <= step]  # fmt: skip
@@ -125,7 +125,7 @@ class _Past:
         return ", ".join(f"{act.act} {act.target!r} after step {act.step}" for act in done if act.act == "set_next")
 
 
-def _of_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
+def _explain_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
     types, events = " and ".join(map(repr, node.node.on)), past.events()
     reactive = past.run.plan.recipe.reactive
     if reactive is not None:
@@ -174,9 +174,13 @@ def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
     done = next(((step, history) for step, history, row in past.steps()
                  if row.node == node.index and row.event == event.seq), None)  # fmt: skip
     if waits is not None:
-        said = f"{named} is delivered to it next" if not waits else f"the delivery of {named} waits: {_turns(waits)}"
+        said = (
+            f"{named} is delivered to it next"
+            if not waits
+            else f"the delivery of {named} waits: {_format_turns(waits)}"
+        )
     elif unmatched is not None:
-        said = f"{named} has not been matched yet: {_turns(unmatched)}"
+        said = f"{named} has not been matched yet: {_format_turns(unmatched)}"
     elif done is not None:
         step, history = done
         status = history.s_flag[step - history.base] & STATUS
@@ -191,18 +195,18 @@ def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
     return WhyNot(past.step, node.id, event.id, fired, said)
 
 
-def _turns(before: int) -> str:
+def _format_turns(before: int) -> str:
     return f"{before} {'turn is' if before == 1 else 'turns are'} before it"
 
 
-def _of_node(past: _Past, node: PlanNode) -> WhyNot:
+def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
     queue = past.queue()
     last = next((step for step, _, row in past.steps() if row.node == node.index), None)
     place = next((n for n, row in enumerate(queue) if row.node == node.index), None)
     ran = "" if last is None else f"; it ran in step {last}"
     if place is not None:
-        waits = _joins(past, node, queue) if place and node.kind.waits else ""
-        said = "it is next" if not place else f"it waits: {_turns(place)}{waits}"
+        waits = _explain_join(past, node, queue) if place and node.kind.waits else ""
+        said = "it is next" if not place else f"it waits: {_format_turns(place)}{waits}"
         return WhyNot(past.step, node.id, None, last, said + ran)
     region = past.run.plan.recipe.regions.get(node.node.scope)
     open_now = {past.run.tables.frames[number].region for number in past.frames()}
@@ -223,7 +227,7 @@ def _of_node(past: _Past, node: PlanNode) -> WhyNot:
     return WhyNot(past.step, node.id, None, last, said + ran, ways)
 
 
-def _joins(past: _Past, node: PlanNode, queue: list[ActRow]) -> str:
+def _explain_join(past: _Past, node: PlanNode, queue: list[ActRow]) -> str:
     ahead = [past.run.plan.nodes[row.node].id for row in queue if row.node in past.run.plan.ahead.get(node.index, ())]
     return f", and it meets what comes from {', '.join(map(repr, ahead))}" if ahead else ""
 
@@ -239,11 +243,13 @@ def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> IncomingEdge:
     led = [run.node_of(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
            if history.p_val[push] is not CARRIED and run.tables.acts[history.p_act[push]].node >= 0]  # fmt: skip
     asked = tuple(each for each in find_conditions(run, history, step) if each.target == node.id)
-    said = _became(edge, history, step, led, asked)
+    said = _describe_edge(edge, history, step, led, asked)
     return IncomingEdge(edge.source, edge.kind, step, said, asked)
 
 
-def _became(edge: Edge, history: History, step: int, led: list[str], asked: tuple[EvaluatedCondition, ...]) -> str:
+def _describe_edge(
+    edge: Edge, history: History, step: int, led: list[str], asked: tuple[EvaluatedCondition, ...]
+) -> str:
     flag, failure = history.s_flag[step - history.base], history.errors.get(step)
     onward = f"it led to {', '.join(map(repr, led))}" if led else "it led nowhere"
     if edge.kind in ("error", "timeout"):

@@ -14,10 +14,10 @@ from typing import Any, Literal
 from agentnb.errors import Place
 from agentnb.sources import problems
 from agentnb.sources.builder import Builder, StopReadingError
-from agentnb.sources.source import TEXT, Lines, Path, Source, path_of
+from agentnb.sources.source import TEXT, Lines, Path, Source, format_path
 from agentnb.text import safe_str
 
-__all__ = ["MAX_BYTES", "SUFFIXES", "Path", "Source", "path_of", "plain_source", "read_file", "read_text"]
+__all__ = ["MAX_BYTES", "SUFFIXES", "Path", "Source", "format_path", "make_plain_source", "read_file", "read_text"]
 
 MAX_BYTES = 10_000_000
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -32,14 +32,16 @@ def read_file(path: FilePath) -> Source:
     name = str(path)
     try:
         if path.exists() and not path.is_file():  # a folder; or a device, which may never end
-            return Source(None, name, problems=(problems.no_plain_file(name),))
+            return Source(None, name, problems=(problems.make_file_type_problem(name),))
         if (size := path.stat().st_size) > MAX_BYTES:
-            return Source(None, name, problems=(problems.too_large(name, size, MAX_BYTES),))
+            return Source(None, name, problems=(problems.make_size_problem(name, size, MAX_BYTES),))
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return Source(None, name, problems=(problems.not_utf8(name, error),))
+        return Source(None, name, problems=(problems.make_encoding_problem(name, error),))
     except OSError as error:
-        return Source(None, name, problems=(problems.unreadable(name, error, "give a file that you may read"),))
+        return Source(
+            None, name, problems=(problems.make_unreadable_problem(name, error, "give a file that you may read"),)
+        )
     forms: dict[str, _Form] = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
     return read_text(text, name, forms.get(path.suffix.lower()))
 
@@ -53,10 +55,10 @@ def read_text(text: str, file: str = TEXT, form: _Form | None = None) -> Source:
     text = text.removeprefix("\ufeff")
     size = len(text) if len(text) > MAX_BYTES else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
-        return Source(None, file, problems=(problems.too_large(file, size, MAX_BYTES),))
+        return Source(None, file, problems=(problems.make_size_problem(file, size, MAX_BYTES),))
     if odd := _UNPRINTABLE.search(text):
         place = Place(file, *Lines(text).spot(odd.start()))
-        return Source(None, file, text, problems=(problems.unprintable(place, odd[0]),))
+        return Source(None, file, text, problems=(problems.make_character_problem(place, odd[0]),))
     if form == "json" or text.lstrip().startswith("{"):
         as_json = _build(text, file, "json")
         # A text whose first key is in double quotes is meant to be JSON: YAML would read parts of it differently.
@@ -66,7 +68,7 @@ def read_text(text: str, file: str = TEXT, form: _Form | None = None) -> Source:
     return _build(text, file, "yaml")
 
 
-def plain_source(content: Mapping[Any, Any], file: str = "<dict>") -> Source:
+def make_plain_source(content: Mapping[Any, Any], file: str = "<dict>") -> Source:
     """Return a dict as a source, with the checks of keys, depth and size of a text; its positions have no lines."""
     builder = Builder(file)
     try:
@@ -100,7 +102,7 @@ def _walk(value: Any, builder: Builder) -> None:
         builder.open({}, nowhere)
         for key, item in value.items():
             if isinstance(key, tuple | frozenset):
-                builder.stop(problems.key_not_text(builder.place(nowhere)))
+                builder.stop(problems.make_key_type_problem(builder.place(nowhere)))
             builder.key(
                 key if isinstance(key, str) else safe_str(key), nowhere, odd=key is None or isinstance(key, bool)
             )

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from agentnb.errors import Place, Problem
 from agentnb.sources import problems
-from agentnb.sources.source import Path, Source, Spot, path_of
+from agentnb.sources.source import Path, Source, Spot, format_path
 
 MAX_NODES = 100_000
 MAX_DEPTH = 64
@@ -53,7 +53,7 @@ class Builder:
 
     def place(self, spot: Spot) -> Place:
         """Return the place of the next value."""
-        return Place(self.file, *spot, path_of(self.path))
+        return Place(self.file, *spot, format_path(self.path))
 
     def stop(self, problem: Problem) -> NoReturn:
         """Record a problem after which reading cannot continue; what was read so far is dropped."""
@@ -84,7 +84,7 @@ class Builder:
             return
         path = self.path
         if path in self.keys:
-            self.problems.append(problems.duplicate_key(text, self.place(spot), self.keys[path]))
+            self.problems.append(problems.make_duplicate_key_problem(text, self.place(spot), self.keys[path]))
             # The duplicate's value is checked for problems, under a separate path, and dropped.
             inner.key, inner.fate = f"{text} (again)", "drop"
         elif odd:
@@ -112,9 +112,9 @@ class Builder:
     def open(self, value: dict[str, Any] | list[Any], spot: Spot, anchor: str | None = None) -> None:
         """Begin a mapping or a list."""
         if self.wants_key:
-            self.stop(problems.key_not_text(self.place(spot)))
+            self.stop(problems.make_key_type_problem(self.place(spot)))
         if len(self.stack) >= MAX_DEPTH:
-            self.stop(problems.too_deep(Place(self.file, *spot), MAX_DEPTH))
+            self.stop(problems.make_depth_problem(Place(self.file, *spot), MAX_DEPTH))
         before, path = self.count, self.path
         self.grow(1, spot)
         self.values.setdefault(path, spot)
@@ -136,7 +136,7 @@ class Builder:
         if any(inner.anchor == name for inner in self.stack):
             self.stop(problems.holds_itself(name, self.place(spot)))
         if name not in self.anchors:
-            self.problems.append(problems.unknown_alias(name, self.place(spot), self.anchors))
+            self.problems.append(problems.make_alias_problem(name, self.place(spot), self.anchors))
         value, size = self.anchors.get(name, (None, 1))
         if not self.wants_key:
             self.grow(size, spot)
@@ -144,13 +144,13 @@ class Builder:
         elif isinstance(value, str):
             self.key(value, spot)
         else:
-            self.stop(problems.key_not_text(self.place(spot)))
+            self.stop(problems.make_key_type_problem(self.place(spot)))
 
     def grow(self, size: int, spot: Spot) -> None:
         """Count new nodes against the limit."""
         self.count += size
         if self.count > MAX_NODES:
-            self.stop(problems.too_many(self.place(spot), MAX_NODES))
+            self.stop(problems.make_count_problem(self.place(spot), MAX_NODES))
 
     def _put(self, value: Any, spot: Spot | None) -> None:
         if spot is not None:
@@ -173,4 +173,4 @@ class Builder:
         if all(isinstance(part, dict) for part in parts):
             inner.merged += parts
         else:
-            self.problems.append(problems.bad_merge(self.place(spot or self.values.get(self.path, (0, 0)))))
+            self.problems.append(problems.make_merge_problem(self.place(spot or self.values.get(self.path, (0, 0)))))

@@ -27,10 +27,12 @@ def read_json(text: str, builder: Builder) -> None:
         lines, (line, column) = text.splitlines(), reader.lines.spot(error.pos)
         shown = lines[line - 1] if line <= len(lines) else ""
         place = Place(builder.file, line, column)
-        builder.stop(problems.syntax(place, shown, f"the JSON parser says: {error.msg}", _cure(error.msg)))
+        builder.stop(
+            problems.make_syntax_problem(place, shown, f"the JSON parser says: {error.msg}", _suggest_cure(error.msg))
+        )
 
 
-def _cure(message: str) -> str:
+def _suggest_cure(message: str) -> str:
     if "double quotes" in message:
         return "write keys in double quotes, and no comma after the last one"
     if "delimiter" in message:

@@ -8,19 +8,19 @@ from pathlib import Path
 from agentnb.errors import Place, Problem, close_match, did_you_mean
 
 
-def unreadable(where: str, error: OSError, otherwise: str) -> Problem:
+def make_unreadable_problem(where: str, error: OSError, otherwise: str) -> Problem:
     """R101: a file cannot be read."""
     reason = error.strerror or type(error).__name__
     return Problem("R101", f"{where!r} cannot be read", where, f"the operating system reports: {reason}", otherwise)
 
 
-def no_plain_file(where: str) -> Problem:
+def make_file_type_problem(where: str) -> Problem:
     """R101: a file cannot be read."""
     return Problem("R101", f"{where!r} is not a file", where, "a recipe is one file of YAML or JSON",
                    "give the path of a file in it")  # fmt: skip
 
 
-def no_such_file(where: str, names: Iterable[str], folder: str) -> Problem:
+def make_missing_file_problem(where: str, names: Iterable[str], folder: str) -> Problem:
     """R101: a file cannot be read."""
     known = sorted(names)
     listed = f"the recipes in {folder!r} are: {', '.join(known[:8])}" if known else f"there is no recipe in {folder!r}"
@@ -30,7 +30,7 @@ def no_such_file(where: str, names: Iterable[str], folder: str) -> Problem:
     return Problem("R101", f"there is no file {where!r}", where, listed, order)
 
 
-def syntax(place: Place, line: str, why: str, do: str) -> Problem:
+def make_syntax_problem(place: Place, line: str, why: str, do: str) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
     shown = line.strip()
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
@@ -38,13 +38,13 @@ def syntax(place: Place, line: str, why: str, do: str) -> Problem:
     return Problem("R102", what, str(place), why, do)
 
 
-def unprintable(place: Place, character: str) -> Problem:
+def make_character_problem(place: Place, character: str) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
     what = f"the text holds the control character U+{ord(character):04X}"
     return Problem("R102", what, str(place), "YAML and JSON are printable text", "remove it, or write it as an escape")
 
 
-def not_utf8(where: str, error: UnicodeDecodeError) -> Problem:
+def make_encoding_problem(where: str, error: UnicodeDecodeError) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
     line = error.object.count(b"\n", 0, error.start) + 1
     column = error.start - (error.object.rfind(b"\n", 0, error.start) + 1) + 1
@@ -53,13 +53,13 @@ def not_utf8(where: str, error: UnicodeDecodeError) -> Problem:
                    "save the file as UTF-8")  # fmt: skip
 
 
-def second_document(place: Place) -> Problem:
+def make_second_document_problem(place: Place) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
     return Problem("R102", "a second document begins with '---'", str(place), "a source holds one recipe",
                    "put the second recipe into a file of its own")  # fmt: skip
 
 
-def unknown_alias(name: str, place: Place, anchors: Iterable[str]) -> Problem:
+def make_alias_problem(name: str, place: Place, anchors: Iterable[str]) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
     known = list(anchors)
     why = f"the anchors above it are: {', '.join(known)}" if known else "there is no anchor above it"
@@ -67,7 +67,7 @@ def unknown_alias(name: str, place: Place, anchors: Iterable[str]) -> Problem:
     return Problem("R102", f"the alias '*{name}' is not defined", str(place), why, order)
 
 
-def bad_merge(place: Place) -> Problem:
+def make_merge_problem(place: Place) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
     return Problem(
         "R102",
@@ -78,26 +78,26 @@ def bad_merge(place: Place) -> Problem:
     )
 
 
-def duplicate_key(key: str, place: Place, first: tuple[int, int]) -> Problem:
+def make_duplicate_key_problem(key: str, place: Place, first: tuple[int, int]) -> Problem:
     """R103: a mapping has the same key twice."""
     before = f"it stands at {first[0]}:{first[1]} already" if first[0] else "it is there already"
     return Problem("R103", f"key {key!r} appears twice in one mapping", str(place),
                    f"keys are unique, and {before}", "remove one of the two, or rename it")  # fmt: skip
 
 
-def too_large(where: str, size: int, limit: int) -> Problem:
+def make_size_problem(where: str, size: int, limit: int) -> Problem:
     """R108: a source exceeds the limits of size, depth or number of values."""
     return Problem("R108", f"{where!r} is too large", where, f"it has {size:,} bytes, the limit is {limit:,}",
                    "split it, or move long texts into separate files")  # fmt: skip
 
 
-def too_deep(place: Place, limit: int) -> Problem:
+def make_depth_problem(place: Place, limit: int) -> Problem:
     """R108: a source exceeds the limits of size, depth or number of values."""
     return Problem("R108", f"mappings and lists are nested more than {limit} deep", str(place),
                    f"the limit is {limit}, so that a hostile file cannot exhaust the stack", "flatten it")  # fmt: skip
 
 
-def too_many(place: Place, limit: int) -> Problem:
+def make_count_problem(place: Place, limit: int) -> Problem:
     """R108: a source exceeds the limits of size, depth or number of values."""
     return Problem("R108", f"the source holds more than {limit:,} keys and values", str(place),
                    "aliases ('*name') count as often as they are used", "use fewer aliases, or split it")  # fmt: skip
@@ -109,43 +109,45 @@ def holds_itself(name: str, place: Place) -> Problem:
                    f"remove '*{name}', or move '&{name}'")  # fmt: skip
 
 
-def unquoted_key(word: str, place: Place) -> Problem:
+def make_unquoted_key_problem(word: str, place: Place) -> Problem:
     """R109: YAML reads an unquoted word as a boolean or null where a string is required."""
     if not place.line:  # of a dict: there were no quotes to leave out
         return Problem("R109", f"key {word} is not a string", str(place), "the keys of a recipe are strings",
                        f"write {word!r}")  # fmt: skip
-    return Problem("R109", f"key {word!r} is not a string", str(place), _why_no_text(word), f'quote it: "{word}":')
+    return Problem("R109", f"key {word!r} is not a string", str(place), _explain_non_text(word), f'quote it: "{word}":')
 
 
-def unquoted_value(word: str, place: Place) -> Problem:
+def make_unquoted_value_problem(word: str, place: Place) -> Problem:
     """R109: YAML reads an unquoted word as a boolean or null where a string is required."""
     if not place.line:
         return Problem("R109", f"value {word} is not a string", str(place), "a string is required here",
                        f"write {word!r}")  # fmt: skip
-    return Problem("R109", f"value {word!r} is not a string", str(place), _why_no_text(word), f'quote it: "{word}"')
+    return Problem(
+        "R109", f"value {word!r} is not a string", str(place), _explain_non_text(word), f'quote it: "{word}"'
+    )
 
 
-def _why_no_text(word: str) -> str:
+def _explain_non_text(word: str) -> str:
     if word.lower() in {"", "~", "null", "none"}:
         return f"unquoted, {word!r} is YAML's null (nothing), and a string is required here"
     meaning = "true" if word.lower() in {"yes", "on", "true"} else "false"
     return f"YAML reads unquoted yes, no, on, off, true and false as booleans ({word!r} is {meaning}); a text is needed"
 
 
-def key_not_text(place: Place) -> Problem:
+def make_key_type_problem(place: Place) -> Problem:
     """R114: a value has the wrong type or form."""
     return Problem(
         "R114", "a key is a mapping or a list", str(place), "keys are strings", "write the key as one string"
     )
 
 
-def unknown_tag(tag: str, place: Place) -> Problem:
+def make_tag_problem(tag: str, place: Place) -> Problem:
     """R110: a YAML tag asks for something other than plain values."""
     return Problem("R110", f"tag {tag!r} is refused", str(place),
                    "a recipe holds plain values only", "remove the tag")  # fmt: skip
 
 
-def unfit_value(text: str, tag: str, place: Place) -> Problem:
+def make_tag_value_problem(text: str, tag: str, place: Place) -> Problem:
     """R110: a YAML tag asks for something other than plain values."""
     return Problem("R110", f"{text[:40]!r} does not fit its tag {tag!r}", str(place), f"it cannot be read as {tag[2:]}",
                    "remove the tag, or fix the value")  # fmt: skip
@@ -157,7 +159,7 @@ def number_too_long(place: Place, digits: int) -> Problem:
                    "quote it to make it a string")  # fmt: skip
 
 
-def not_a_mapping(place: Place, found: str) -> Problem:
+def make_mapping_problem(place: Place, found: str) -> Problem:
     """R111: the top level of a source is not a mapping of keys."""
     return Problem("R111", f"the source is {found}", str(place), "a recipe is a mapping: keys with values",
                    "begin with its first key (coreason: 'apiVersion: coreason.ai/v2')")  # fmt: skip

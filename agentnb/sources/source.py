@@ -46,10 +46,10 @@ class Source:
             spot = self.keys.get(here) or self.values.get(here)
             here = here[:-1]
         block = None if key else self.blocks.get(path)
-        return Place(self.file, *(spot or self.values.get((), (0, 0))), path_of(path), block)
+        return Place(self.file, *(spot or self.values.get((), (0, 0))), format_path(path), block)
 
 
-def path_of(path: Path) -> str:
+def format_path(path: Path) -> str:
     """Return a path in the usual notation.
 
     Example:

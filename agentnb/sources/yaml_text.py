@@ -54,38 +54,38 @@ def _read_events(loader: Any, builder: Builder) -> None:
             case yaml.DocumentStartEvent():
                 documents += 1
                 if documents > 1:
-                    builder.stop(problems.second_document(Place(builder.file, *spot)))
+                    builder.stop(problems.make_second_document_problem(Place(builder.file, *spot)))
             case yaml.AliasEvent():
                 builder.alias(event.anchor or "", spot)
             case yaml.ScalarEvent():
-                _scalar(loader, event, spot, builder)
+                _add_scalar(loader, event, spot, builder)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 mapping = isinstance(event, yaml.MappingStartEvent)
                 if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
-                    builder.problems.append(problems.unknown_tag(_short(event.tag), builder.place(spot)))
+                    builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.place(spot)))
                 builder.open({} if mapping else [], spot, event.anchor)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 builder.close()
 
 
-def _scalar(loader: Any, event: yaml.ScalarEvent, spot: Spot, builder: Builder) -> None:
+def _add_scalar(loader: Any, event: yaml.ScalarEvent, spot: Spot, builder: Builder) -> None:
     tag = event.tag
     if tag is None:
         tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit)
     kind = tag.removeprefix(_TAG) if tag.startswith(_TAG) else ""
     if event.tag not in (None, "!") and kind not in _SCALARS:
-        builder.problems.append(problems.unknown_tag(_short(event.tag), builder.place(spot)))
+        builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.place(spot)))
     if builder.wants_key:
         odd = kind == "null" or (kind == "bool" and event.value.lower() not in _TRUE_FALSE)
         builder.key(event.value, spot, odd=odd, merge=kind == "merge")
         if event.anchor:
             builder.anchors[event.anchor] = (event.value, 1)
         return
-    value = _value(loader, event, kind, spot, builder)
+    value = _parse_scalar(loader, event, kind, spot, builder)
     builder.scalar(value, spot, event.value, event.anchor, _block(event, spot, builder.text))
 
 
-def _value(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, builder: Builder) -> Any:
+def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, builder: Builder) -> Any:
     """Return the value of a scalar. Dates and times stay strings: a recipe holds only JSON values."""
     text = event.value
     if kind not in _SCALARS or kind == "str" or (kind in ("int", "float") and ":" in text):
@@ -97,7 +97,9 @@ def _value(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, builder:
         digits = sum(character.isdigit() for character in text)
         place = builder.place(spot)
         builder.problems.append(
-            problems.number_too_long(place, digits) if digits > 4300 else problems.unfit_value(text, f"!!{kind}", place)
+            problems.number_too_long(place, digits)
+            if digits > 4300
+            else problems.make_tag_value_problem(text, f"!!{kind}", place)
         )
         return text
 
@@ -110,7 +112,7 @@ def _block(event: yaml.ScalarEvent, spot: Spot, text: str | None) -> Spot | None
     return header and (spot[0] + header["before"].count("\n") + 1, len(header["indent"]) + 1)
 
 
-def _short(tag: str) -> str:
+def _shorten_tag(tag: str) -> str:
     return tag.replace(_TAG, "!!")
 
 
@@ -129,4 +131,4 @@ def _stop_at(error: yaml.YAMLError, text: str, builder: Builder) -> NoReturn:
         said = f"the YAML parser says: {said}"
         if context and begin:
             said += f" ({context} from {begin.line + 1}:{begin.column + 1})"
-    builder.stop(problems.syntax(Place(builder.file, line, column), shown, said, do))
+    builder.stop(problems.make_syntax_problem(Place(builder.file, line, column), shown, said, do))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 from agentnb.errors import AgentNbError, Problem, StoreError, printable
-from agentnb.store.database_errors import driver_error
-from agentnb.store.writer_identity import LIVE, me
+from agentnb.store.database_errors import make_driver_error
+from agentnb.store.writer_identity import LIVE, identify_writer
 
 if TYPE_CHECKING:
     from agentnb.store.postgres import PostgresServer
@@ -163,9 +163,9 @@ class Link:
         if isinstance(error, self.database.errors):
             return self.database.failure(error)
         if isinstance(error, UnicodeEncodeError | OverflowError):
-            return driver_error("L429", self.database.shown, error)
+            return make_driver_error("L429", self.database.shown, error)
         if isinstance(error, _ODD) and not isinstance(error, AgentNbError):
-            return driver_error("L422", self.database.shown, error)
+            return make_driver_error("L422", self.database.shown, error)
         return error
 
     # -- writers -----------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Link:
             StoreError: L411, another writer holds it.
         """
         new = run_id not in self._names
-        name = me(self._token).to_text() if new else self._names[run_id]
+        name = identify_writer(self._token).to_text() if new else self._names[run_id]
         self.database.claim(cursor, run_id, writer, name)
         self._names[run_id] = name
         self._claiming = (run_id, name, new)
@@ -279,7 +279,7 @@ class Link:
             )
         found = cursor.execute(self._words.version).fetchone()
         if found is None or not found[0].isdecimal():
-            raise driver_error("L422", self.database.shown, ValueError("its version is not there"))
+            raise make_driver_error("L422", self.database.shown, ValueError("its version is not there"))
         if int(found[0]) > VERSION:
             raise StoreError(
                 Problem(
@@ -364,11 +364,11 @@ class Link:
         self.unsure.clear()
 
 
-def _on_fork() -> None:
+def _after_fork() -> None:
     LIVE.clear()
     for link in list(_LINKS):
         link.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_on_fork)
+    os.register_at_fork(after_in_child=_after_fork)

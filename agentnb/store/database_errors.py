@@ -42,7 +42,7 @@ _WORDS: Final = {
 _ENCODING: Final = "; a PostgreSQL database keeps every other text if its encoding is UTF8"
 
 
-def driver_error(code: str, where: str, error: BaseException, name: str | None = None) -> StoreError:
+def make_driver_error(code: str, where: str, error: BaseException, name: str | None = None) -> StoreError:
     """Return the StoreError for an exception of a driver.
 
     L416: this is not a store of agentnb: not an SQLite database, or that of another program.
@@ -64,17 +64,17 @@ def driver_error(code: str, where: str, error: BaseException, name: str | None =
     L429: the store's encoding cannot represent this text.
     """
     said = " ".join(safe_str(error).split()) or type(error).__name__
-    return refusal_error(code, where, f"the database says: {said}{f' ({name})' if name else ''}")
+    return make_refusal_error(code, where, f"the database says: {said}{f' ({name})' if name else ''}")
 
 
-def refusal_error(code: str, where: str, why: str) -> StoreError:
+def make_refusal_error(code: str, where: str, why: str) -> StoreError:
     """Return the StoreError for a refusal without a database error."""
     words = _WORDS[code]
     server = code == "L429" and not where.startswith("sqlite:")
     return StoreError(Problem(code, words.what, where, why, words.do + _ENCODING * server))
 
 
-def damaged_row(where: str, which: str) -> Problem:
+def make_damaged_row_problem(where: str, which: str) -> Problem:
     """Return the warning for runs whose rows cannot be read; `which` names or counts them."""
     return Problem(
         "L434",

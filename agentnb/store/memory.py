@@ -12,8 +12,8 @@ from typing import Final
 from uuid import uuid4
 
 from agentnb.engine.persistence.event_log import EVERY_RUN, Entry, RunQuery, RunRow
-from agentnb.store.run_errors import duplicate_error, no_run, no_runs
-from agentnb.store.writer_identity import me, overtaken
+from agentnb.store.run_errors import make_duplicate_error, make_empty_store_error, make_missing_run_error
+from agentnb.store.writer_identity import identify_writer, make_overtaken_error
 
 _created: Final = attrgetter("created")
 
@@ -56,9 +56,9 @@ class MemoryLog:
         """
         with self._lock:
             if row.run_id in self._runs:
-                raise duplicate_error(row.run_id, self.url)
+                raise make_duplicate_error(row.run_id, self.url)
             self._fit(row.run_id, entries, 0)
-            row = row._replace(updated=datetime.now(UTC), writer=str(me(self._token)))
+            row = row._replace(updated=datetime.now(UTC), writer=str(identify_writer(self._token)))
             self._runs[row.run_id] = _StoredRun(row, next(self._writes), [*entries])
 
     def add(self, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
@@ -71,7 +71,7 @@ class MemoryLog:
             found: dict[str, _StoredRun] = {}
             for row, entries in runs:
                 if row.run_id in self._runs or row.run_id in found:
-                    raise duplicate_error(row.run_id, self.url)
+                    raise make_duplicate_error(row.run_id, self.url)
                 self._fit(row.run_id, entries, 0)
                 added = row._replace(updated=datetime.now(UTC), writer=None)
                 found[row.run_id] = _StoredRun(added, next(self._writes), [*entries])
@@ -128,7 +128,7 @@ class MemoryLog:
             if run_id is not None:
                 return self._find(run_id).row
             if not self._runs:
-                raise no_runs(self.url)
+                raise make_empty_store_error(self.url)
             return max(self._runs.values(), key=lambda kept: kept.written).row
 
     def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
@@ -159,12 +159,12 @@ class MemoryLog:
 
     def _find(self, run_id: str) -> _StoredRun:
         if run_id not in self._runs:
-            raise no_run(run_id, [*self._runs][:-200:-1], len(self._runs), self.url)
+            raise make_missing_run_error(run_id, [*self._runs][:-200:-1], len(self._runs), self.url)
         return self._runs[run_id]
 
     def _fit(self, run_id: str, entries: Sequence[Entry], last: int) -> None:
         if entries and entries[0].seq != last + 1:
-            raise overtaken(run_id, last, entries[0].seq, self.url)
+            raise make_overtaken_error(run_id, last, entries[0].seq, self.url)
         assert all(entry.seq == number for number, entry in enumerate(entries, last + 1)), "a number is left out"
 
     def _say(self, kept: _StoredRun, status: str | None, steps: int | None, at: str | None) -> None:
@@ -175,5 +175,5 @@ class MemoryLog:
             steps=row.steps if steps is None else steps,
             at=row.at if at is None else at or None,
             updated=datetime.now(UTC),
-            writer=row.writer or str(me(self._token)),
+            writer=row.writer or str(identify_writer(self._token)),
         )

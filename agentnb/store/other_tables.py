@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError, printable
-from agentnb.store.sql_log import database_of
+from agentnb.store.sql_log import make_database
 from agentnb.store.urls import Where, parse
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def look_at(where: str | os.PathLike[str], read: Callable[[Look], T]) -> T:
         StoreError: L410, there is nothing; L414, this is not the name of a store; or it cannot be read.
     """
     place = parse(where)
-    database = database_of(place, SECONDS)
+    database = make_database(place, SECONDS)
     if not database.exists():
         raise StoreError(
             Problem("L410", "there is no store here", place.shown, "the file does not exist or is empty",
@@ -76,13 +76,13 @@ def look_at(where: str | os.PathLike[str], read: Callable[[Look], T]) -> T:
         )  # fmt: skip
     try:
         if place.kind == "sqlite":
-            return _in_file(place, read)
-        return _on_server(place, database, read)
+            return _read_in_file(place, read)
+        return _read_on_server(place, database, read)
     except database.errors as error:
         raise database.failure(error) from printable(error)
 
 
-def _on_server(place: Where, server: Any, read: Callable[[Look], T]) -> T:
+def _read_on_server(place: Where, server: Any, read: Callable[[Look], T]) -> T:
     with closing(server.look()) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         connection.execute(_ONE_MOMENT)
@@ -94,7 +94,7 @@ def _on_server(place: Where, server: Any, read: Callable[[Look], T]) -> T:
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def _in_file(place: Where, read: Callable[[Look], T]) -> T:
+def _read_in_file(place: Where, read: Callable[[Look], T]) -> T:
     before = _list_file_states(place.target)
     if not any(name.endswith(_BESIDE) for name, *_ in before):
         # No other process has it open, so no shared-memory file is needed beside it.
@@ -114,10 +114,10 @@ def _in_file(place: Where, read: Callable[[Look], T]) -> T:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
                 raise
-    return _in_copy(place, read)
+    return _read_in_copy(place, read)
 
 
-def _in_copy(place: Where, read: Callable[[Look], T]) -> T:
+def _read_in_copy(place: Where, read: Callable[[Look], T]) -> T:
     """Read a copy: unfinished transactions are completed in the copy, not in the original file."""
     with tempfile.TemporaryDirectory(prefix="agentnb-") as folder:
         copy = str(Path(folder) / "copy.db")
@@ -175,7 +175,7 @@ def write_for(where: str | os.PathLike[str], write: Callable[[Change], None]) ->
         StoreError: L414, this is not the name of a store; or it cannot be written.
     """
     place = parse(where)
-    database = database_of(place, SECONDS)
+    database = make_database(place, SECONDS)
     new = place.kind == "sqlite" and not Path(place.target).exists()
     try:
         with closing(_to_write(place, database)) as connection:

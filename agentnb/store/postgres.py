@@ -12,8 +12,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from agentnb.errors import Problem, StoreError
-from agentnb.store.database_errors import driver_error
-from agentnb.store.writer_identity import Writer, alive, read, writer_error
+from agentnb.store.database_errors import make_driver_error
+from agentnb.store.writer_identity import Writer, is_alive, make_writer_error, read
 
 # Prefixes of SQLSTATEs; the longest match counts.
 _CODES: Final = {
@@ -151,8 +151,8 @@ class PostgresServer:
         until = time.monotonic() + _DYING
         while not cursor.execute("SELECT pg_try_advisory_lock(%s)", (self._key(run_id),)).fetchone()[0]:
             other = read(writer)
-            if other is None or other.host != socket.gethostname() or alive(other) or time.monotonic() > until:
-                raise writer_error(run_id, other, self.shown)
+            if other is None or other.host != socket.gethostname() or is_alive(other) or time.monotonic() > until:
+                raise make_writer_error(run_id, other, self.shown)
             time.sleep(0.02)
 
     def let_go(self, cursor: Any, run_id: str) -> None:
@@ -183,7 +183,7 @@ class PostgresServer:
             code = "L427"
         if isinstance(error, psycopg.DataError) and "NUL" in str(error):
             code = "L429"
-        return driver_error(code, self.shown, error, state or None)
+        return make_driver_error(code, self.shown, error, state or None)
 
     def is_lost(self, connection: Any, error: BaseException) -> bool:
         """Return True if a connection is no longer usable."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agentnb.errors import Problem, StoreError, did_you_mean
 
 
-def no_run(run_id: str, newest: Sequence[str], count: int, where: str) -> StoreError:
+def make_missing_run_error(run_id: str, newest: Sequence[str], count: int, where: str) -> StoreError:
     """L413: there is no such run, or the store is empty."""
     names = ", ".join(map(repr, newest[:5]))
     why = f"it keeps {count} runs, the newest: {names}" if count > 5 else f"the runs that it keeps: {names or 'none'}"
@@ -15,7 +15,7 @@ def no_run(run_id: str, newest: Sequence[str], count: int, where: str) -> StoreE
     return StoreError(Problem("L413", f"there is no run {run_id!r}", where, why, do))
 
 
-def no_runs(where: str) -> StoreError:
+def make_empty_store_error(where: str) -> StoreError:
     """L413: there is no such run, or the store is empty."""
     return StoreError(
         Problem(
@@ -28,7 +28,7 @@ def no_runs(where: str) -> StoreError:
     )
 
 
-def duplicate_error(run_id: str, where: str) -> StoreError:
+def make_duplicate_error(run_id: str, where: str) -> StoreError:
     """L412: a run of this id exists already."""
     return StoreError(
         Problem(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.engine.persistence.event_log import EVERY_RUN, Entry, RunQuery, RunRow
 from agentnb.errors import Problem, StoreError
 from agentnb.store.connection import Link
-from agentnb.store.database_errors import damaged_row
-from agentnb.store.run_errors import duplicate_error, no_run, no_runs
-from agentnb.store.tables import SAID, STANDS, listing, words_of
+from agentnb.store.database_errors import make_damaged_row_problem
+from agentnb.store.run_errors import make_duplicate_error, make_empty_store_error, make_missing_run_error
+from agentnb.store.tables import SAID, STANDS, build_listing, compile_statements
 from agentnb.store.urls import Where, parse
-from agentnb.store.writer_identity import Writer, overtaken, read, writer_error
+from agentnb.store.writer_identity import Writer, make_overtaken_error, make_writer_error, read
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class SqlLog:
     def __init__(self, where: str | os.PathLike[str] | Where, *, seconds: float = 5.0) -> None:
         place = where if isinstance(where, Where) else parse(where)
         self._shown = place.shown
-        self._words = words_of(place.kind)
-        self._link = Link(database_of(place, seconds), self._words)
+        self._words = compile_statements(place.kind)
+        self._link = Link(make_database(place, seconds), self._words)
         weakref.finalize(self, self._link.end)
 
     def __repr__(self) -> str:
@@ -154,7 +154,9 @@ class SqlLog:
             return found[0]
         with self._link.lock:
             raise (
-                no_runs(self.url) if run_id is None else self._link.reading(lambda cursor: self._no_run(cursor, run_id))
+                make_empty_store_error(self.url)
+                if run_id is None
+                else self._link.reading(lambda cursor: self._no_run(cursor, run_id))
             )
 
     def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
@@ -169,12 +171,16 @@ class SqlLog:
             count = self._link.reading(self._count)
         found = self._rows(self._words.runs)
         if len(found) < count:
-            warnings.warn(str(damaged_row(self.url, f"{count - len(found)} of {count} runs")), stacklevel=2)
+            warnings.warn(
+                str(make_damaged_row_problem(self.url, f"{count - len(found)} of {count} runs")), stacklevel=2
+            )
         return found
 
     def _matching(self, cursor: Any, query: RunQuery) -> list[RunRow]:
         """Return the rows that match a query; a damaged row is left out."""
-        given = {name: _text(value) for name in RunQuery.__slots__ if (value := getattr(query, name)) is not None}
+        given = {
+            name: _to_column_text(value) for name in RunQuery.__slots__ if (value := getattr(query, name)) is not None
+        }
         if query.status == "interrupted":  # as it is recorded; `matches` sees whether the writer is gone
             given["status"] = "running"
         if query.after is not None:
@@ -184,7 +190,7 @@ class SqlLog:
             given["after_created"], given["after_number"] = place
         found, damaged = list[RunRow](), 0
         while True:
-            rows = cursor.execute(listing(self._words.kind, frozenset(given)), given).fetchall()
+            rows = cursor.execute(build_listing(self._words.kind, frozenset(given)), given).fetchall()
             readable = self._readable_rows(cursor, [row[:-1] for row in rows])
             damaged += len(rows) - len(readable)
             found += filter(query.matches, readable)
@@ -196,7 +202,9 @@ class SqlLog:
                 rows[-1][-1],
             )
         if damaged:
-            warnings.warn(str(damaged_row(self.url, f"{damaged} of {damaged + len(found)} runs")), stacklevel=2)
+            warnings.warn(
+                str(make_damaged_row_problem(self.url, f"{damaged} of {damaged + len(found)} runs")), stacklevel=2
+            )
         return found[: query.limit]
 
     def _count(self, cursor: Any) -> int:
@@ -211,7 +219,7 @@ class SqlLog:
         self._check_first(row, entries)
         if self._exists(cursor, row.run_id):
             if row.run_id not in link.unsure:
-                raise duplicate_error(row.run_id, self.url)
+                raise make_duplicate_error(row.run_id, self.url)
             self._append(cursor, row.run_id, entries, row.status, row.steps)  # it was committed after all
             return
         self._begin(cursor, row, entries, lambda: link.claim(cursor, row.run_id, None))
@@ -222,13 +230,13 @@ class SqlLog:
             if self._exists(cursor, row.run_id):
                 if runs[0][0].run_id in self._link.unsure:
                     return  # they were committed after all
-                raise duplicate_error(row.run_id, self.url)
+                raise make_duplicate_error(row.run_id, self.url)
             self._begin(cursor, row, entries, lambda: None)
 
     def _check_first(self, row: RunRow, entries: Sequence[Entry]) -> None:
-        _in_order(entries)
+        _check_order(entries)
         if entries and entries[0].seq != 1:
-            raise overtaken(row.run_id, 0, entries[0].seq, self.url)
+            raise make_overtaken_error(row.run_id, 0, entries[0].seq, self.url)
 
     def _exists(self, cursor: Any, run_id: str) -> bool:
         return cursor.execute(self._words.number, {"run_id": run_id}).fetchone() is not None
@@ -237,17 +245,17 @@ class SqlLog:
         """Insert a run that does not exist; `claim` returns its writer."""
         database, words = self._link.database, self._words
         try:
-            cursor.execute(words.begin_run, {name: _text(getattr(row, name)) for name in SAID})
+            cursor.execute(words.begin_run, {name: _to_column_text(getattr(row, name)) for name in SAID})
         except database.errors as error:
             if database.is_duplicate(error):
-                raise duplicate_error(row.run_id, self.url) from None
+                raise make_duplicate_error(row.run_id, self.url) from None
             raise
         (number,) = cursor.execute(words.number, {"run_id": row.run_id}).fetchone()
         standing = {
-            **{name: _text(getattr(row, name)) for name in STANDS},
+            **{name: _to_column_text(getattr(row, name)) for name in STANDS},
             "run": number,
             "last": len(entries),
-            "updated": _now(),
+            "updated": _format_now(),
             "writer": claim(),
         }
         cursor.execute(words.begin_standing, standing)
@@ -258,10 +266,10 @@ class SqlLog:
     ) -> None:
         if not entries:
             return self._say(cursor, run_id, status, steps, None)
-        _in_order(entries)
+        _check_order(entries)
         number, mine = self._claim_run(cursor, run_id)
         words, before = self._words, entries[0].seq - 1
-        said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _now()}
+        said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _format_now()}
         cursor.execute(words.move, {**said, "before": before, "after": entries[-1].seq})
         if cursor.rowcount != 1:
             entries = self._find_unwritten(cursor, run_id, number, mine, entries)
@@ -277,8 +285,8 @@ class SqlLog:
         mine, number = link.claims.get(run_id), link.numbers.get(run_id)
         if statement is None or mine is None or number is None:
             return False
-        said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _now()}
-        put = {"before": entry.seq - 1, "after": entry.seq, "step": entry.step, "body": _text(entry.body)}
+        said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _format_now()}
+        put = {"before": entry.seq - 1, "after": entry.seq, "step": entry.step, "body": _to_column_text(entry.body)}
         return link.at_once(run_id, statement, {**said, **put})
 
     def _find_unwritten(
@@ -292,16 +300,16 @@ class SqlLog:
         last, writer = self._stands(cursor, number)
         if writer != mine:
             self._link.disclaim(cursor, run_id)
-            raise writer_error(run_id, read(writer), self.url)
+            raise make_writer_error(run_id, read(writer), self.url)
         if run_id in self._link.unsure and last <= entries[-1].seq:
             given = {"number": number, "after": entries[0].seq - 1, "until": last}
             there = [tuple(row) for row in cursor.execute(self._words.chunk, given).fetchall()]
-            if there and there == [(seq, step, _text(body)) for seq, step, body in entries[: len(there)]]:
+            if there and there == [(seq, step, _to_column_text(body)) for seq, step, body in entries[: len(there)]]:
                 return entries[len(there) :]
-        raise overtaken(run_id, last, entries[0].seq, self.url)
+        raise make_overtaken_error(run_id, last, entries[0].seq, self.url)
 
     def _add(self, cursor: Any, number: int, entries: Sequence[Entry]) -> None:
-        rows = [{"run": number, "seq": seq, "step": step, "body": _text(body)} for seq, step, body in entries]
+        rows = [{"run": number, "seq": seq, "step": step, "body": _to_column_text(body)} for seq, step, body in entries]
         if len(rows) == 1:
             cursor.execute(self._words.add, rows[0])
         elif rows:
@@ -309,11 +317,11 @@ class SqlLog:
 
     def _say(self, cursor: Any, run_id: str, status: str | None, steps: int | None, at: str | None) -> None:
         number, mine = self._claim_run(cursor, run_id)
-        said = {"is_status": status, "is_steps": steps, "is_at": at, "now": _now()}
+        said = {"is_status": status, "is_steps": steps, "is_at": at, "now": _format_now()}
         cursor.execute(self._words.say, {"number": number, "mine": mine, **said})
         if cursor.rowcount != 1:
             self._link.disclaim(cursor, run_id)
-            raise writer_error(run_id, read(self._stands(cursor, number)[1]), self.url)
+            raise make_writer_error(run_id, read(self._stands(cursor, number)[1]), self.url)
 
     def _claim_run(self, cursor: Any, run_id: str) -> tuple[int, str]:
         """Claim a run; return its number and the writer text of its row.
@@ -372,23 +380,23 @@ class SqlLog:
 
     def _readable_rows(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> list[RunRow]:
         held = self._link.database.holders(cursor) if any(row[-1] for row in rows) else None
-        return [found for row in rows if (found := _readable(row, held)) is not None]
+        return [found for row in rows if (found := _parse_row_or_none(row, held)) is not None]
 
     def _no_run(self, cursor: Any, run_id: str) -> StoreError:
         newest = [found for (found,) in cursor.execute(self._words.newest, {}).fetchall()]
         (count,) = cursor.execute(self._words.count, {}).fetchone()
-        return no_run(run_id, newest, count, self.url)
+        return make_missing_run_error(run_id, newest, count, self.url)
 
 
-def _readable(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow | None:
+def _parse_row_or_none(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow | None:
     """Return a run's row; None if its values are damaged."""
     try:
-        return _row(values, held)
+        return _parse_row(values, held)
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow:
+def _parse_row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow:
     kept = dict(zip((*SAID, *STANDS), values, strict=True))
     for name in ("created", "updated"):
         kept[name] = datetime.fromisoformat(kept[name])
@@ -402,16 +410,16 @@ def _row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> R
     return RunRow(**kept)
 
 
-def _in_order(entries: Sequence[Entry]) -> None:
+def _check_order(entries: Sequence[Entry]) -> None:
     first = entries[0].seq if entries else 0
     assert all(entry.seq == seq for seq, entry in enumerate(entries, first)), "a number is left out"
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _text(value: Any) -> Any:
+def _to_column_text(value: Any) -> Any:
     """Return a value for a text column. Half of a UTF-16 surrogate pair is invalid: it is escaped as in JSON."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
@@ -420,7 +428,7 @@ def _text(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def database_of(place: Where, seconds: float) -> Database:
+def make_database(place: Where, seconds: float) -> Database:
     """Return the database object for a location; nothing is opened yet.
 
     Raises:

@@ -11,8 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError
-from agentnb.store.database_errors import driver_error, refusal_error
-from agentnb.store.writer_identity import Writer, alive, read, writer_error
+from agentnb.store.database_errors import make_driver_error, make_refusal_error
+from agentnb.store.writer_identity import Writer, is_alive, make_writer_error, read
 
 _CODES: Final = {
     sqlite3.SQLITE_PERM: "L420",
@@ -32,7 +32,7 @@ _PASSING: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FU
 _PAGES: Final = 4000  # size of the write-ahead log before it is checkpointed into the file
 
 
-def _text(value: bytes) -> str:
+def _decode_text(value: bytes) -> str:
     """Return the text of a column; damaged text is decoded recognizably, so that other rows can still be read."""
     return value.decode("utf-8", "surrogateescape")
 
@@ -99,7 +99,7 @@ class SqliteFile:
         self.fleeting = False
         self._check_place()
         if self.exists() and not self._may_be_written():
-            raise refusal_error("L419", self.shown, "its file is not writable")
+            raise make_refusal_error("L419", self.shown, "its file is not writable")
         connection = self._connect("mode=rwc")
         try:
             self._settle(connection)
@@ -129,7 +129,7 @@ class SqliteFile:
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = f"file:{quote(self.path)}?{mode}"
         found = sqlite3.connect(uri, uri=True, timeout=self.seconds, isolation_level=None, check_same_thread=False)
-        found.text_factory = _text
+        found.text_factory = _decode_text
         return found
 
     def _settle(self, connection: sqlite3.Connection) -> None:
@@ -194,8 +194,8 @@ class SqliteFile:
             StoreError: L411, another writer holds it.
         """
         other = read(writer)
-        if writer != mine and alive(other):
-            raise writer_error(run_id, other, self.shown)
+        if writer != mine and is_alive(other):
+            raise make_writer_error(run_id, other, self.shown)
 
     def let_go(self, cursor: Any, run_id: str) -> None:
         """Drop a claim that was not written: there is no lock besides the row."""
@@ -206,7 +206,7 @@ class SqliteFile:
 
         def holds(_: str, writer: Writer) -> bool:
             if writer.token not in known:
-                known[writer.token] = alive(writer)
+                known[writer.token] = is_alive(writer)
             return known[writer.token]
 
         return holds
@@ -219,7 +219,7 @@ class SqliteFile:
         code = _CODES.get(self._code(error), "L427")
         if str(error).startswith(("no such table", "no such column", "Could not decode")):
             code = "L422"
-        return driver_error(code, self.shown, error, name)
+        return make_driver_error(code, self.shown, error, name)
 
     def is_lost(self, connection: Any, error: BaseException) -> bool:
         """Return True if a connection is no longer usable."""

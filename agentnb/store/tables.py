@@ -132,11 +132,11 @@ def _make_parameter(name: str, kind: Any = Text) -> Any:
     return bindparam(name, type_=kind)
 
 
-def _statements() -> dict[str, Any]:
-    return {**_reading(), **_writing()}
+def _build_statements() -> dict[str, Any]:
+    return {**_build_reading_statements(), **_build_writing_statements()}
 
 
-def _writing() -> dict[str, Any]:
+def _build_writing_statements() -> dict[str, Any]:
     standing, given = _standing.c, _make_parameter
     here, mine = standing.run == given("number", Integer), standing.writer == given("mine")
     said = {
@@ -167,10 +167,10 @@ def _writing() -> dict[str, Any]:
     }
 
 
-def _reading() -> dict[str, Any]:
+def _build_reading_statements() -> dict[str, Any]:
     none: Any = literal_column("0")
     entry, standing, runs, given = _entries.c, _standing.c, _runs.c, _make_parameter
-    rows, newest = _rows(), select(standing.run).order_by(standing.updated.desc(), standing.run.desc())
+    rows, newest = _build_row_query(), select(standing.run).order_by(standing.updated.desc(), standing.run.desc())
     last = newest.limit(literal_column("1")).offset(none).scalar_subquery()
     return {
         "number": select(runs.number).where(runs.run_id == given("run_id")),
@@ -189,13 +189,13 @@ def _reading() -> dict[str, Any]:
     }
 
 
-def _rows() -> Any:
+def _build_row_query() -> Any:
     columns = (*(_runs.c[name] for name in SAID), *(_standing.c[name] for name in STANDS))
     return select(*columns).join_from(_runs, _standing, _runs.c.number == _standing.c.run)
 
 
 @cache
-def listing(kind: str, filters: frozenset[str]) -> str:
+def build_listing(kind: str, filters: frozenset[str]) -> str:
     """Return the statement that lists runs, the newest first, with these filters; each is a parameter.
 
     The filters are fields of `RunQuery`; `after_created` and `after_number` are the place of the run before the list.
@@ -203,7 +203,7 @@ def listing(kind: str, filters: frozenset[str]) -> str:
     """
     runs, given = _runs.c, _make_parameter
     part = func.instr if kind == "sqlite" else func.strpos
-    statement = _rows().add_columns(runs.number)
+    statement = _build_row_query().add_columns(runs.number)
     if "recipe" in filters:
         text = func.substr(given("recipe"), literal_column("1"), literal_column("100"))
         statement = statement.where(_beginning == text, runs.recipe == given("recipe"))
@@ -225,22 +225,22 @@ def listing(kind: str, filters: frozenset[str]) -> str:
     statement = statement.order_by(runs.created.desc(), runs.number.desc())
     if "limit" in filters:
         statement = statement.limit(given("limit", Integer)).offset(literal_column("0"))
-    return str(statement.compile(dialect=_dialect(kind)))
+    return str(statement.compile(dialect=_get_dialect(kind)))
 
 
-def _dialect(kind: str) -> Any:
+def _get_dialect(kind: str) -> Any:
     named: Any = {"postgresql": PGDialect_psycopg, "sqlite": SQLiteDialect_pysqlite}[kind]
     return named(paramstyle="pyformat" if kind == "postgresql" else "named")
 
 
 @cache
-def words_of(kind: str) -> Words:
+def compile_statements(kind: str) -> Words:
     """Compile all statements for a database."""
-    dialect = _dialect(kind)
+    dialect = _get_dialect(kind)
     keys = {"begin_run": [*SAID], "say_version": ["key", "value"]}
     words: dict[str, Any] = {
         name: str(statement.compile(dialect=dialect, column_keys=keys.get(name)))
-        for name, statement in _statements().items()
+        for name, statement in _build_statements().items()
     }
     tables = tuple(str(CreateTable(table).compile(dialect=dialect)) for table in _TABLES.sorted_tables)
     if kind == "sqlite":

@@ -65,55 +65,55 @@ def parse(where: object) -> Where:
         StoreError: L414, this is not the name of a store; L423, an SQLite database in memory.
     """
     if not isinstance(where, str | os.PathLike):
-        raise _unknown(f"{with_article(type(where).__name__)}", "this is neither a path nor a URL")
+        raise _make_unknown_store_error(f"{with_article(type(where).__name__)}", "this is neither a path nor a URL")
     text = os.fspath(where)
     if not isinstance(text, str):
-        raise _unknown("a path of bytes", "a path is text here")
+        raise _make_unknown_store_error("a path of bytes", "a path is text here")
     found = _SCHEME.match(text) if isinstance(where, str) else None
     scheme = (found[1] or found[2]).lower() if found else ""
     if scheme in {"postgres", "postgresql"}:
-        return _server(text)
+        return _parse_server(text)
     if scheme == "sqlite":
         if text[7:] == "//" or text[7:] in {"///:memory:", "//:memory:"}:
-            raise _in_memory(text)
+            raise _make_memory_error(text)
         if text[7:10] != "///":
-            raise _unknown(repr(text), "after sqlite: come three strokes and a path")
-        return _file(text[10:], text)
+            raise _make_unknown_store_error(repr(text), "after sqlite: come three strokes and a path")
+        return _parse_file(text[10:], text)
     if scheme:
-        raise _unknown(repr(_without_password(text)), f"{scheme!r} is not known here")
-    return _file(text, text)
+        raise _make_unknown_store_error(repr(_hide_password(text)), f"{scheme!r} is not known here")
+    return _parse_file(text, text)
 
 
-def _file(path: str, text: str) -> Where:
+def _parse_file(path: str, text: str) -> Where:
     if path == ":memory:" or path.startswith("file:"):
-        raise _in_memory(text)
+        raise _make_memory_error(text)
     if not path.strip() or "\0" in path:
-        raise _unknown(repr(text), "it names no file")
+        raise _make_unknown_store_error(repr(text), "it names no file")
     if re.search(r"\?\w+=", path) and text.startswith("sqlite:"):
-        raise _unknown(repr(text), "options behind a `?` are not taken")
+        raise _make_unknown_store_error(repr(text), "options behind a `?` are not taken")
     try:
         whole = str(Path(path).expanduser().resolve())
     except (OSError, RuntimeError, ValueError) as error:  # too long, a symlink loop, an unknown home folder
-        raise _unknown(safe_repr(text), getattr(error, "strerror", None) or str(error)) from None
+        raise _make_unknown_store_error(safe_repr(text), getattr(error, "strerror", None) or str(error)) from None
     return Where("sqlite", whole, safe_str(f"sqlite:///{Path(whole).as_posix()}"))
 
 
-def _server(text: str) -> Where:
-    shown = _without_password(text)
+def _parse_server(text: str) -> Where:
+    shown = _hide_password(text)
     if not text.partition(":")[2].startswith("//"):
-        raise _unknown(repr(shown), "after postgresql: come two strokes and a server")
+        raise _make_unknown_store_error(repr(shown), "after postgresql: come two strokes and a server")
     try:
         parts = urlsplit(text)
     except ValueError as error:
-        raise _unknown(repr(shown), safe_str(error)) from None
-    given = [parts.password or "", *(value for key, _, value in _options(parts.query) if _is_secret(key))]
+        raise _make_unknown_store_error(repr(shown), safe_str(error)) from None
+    given = [parts.password or "", *(value for key, _, value in _parse_options(parts.query) if _is_secret(key))]
     for each in given:
         if each != parts.username:  # else it is the name of a server, a user and a database
             hide(each, unquote(each))
     return Where("postgresql", "postgresql://" + text.partition("://")[2], shown)
 
 
-def _without_password(text: str) -> str:
+def _hide_password(text: str) -> str:
     """Return a URL for display: its password and other secrets are masked."""
     try:
         parts = urlsplit(text)
@@ -125,14 +125,15 @@ def _without_password(text: str) -> str:
     before, at, server = parts.netloc.rpartition("@")
     user, colon, _ = before.partition(":")
     query = "&".join(
-        f"{key}={MASK}" if _is_secret(key) else f"{key}{equals}{value}" for key, equals, value in _options(parts.query)
+        f"{key}={MASK}" if _is_secret(key) else f"{key}{equals}{value}"
+        for key, equals, value in _parse_options(parts.query)
     )
     scheme, _, _ = text.partition("://")
     rest = f"{user}{colon}{MASK if colon else ''}{at}{server}{parts.path}{'?' if query else ''}{query}"
     return safe_str(f"{scheme}://{rest}")
 
 
-def _options(query: str) -> list[tuple[str, str, str]]:
+def _parse_options(query: str) -> list[tuple[str, str, str]]:
     return [option.partition("=") for option in query.split("&")]
 
 
@@ -140,12 +141,12 @@ def _is_secret(key: str) -> bool:
     return is_secret(unquote(key)) or "password" in unquote(key).lower()  # `sslpassword`
 
 
-def _unknown(what: str, why: str) -> StoreError:
+def _make_unknown_store_error(what: str, why: str) -> StoreError:
     """L414: this is not the name of a store, or cannot be read."""
     return StoreError(Problem("L414", f"{what} is not the address of a store", "store", why, _FORMS))
 
 
-def _in_memory(text: str) -> StoreError:
+def _make_memory_error(text: str) -> StoreError:
     return StoreError(
         Problem(
             "L423",

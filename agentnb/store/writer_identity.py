@@ -40,10 +40,12 @@ class Writer:
         return json.dumps(asdict(self), separators=(",", ":"))
 
 
-def me(token: str) -> Writer:
+def identify_writer(token: str) -> Writer:
     """Return the identity of this process as a writer from now on."""
     since = datetime.now(UTC).isoformat(sep=" ")
-    return Writer(token, _user(), socket.gethostname(), os.getpid(), _own_start(os.getpid()), since, _program())
+    return Writer(
+        token, _get_user(), socket.gethostname(), os.getpid(), _read_own_start(os.getpid()), since, _find_program()
+    )
 
 
 def read(text: str | None) -> Writer | None:
@@ -54,16 +56,16 @@ def read(text: str | None) -> Writer | None:
         return None
 
 
-def alive(writer: Writer | None) -> bool:
+def is_alive(writer: Writer | None) -> bool:
     """Return True if a writer can still write. One on another host cannot: a file is used by one host only."""
     if writer is None or writer.host != socket.gethostname():
         return False
     if writer.pid == os.getpid() and writer.token not in LIVE:
         return False
-    return _runs(writer.pid, writer.started)
+    return _is_running(writer.pid, writer.started)
 
 
-def writer_error(run_id: str, writer: Writer | None, where: str) -> StoreError:
+def make_writer_error(run_id: str, writer: Writer | None, where: str) -> StoreError:
     """L411: a run has one writer at a time, and another one holds it, or has written to it since."""
     who = str(writer) if writer else "another program"
     if writer is not None and (writer.pid, writer.host) == (os.getpid(), socket.gethostname()):
@@ -80,7 +82,7 @@ def writer_error(run_id: str, writer: Writer | None, where: str) -> StoreError:
     )
 
 
-def overtaken(run_id: str, last: int, first: int, where: str) -> StoreError:
+def make_overtaken_error(run_id: str, last: int, first: int, where: str) -> StoreError:
     """Return the error for a run to which another writer has written since this one did."""
     return StoreError(
         Problem(
@@ -94,14 +96,14 @@ def overtaken(run_id: str, last: int, first: int, where: str) -> StoreError:
     )
 
 
-def _user() -> str:
+def _get_user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # the user of a container may have no name
         return str(os.getuid()) if hasattr(os, "getuid") else "somebody"
 
 
-def _program() -> str:
+def _find_program() -> str:
     """Return the name of the notebook or program, without its arguments, which may contain a secret."""
     notebook = Path(os.environ.get("JPY_SESSION_NAME", "")).name
     main: Any = sys.modules.get("__main__")
@@ -111,12 +113,12 @@ def _program() -> str:
 
 
 @cache
-def _own_start(pid: int) -> float:
+def _read_own_start(pid: int) -> float:
     """Return the start time of this process, which is `pid`."""
-    return _began(pid)
+    return _read_start(pid)
 
 
-def _began(pid: int) -> float:
+def _read_start(pid: int) -> float:
     """Return the start time of a process, in seconds.
 
     On Linux since boot, independent of clock changes; elsewhere since 1970.
@@ -129,14 +131,14 @@ def _began(pid: int) -> float:
     return began - float(psutil.boot_time()) if sys.platform == "linux" else began
 
 
-def _runs(pid: int, started: float) -> bool:
+def _is_running(pid: int, started: float) -> bool:
     try:
         import psutil
     except ImportError:
         return pid == os.getpid()
     try:
         # A killed process remains in the table as a zombie until its parent waits for it.
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and abs(_began(pid) - started) <= _SLACK
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and abs(_read_start(pid) - started) <= _SLACK
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:

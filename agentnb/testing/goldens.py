@@ -12,9 +12,9 @@ from agentnb.arguments import plain_arguments
 from agentnb.engine.replay.divergence import Divergence
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_text
 from agentnb.recipe.model import Recipe
-from agentnb.recordings.golden_files import find_redacted_paths, matches, open_golden, text_of
+from agentnb.recordings.golden_files import find_redacted_paths, matches, open_golden, to_json_text
 from agentnb.session.session import Session
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,11 +78,11 @@ def record_golden(session: Session, path: str | os.PathLike[str], redact: Sequen
         redact: volatile paths that are not recorded: on the board (`answer.id`), or in calls
             (`calls.NAME.arguments.when`, `calls.NAME.result.id`); `*` stands for any one part.
     """
-    if not session.position and state_of(session).locked is None:
+    if not session.position and get_state(session).locked is None:
         session.run()
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text_of(session.trace, redact), encoding="utf-8")
+    target.write_text(to_json_text(session.trace, redact), encoding="utf-8")
     return target
 
 
@@ -115,11 +115,11 @@ def replay_golden(
     volatile = [pattern.split(".") for pattern in find_redacted_paths(os.fspath(path))]
     about = frozenset[str]().union(*(_ABOUT[level] for level in holds))
     found = [row for row in report.divergences if row.ends or row.what in about]
-    found = [row for row in found if not any(matches(_parts(row), pattern) for pattern in volatile)]
+    found = [row for row in found if not any(matches(_find_parts(row), pattern) for pattern in volatile)]
     return GoldenReport(os.fspath(path), known.name, report.compared, tuple(found))
 
 
-def _parts(row: Divergence) -> list[str]:
+def _find_parts(row: Divergence) -> list[str]:
     parts = row.path.split(".")
     return ["calls", parts[0], "arguments", *parts[1:]] if row.what == "call" else parts
 
@@ -139,7 +139,7 @@ def replay_goldens(
         goldens: a folder, or paths.
         recipes: a recipe, several, or a mapping of names of your own to recipes.
     """
-    from agentnb.trace.frames import cell, table
+    from agentnb.trace.frames import make_table, to_cell
 
     if isinstance(goldens, str | os.PathLike):
         place = Path(goldens)
@@ -161,11 +161,17 @@ def replay_goldens(
             row |= {"ok": report.ok, "differences": len(report.differences)}
             if report.differences:
                 first = report.differences[0]
-                row |= {"step": first.step, "node": first.node, "what": first.what, "path": first.path,
-                        "recorded": cell(first.recorded, first.path), "replayed": cell(first.replayed, first.path),
-                        "reason": str(first)}  # fmt: skip
+                row |= {
+                    "step": first.step,
+                    "node": first.node,
+                    "what": first.what,
+                    "path": first.path,
+                    "recorded": to_cell(first.recorded, first.path),
+                    "replayed": to_cell(first.replayed, first.path),
+                    "reason": str(first),
+                }
             rows.append(row)
-    return table(rows, _COLUMNS)
+    return make_table(rows, _COLUMNS)
 
 
 __all__ = ["LEVELS", "GoldenReport", "record_golden", "replay_golden", "replay_goldens"]

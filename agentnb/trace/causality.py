@@ -46,14 +46,14 @@ class Linked(NamedTuple):
     away: int
 
 
-def chain_of(events: Sequence[Event], wanted: str) -> list[Linked]:
+def find_chain(events: Sequence[Event], wanted: str) -> list[Linked]:
     """Return the chain of an event or an object, in the order of the events; empty if no event concerns it.
 
     An object's own events are all that create, change, remove and relate it. An event between two of them is one of the
     causes, because it has led to the later one.
     """
     known = {event.id: event for event in events}
-    about = about_of(events)
+    about = index_by_object(events)
     if wanted in known:
         own = [wanted]
     else:
@@ -90,18 +90,18 @@ def _find_reachable(own: Iterable[str], ways: Mapping[str, Sequence[Any]], step:
     return found
 
 
-def about_of(events: Iterable[Event]) -> dict[str, tuple[str, ...]]:
+def index_by_object(events: Iterable[Event]) -> dict[str, tuple[str, ...]]:
     """Return the ids of the objects that each event concerns, by the event's id."""
-    return dict(_about(events))
+    return dict(_iter_about(events))
 
 
-def _about(events: Iterable[Event]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _iter_about(events: Iterable[Event]) -> Iterator[tuple[str, tuple[str, ...]]]:
     ends: dict[str, tuple[str, ...]] = {}
     known: set[str] = set()
     for event in events:
         rows = _NAMED.get(event.type)
         if rows is None:
-            found = tuple(dict.fromkeys(text for text in _texts(event.payload) if text in known))
+            found = tuple(dict.fromkeys(text for text in _iter_texts(event.payload) if text in known))
         else:
             found = tuple(filter(None, (_find_first_text(event.payload, row) for row in rows)))
         if event.type == "relation.created":
@@ -123,15 +123,15 @@ def _find_first_text(payload: Any, paths: Iterable[str]) -> str:
     return ""
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _iter_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from _texts(item)
+            yield from _iter_texts(item)
     elif not isinstance(value, bytes) and isinstance(value, Sequence):
         for item in value:
-            yield from _texts(item)
+            yield from _iter_texts(item)
 
 
-__all__ = ["Linked", "Part", "about_of", "chain_of", "reports_delivery"]
+__all__ = ["Linked", "Part", "find_chain", "index_by_object", "reports_delivery"]

@@ -21,10 +21,10 @@ from agentnb.board.scopes import Sentinel
 from agentnb.board.values import ABSENT, ATOMS, Absent
 from agentnb.engine.core.history import CARRIED
 from agentnb.engine.persistence.state_projection import StateProjection
-from agentnb.expressions.paths import path_text, resolve_path
+from agentnb.expressions.paths import format_path, resolve_path
 from agentnb.recipe.model import WIDE
 from agentnb.secrets import is_secret
-from agentnb.trace.row_index import StepIndex, before, edits
+from agentnb.trace.row_index import StepIndex, count_edits, get_previous
 
 Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
@@ -33,17 +33,17 @@ SIMPLE: Final = ATOMS - {Absent, Decimal, Fraction, range}
 _KINDS: Final = {"I": np.uint32, "q": np.int64, "B": np.uint8}
 
 
-def ints(column: array[int], end: int) -> NDArray[Any]:
+def to_array(column: array[int], end: int) -> NDArray[Any]:
     """Return the first rows of a column as a new array: a run may go on growing the column."""
     return np.frombuffer(column[:end], dtype=_KINDS[column.typecode])
 
 
-def objects(values: Sequence[Any], size: int | None = None) -> Objects:
+def to_objects(values: Sequence[Any], size: int | None = None) -> Objects:
     """Return an array of these very objects (the first `size` of them); lists stay single elements."""
     return np.fromiter(values, dtype=object, count=len(values) if size is None else size)
 
 
-def least(size: int) -> type[np.signedinteger[Any]]:
+def choose_int_type(size: int) -> type[np.signedinteger[Any]]:
     """Return the smallest integer type that holds -1 and the numbers below `size`."""
     return np.int8 if size < 128 else np.int16 if size < 32768 else np.int32
 
@@ -54,7 +54,7 @@ def find_used(numbers: NDArray[Any], size: int) -> list[int]:
     return found
 
 
-def firsts(numbers: NDArray[Any], wanted: Sequence[int]) -> list[int]:
+def find_firsts(numbers: NDArray[Any], wanted: Sequence[int]) -> list[int]:
     """Return the index of the first occurrence of each wanted number; searches in windows, as most occur early."""
     found: dict[int, int] = {}
     start, size = 0, 4096
@@ -73,7 +73,7 @@ def is_simple(values: Iterable[Any], types: AbstractSet[type]) -> bool:
     return int not in types or all(-WIDE < value < WIDE for value in values if type(value) is int)
 
 
-def where_is(values: Sequence[Any] | Objects, what: object) -> NDArray[np.bool_]:
+def mask_identical(values: Sequence[Any] | Objects, what: object) -> NDArray[np.bool_]:
     """Return a mask of the values that are this very object."""
     return np.fromiter(map(is_, values, repeat(what)), dtype=bool, count=len(values))
 
@@ -95,7 +95,7 @@ class Columns:
 
     def _steps(self, name: str) -> NDArray[Any]:
         """Return a column of the steps from 1 on."""
-        return _join([ints(getattr(part, name), last + 1)[1:] for part, last in self.parts])
+        return _join([to_array(getattr(part, name), last + 1)[1:] for part, last in self.parts])
 
     @cached_property
     def act(self) -> NDArray[Any]:
@@ -133,7 +133,7 @@ class Columns:
     @cached_property
     def _nodes(self) -> NDArray[Any]:
         """The node of each activation, in the smallest integer type."""
-        return self._of_act(lambda row: row.node, least(len(self.reading.nodes)))
+        return self._of_act(lambda row: row.node, choose_int_type(len(self.reading.nodes)))
 
     @cached_property
     def frame(self) -> Ints:
@@ -170,7 +170,7 @@ class Columns:
     def _ends(self, name: str) -> Iterator[tuple[Any, NDArray[Any], int]]:
         """Yield (history, end of each step's rows, number of rows) for the rows delimited by the column `name`."""
         for part, last in self.parts:
-            ends = ints(getattr(part, name), last + 1)
+            ends = to_array(getattr(part, name), last + 1)
             yield part, ends, int(ends[-1])
 
     def _of_rows(self, name: str) -> Ints:
@@ -194,7 +194,7 @@ class Columns:
     @cached_property
     def w_code(self) -> NDArray[Any]:
         """The code of each write: path and op."""
-        return _join([ints(part.w_code, size) for part, _, size in self._ends("s_wend")])
+        return _join([to_array(part.w_code, size) for part, _, size in self._ends("s_wend")])
 
     @cached_property
     def w_where(self) -> Ints:
@@ -236,7 +236,7 @@ class Columns:
             found[offset : offset + int(ends[0])] = False
             for step in {act.step for act in part.people if part.base < act.step < part.base + len(ends)}:
                 end = offset + part.s_wend[step - part.base]
-                found[end - edits(part, step) : end] = False
+                found[end - count_edits(part, step) : end] = False
             offset += size
         return found
 
@@ -250,13 +250,13 @@ class Columns:
         if not deep and new.plain and not (self.w_code & 3).any():
             # Only whole keys were set: old values are atoms too, and absent at a key's first write.
             absent = np.zeros(len(where), dtype=bool)
-            absent[firsts(where, there)] = True
+            absent[find_firsts(where, there)] = True
             return Values(
-                objects(mask_atoms(self.w_old), len(where)), where, self.secret, absent=absent, plain=True
+                to_objects(mask_atoms(self.w_old), len(where)), where, self.secret, absent=absent, plain=True
             ), new
         old = self.w_old[: len(where)]
         for row in np.flatnonzero(np.isin(where, deep)).tolist():
-            old[row] = before(old[row], self.codes[where[row]][1])
+            old[row] = get_previous(old[row], self.codes[where[row]][1])
         return Values.of(old, where, self.secret), new
 
     # -- names -----------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Columns:
     @cached_property
     def keys(self) -> list[str]:
         """The dotted text of each code's path."""
-        return [path_text(path) for _, path in self.codes]
+        return [format_path(path) for _, path in self.codes]
 
     @cached_property
     def secret(self) -> NDArray[np.bool_]:
@@ -284,7 +284,7 @@ class Columns:
         steps, codes = [], []
         for part, last in self.parts:
             size = min(len(part.r_step), len(part.r_code))
-            step, code = ints(part.r_step, size), ints(part.r_code, size)
+            step, code = to_array(part.r_step, size), to_array(part.r_code, size)
             mine = int(np.searchsorted(step, part.base + last, side="right"))
             steps.append(step[:mine].astype(np.int64))
             codes.append((code[:mine] >> 2).astype(np.int64))
@@ -311,14 +311,14 @@ class Columns:
     def taken(self) -> tuple[Ints, NDArray[Any], Objects | None]:
         """The edges that were taken: step, target's number, value of the condition (None: no condition)."""
         steps = self._of_rows("s_pend")
-        acts = _join([ints(part.p_act, size) for part, _, size in self._ends("s_pend")])
+        acts = _join([to_array(part.p_act, size) for part, _, size in self._ends("s_pend")])
         values = self._list("s_pend", "p_val")
         start = int(np.searchsorted(steps, 1))  # steps take edges, the start (step 0) takes none
         events = self._of_act(lambda row: row.event >= 0, bool)  # activations by events are not edges
         if values.count(None) == len(values) and not events.any():
             return steps[start:], self._nodes[acts[start:]], None
-        held = objects(values, len(steps))
-        mine = ~(where_is(held, CARRIED) | events[acts])
+        held = to_objects(values, len(steps))
+        mine = ~(mask_identical(held, CARRIED) | events[acts])
         mine[:start] = False
         return steps[mine], self._nodes[acts[mine]], held[mine]
 
@@ -335,13 +335,13 @@ class Columns:
         rows = np.flatnonzero(np.isin(self.w_where, mine))
         steps, codes = self.w_step[rows], self.w_code[rows]
         if len(mine) == 1 and self.codes[mine[0]][1] == path and not (codes & 3).any():  # only ever set as a whole
-            return steps, objects(self.w_new, len(self.w_where))[rows]
+            return steps, to_objects(self.w_new, len(self.w_where))[rows]
         found = []
         for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
             replica.write(code, self.w_new[row])
             value = replica.get(scope, path[0])
             found.append(value if len(path) == 1 or value is ABSENT else look(value, path[1:]))
-        return steps, objects(found)
+        return steps, to_objects(found)
 
     # -- inputs and outputs --------------------------------------------------------------------------------
 
@@ -376,11 +376,11 @@ class Values:
         if not types.isdisjoint((Absent, Sentinel)):
             absent = np.fromiter((type(value) in (Absent, Sentinel) for value in values), dtype=bool, count=size)
         plain = is_simple(values, types - {Absent, Sentinel})
-        return cls(objects(mask_atoms(values) if plain else values, size), where, secret, absent=absent, plain=plain)
+        return cls(to_objects(mask_atoms(values) if plain else values, size), where, secret, absent=absent, plain=plain)
 
 
 def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-__all__ = ["Columns", "Objects", "Values", "ints", "objects"]
+__all__ = ["Columns", "Objects", "Values", "to_array", "to_objects"]

@@ -111,7 +111,7 @@ This page is generated from the code: `pytest tests/trace/test_data_dictionary.p
 """
 
 
-def data_dictionary_page(tables: Mapping[str, str]) -> str:
+def render_data_dictionary(tables: Mapping[str, str]) -> str:
     """Return the dictionary as Markdown; `tables` has a line about each table."""
     parts = [_HEAD]
     for name, columns in DATA_DICTIONARY.items():
@@ -121,4 +121,4 @@ def data_dictionary_page(tables: Mapping[str, str]) -> str:
     return "\n".join(parts)
 
 
-__all__ = ["DATA_DICTIONARY", "Column", "data_dictionary_page"]
+__all__ = ["DATA_DICTIONARY", "Column", "render_data_dictionary"]

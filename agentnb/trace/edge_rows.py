@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from agentnb.engine.core.history import STATUSES
-from agentnb.trace.columns import Columns, Objects, objects
+from agentnb.trace.columns import Columns, Objects, to_objects
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,26 +46,31 @@ class DeliveredEvents(NamedTuple):
         return np.concatenate([came, ways])[self.order] if len(came) else ways
 
 
-def ways_of(columns: Columns) -> TakenEdges:
+def find_taken_edges(columns: Columns) -> TakenEdges:
     """Return the edges that the steps of a run took, without event deliveries: see `came_of`."""
     steps, target, values = columns.taken
     source = columns.node_at(steps)
-    return TakenEdges(steps, source, target, _edges_of(columns, steps, source, target, values), values)
+    return TakenEdges(steps, source, target, _match_edges(columns, steps, source, target, values), values)
 
 
-def came_of(columns: Columns, ways: TakenEdges) -> DeliveredEvents:
+def find_deliveries(columns: Columns, ways: TakenEdges) -> DeliveredEvents:
     """Return the deliveries of a run; `step` is the one in which an event reached its node."""
-    rows = list(deliveries(columns.reading))
+    rows = list(iter_deliveries(columns.reading))
     steps, source, target = (
         np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("step", "source", "target")
     )
     order = np.argsort(np.concatenate([steps, ways.steps]), kind="stable")
     return DeliveredEvents(
-        steps, source, target, objects([row.event.type for row in rows]), objects([row.event.id for row in rows]), order
+        steps,
+        source,
+        target,
+        to_objects([row.event.type for row in rows]),
+        to_objects([row.event.id for row in rows]),
+        order,
     )
 
 
-def _edges_of(
+def _match_edges(
     columns: Columns, steps: NDArray[Any], source: NDArray[Any], target: NDArray[Any], values: Objects | None
 ) -> NDArray[Any]:
     """Return the recipe edge of each edge taken; -1 if no edge of the recipe leads there."""
@@ -90,11 +95,11 @@ def _edges_of(
     for place in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
         failed = int(columns.flag[steps[place] - 1]) >> 2 & 3 == STATUSES.index("error")
         value = None if values is None else values[place]
-        edge[place] = _fitting(reading.edges, choice[int(pair[place])], failed, value)
+        edge[place] = _choose_fitting(reading.edges, choice[int(pair[place])], failed, value)
     return edge
 
 
-def _fitting(rows: tuple[EdgeRow, ...], edges: list[int], failed: bool, value: Any) -> int:
+def _choose_fitting(rows: tuple[EdgeRow, ...], edges: list[int], failed: bool, value: Any) -> int:
     """Return which of several edges between two nodes was taken: an error edge or not, conditional or not."""
 
     def fits(edge: EdgeRow) -> tuple[bool, bool]:
@@ -115,7 +120,7 @@ class Delivered(NamedTuple):
     event: Event
 
 
-def deliveries(reading: StepIndex) -> Iterator[Delivered]:
+def iter_deliveries(reading: StepIndex) -> Iterator[Delivered]:
     """Yield the deliveries of a run, step by step."""
     acts = reading.tables.acts
     if all(row.event < 0 for row in acts):
@@ -134,4 +139,4 @@ def _find_emitter(reading: StepIndex, event: Event) -> int:
     return -1 if event.step is None else reading.act(event.step).node
 
 
-__all__ = ["Delivered", "DeliveredEvents", "TakenEdges", "came_of", "deliveries", "ways_of"]
+__all__ = ["Delivered", "DeliveredEvents", "TakenEdges", "find_deliveries", "find_taken_edges", "iter_deliveries"]

@@ -7,9 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
-from agentnb.engine.persistence.checksums import is_intact, with_checksum
+from agentnb.engine.persistence.checksums import add_checksum, is_intact
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, damage, load_document
-from agentnb.engine.persistence.deltas import VERSION, whole, whole_call
+from agentnb.engine.persistence.deltas import VERSION, encode_call, encode_whole
 from agentnb.errors import Problem, StoreError
 from agentnb.secrets import mask_text
 from agentnb.trace.recipe_snapshot import check_snapshot
@@ -25,7 +25,7 @@ FORMAT: Final = "agentnb.trace"
 ROWS: Final = 10
 
 
-def text_of(trace: SimulationTrace) -> str:
+def to_json_text(trace: SimulationTrace) -> str:
     """Return a trace as JSON text: its metadata and its histories."""
     reading = trace.reading()
     document: dict[str, Any] = {
@@ -40,13 +40,13 @@ def text_of(trace: SimulationTrace) -> str:
         "edges": [[*edge[:3], mask_text(edge.condition), edge.asks] for edge in reading.edges],
         **trace.origin(),
         "version": VERSION,
-        "slices": [whole(reading.chain, lenient=True)],
+        "slices": [encode_whole(reading.chain, lenient=True)],
     }
-    told = [["back", row.act, whole_call(row, lenient=True), False] for row in reading.chain[-1].loose]
+    told = [["back", row.act, encode_call(row, lenient=True), False] for row in reading.chain[-1].loose]
     told += [["out", *call[:5], encode(call.arguments, lenient=True), call.began] for call in trace.unanswered()]
     if told:
         document["slices"].append({"told": told})
-    return with_checksum(_dump(document))
+    return add_checksum(_dump(document))
 
 
 def _dump(document: dict[str, Any]) -> str:
@@ -59,10 +59,10 @@ def trace_of(source: str | bytes, where: str = "the text") -> SimulationTrace:
     Raises:
         StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it.
     """
-    return trace_from(document_of(source, where), where)
+    return trace_from(parse_document(source, where), where)
 
 
-def document_of(source: str | bytes, where: str = "the text") -> dict[str, Any]:
+def parse_document(source: str | bytes, where: str = "the text") -> dict[str, Any]:
     """Return the JSON document of a trace, after checking its format, version and checksum.
 
     Raises:
@@ -72,13 +72,13 @@ def document_of(source: str | bytes, where: str = "the text") -> dict[str, Any]:
         text = source if isinstance(source, str) else source.decode("utf-8")
         document = json.loads(text)
     except (ValueError, RecursionError) as error:  # RecursionError: the parser's depth limit
-        raise _not_ours(where, f"it is not JSON: {error}") from error
+        raise _make_format_error(where, f"it is not JSON: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise _not_ours(where, f"it does not say that its format is {FORMAT!r}")
+        raise _make_format_error(where, f"it does not say that its format is {FORMAT!r}")
     check_version(document.get("version"))
     claimed = document.pop("crc", None)
     if claimed is not None and not is_intact(text) and not _matches_checksum(claimed, document):
-        raise _not_ours(where, "its checksum does not fit it: it is damaged, or was changed")
+        raise _make_format_error(where, "its checksum does not fit it: it is damaged, or was changed")
     return document
 
 
@@ -97,12 +97,12 @@ def trace_from(document: dict[str, Any], where: str = "the text") -> SimulationT
                 check_snapshot(document["recipe"])
             return trace
     except StoreError as error:
-        raise _not_ours(where, error.problems[0].why) from error.__cause__
+        raise _make_format_error(where, error.problems[0].why) from error.__cause__
 
 
 def _matches_checksum(checksum: Any, document: dict[str, Any]) -> bool:
     """Return True if a checksum is that of a document, which may have been reformatted."""
-    text = with_checksum(_dump(document))
+    text = add_checksum(_dump(document))
     return text.endswith(f'"{checksum}"}}') and is_intact(text)
 
 
@@ -133,20 +133,20 @@ def _build_trace(document: Mapping[str, Any], found: DeltaLoader) -> SimulationT
     )
 
 
-def _not_ours(where: str, why: str) -> StoreError:
+def _make_format_error(where: str, why: str) -> StoreError:
     return StoreError(
         Problem("L402", "this is not a trace of agentnb, or it is damaged", where, why, "open a file of trace.to_json")
     )
 
 
-def html_of(trace: SimulationTrace) -> str:
+def render_html(trace: SimulationTrace) -> str:
     """Return the first steps as a small table with a line on the status of the run; everything in it is escaped."""
-    from agentnb.trace.frames import head_html
+    from agentnb.trace.frames import render_head
 
     rest = len(trace) - ROWS
     more = f", {rest} more steps" if rest > 0 else ""
     line = f"<b>{escape(trace.agent_id)}</b>: {len(trace)} steps, {escape(trace.outcome_line())}{more}"
-    return f"<div>{head_html(trace.to_frame(), ROWS)}<p>{line}</p></div>"
+    return f"<div>{render_head(trace.to_frame(), ROWS)}<p>{line}</p></div>"
 
 
-__all__ = ["document_of", "html_of", "text_of", "trace_from", "trace_of"]
+__all__ = ["parse_document", "render_html", "to_json_text", "trace_from", "trace_of"]

@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 
 from agentnb.board.key_checks import UnknownKey
-from agentnb.board.masking import mask_atoms, mask_value, secret_word, to_display
+from agentnb.board.masking import find_secret_word, mask_atoms, mask_value, to_display
 from agentnb.board.values import ABSENT, ATOMS
 from agentnb.engine.core.history import OUTSIDE, PHASES, STATUSES
 from agentnb.errors import did_you_mean
 from agentnb.expressions.paths import parse_path
 from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, well_formed
-from agentnb.trace.columns import Columns, Objects, Values, is_simple, least, objects
-from agentnb.trace.edge_rows import came_of, ways_of
+from agentnb.trace.columns import Columns, Objects, Values, choose_int_type, is_simple, to_objects
+from agentnb.trace.edge_rows import find_deliveries, find_taken_edges
 from agentnb.trace.row_index import OPS, TYPES, StepIndex
 from agentnb.trace.value_column import DictSource, ItemSource, ValueArray, ValueDtype, ValueSource
 
@@ -35,12 +35,12 @@ NAMES = ("steps", "writes", "reads", "edges", "calls", "interventions", "events"
 _WHOLE_COPIES = int(pd.__version__.split(".", maxsplit=1)[0]) < 3
 
 
-def table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = None) -> pd.DataFrame:
+def make_table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """Return rows of named values as a DataFrame; `types` maps its columns to dtypes, also if there are no rows."""
     if types is None:
         return pd.DataFrame(list(rows))
     # Column by column: type inference over whole rows converts missing values to numbers.
-    columns = {name: pd.Series([_printable(row[name]) for row in rows], dtype=object) for name in types}
+    columns = {name: pd.Series([_to_printable(row[name]) for row in rows], dtype=object) for name in types}
     return pd.DataFrame(columns).astype(types)
 
 
@@ -121,30 +121,30 @@ class Frames(Mapping[str, pd.DataFrame]):
         frames, place = np.unique(columns.frame, return_inverse=True) if columns.nested else (np.array([0]), None)
         status = columns.flag >> 2 & 3
         kinds = sorted({node.kind for node in reading.nodes})
-        kind_of = np.array([kinds.index(node.kind) for node in reading.nodes], dtype=least(len(kinds)))
+        kind_of = np.array([kinds.index(node.kind) for node in reading.nodes], dtype=choose_int_type(len(kinds)))
         type_of = np.array([TYPES.index(node.type.lower()) for node in reading.nodes], dtype=np.int8)
         types = type_of[columns.node] if len(type_of) else np.zeros(0, np.int8)
         types[status == STATUSES.index("error")] = TYPES.index("error")
         branches = [reading.branch(int(frame)) for frame in frames]
-        return _frame(
+        return _make_frame(
             step=np.arange(1, columns.tip + 1),
             node=self._nodes(columns.node),
-            kind=_category(kind_of[columns.node] if len(kind_of) else types, kinds),
-            phase=_category(columns.flag & 3, PHASES),
+            kind=_make_categorical(kind_of[columns.node] if len(kind_of) else types, kinds),
+            phase=_make_categorical(columns.flag & 3, PHASES),
             frame=self._named_frames(columns.frame) if columns.nested else self._roots(columns.frame),
             depth=_spread(
                 np.array([reading.depth(int(frame)) for frame in frames], dtype=np.int64), place, columns.tip
             ),
-            branch=_nullable(
+            branch=_to_nullable(
                 _spread(
                     np.array([-1 if branch is None else branch for branch in branches], dtype=np.int64),
                     place,
                     columns.tip,
                 )
             ),
-            type=_category(types, TYPES),
-            status=_category(status, STATUSES),
-            timestamp=_times(columns.began),
+            type=_make_categorical(types, TYPES),
+            status=_make_categorical(status, STATUSES),
+            timestamp=_to_times(columns.began),
             seconds=columns.seconds,
             inputs=ValueArray(DictSource(columns, "inputs"), columns.rows),
             outputs=ValueArray(DictSource(columns, "outputs"), columns.rows),
@@ -157,13 +157,13 @@ class Frames(Mapping[str, pd.DataFrame]):
         columns = self._columns
         where, op = columns.w_where, columns.w_code & 3
         old, new = columns.w_values
-        return _frame(
+        return _make_frame(
             step=columns.w_step,
             node=self._nodes(np.where(columns.w_by_node, columns.node_at(columns.w_step), -1)),
             frame=self._roots(where) if not columns.nested else self._named_frames(columns.frame_at(columns.w_step)),
             scope=self._named_scopes(where),
             key=self._keys(where),
-            op=_category(op.astype(np.int8), OPS),
+            op=_make_categorical(op.astype(np.int8), OPS),
             old=self._values(old, where),
             new=self._values(new, where),
             in_place=columns.w_in_place,
@@ -173,7 +173,7 @@ class Frames(Mapping[str, pd.DataFrame]):
     def reads(self) -> pd.DataFrame:
         """One row per key that a step read: step, node, scope, key."""
         steps, where = self._columns.reads
-        return _frame(
+        return _make_frame(
             step=steps,
             node=self._nodes(self._columns.node_at(steps)),
             scope=self._named_scopes(where),
@@ -187,25 +187,25 @@ class Frames(Mapping[str, pd.DataFrame]):
         For an event delivery: the step in which the event reached the node, the node that emitted it (NA if from
         outside), kind `event`, its type and its id.
         """
-        rows, taken = self._reading.edges, ways_of(self._columns)
-        came = came_of(self._columns, taken)
+        rows, taken = self._reading.edges, find_taken_edges(self._columns)
+        came = find_deliveries(self._columns, taken)
         kinds = sorted({row.kind for row in rows} | ({"event"} if len(came.steps) else set()))
         texts = sorted({row.condition for row in rows if row.condition})
         # The last entry stands for an edge that the recipe does not have.
-        kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=least(len(kinds)))
+        kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=choose_int_type(len(kinds)))
         place = {text: at for at, text in enumerate(texts)}
-        text = np.array([*(place.get(row.condition, -1) for row in rows), -1], dtype=least(len(texts)))
+        text = np.array([*(place.get(row.condition, -1) for row in rows), -1], dtype=choose_int_type(len(texts)))
         asks = np.array([*(row.asks or row.kind == "route" for row in rows), True], dtype=bool)
-        conditions = objects(list(map([*texts, pd.NA].__getitem__, text[taken.edge].tolist())))
+        conditions = to_objects(list(map([*texts, pd.NA].__getitem__, text[taken.edge].tolist())))
         event = np.full(len(came.steps), kinds.index("event") if len(came.steps) else 0, dtype=kind.dtype)
         joined = came.join
-        return _frame(
+        return _make_frame(
             step=joined(taken.steps, came.steps),
             source=self._nodes(joined(taken.source, came.source)),
             target=self._nodes(joined(taken.target, came.target)),
-            kind=_category(joined(kind[taken.edge], event), kinds),
-            condition=_texts(joined(conditions, came.types)),
-            value=_items(joined(_select(taken.values, asks[taken.edge]), came.ids)),
+            kind=_make_categorical(joined(kind[taken.edge], event), kinds),
+            condition=_to_text_column(joined(conditions, came.types)),
+            value=_to_value_column(joined(_select(taken.values, asks[taken.edge]), came.ids)),
         )
 
     @CachedTable
@@ -225,25 +225,27 @@ class Frames(Mapping[str, pd.DataFrame]):
             return _EMPTY["calls"]
         acts = self._columns.tables.acts
         kinds = sorted({row.kind for row in rows})
-        return _frame(
-            step=pd.arrays.IntegerArray(_ints(row.step for row in rows), ~inside),
-            node=self._nodes(_ints(acts[row.act].node for row in rows)),
-            call=pd.arrays.IntegerArray(_ints(row.call for row in rows), ~inside),
-            kind=_category(_ints(kinds.index(row.kind) for row in rows), kinds),
-            name=_texts(row.name for row in rows),
-            provider=_texts(pd.NA if row.provider is None else row.provider for row in rows),
-            model=_texts(pd.NA if row.model is None else row.model for row in rows),
-            attempt=_ints(row.attempt for row in rows),
+        return _make_frame(
+            step=pd.arrays.IntegerArray(_to_ints(row.step for row in rows), ~inside),
+            node=self._nodes(_to_ints(acts[row.act].node for row in rows)),
+            call=pd.arrays.IntegerArray(_to_ints(row.call for row in rows), ~inside),
+            kind=_make_categorical(_to_ints(kinds.index(row.kind) for row in rows), kinds),
+            name=_to_text_column(row.name for row in rows),
+            provider=_to_text_column(pd.NA if row.provider is None else row.provider for row in rows),
+            model=_to_text_column(pd.NA if row.model is None else row.model for row in rows),
+            attempt=_to_ints(row.attempt for row in rows),
             backoff_seconds=np.array([row.wait for row in rows], dtype=float),
-            arguments=_items([row.arguments for row in rows]),
-            result=_items([row.result for row in rows]),
-            finish_reason=_texts(pd.NA if row.finish_reason is None else row.finish_reason for row in rows),
-            error=_texts(pd.NA if row.error is None else mask_text(row.error) for row in rows),
+            arguments=_to_value_column([row.arguments for row in rows]),
+            result=_to_value_column([row.result for row in rows]),
+            finish_reason=_to_text_column(pd.NA if row.finish_reason is None else row.finish_reason for row in rows),
+            error=_to_text_column(pd.NA if row.error is None else mask_text(row.error) for row in rows),
             seconds=np.array([row.seconds for row in rows], dtype=float),
             tokens_in=pd.array([row.tokens_in for row in rows], dtype="Int64"),
             tokens_out=pd.array([row.tokens_out for row in rows], dtype="Int64"),
             cost_usd=np.array([np.nan if row.cost_usd is None else row.cost_usd for row in rows], dtype=float),
-            cost_usd_exact=_items([pd.NA if row.cost_usd is None else Decimal(str(row.cost_usd)) for row in rows]),
+            cost_usd_exact=_to_value_column(
+                [pd.NA if row.cost_usd is None else Decimal(str(row.cost_usd)) for row in rows]
+            ),
         )
 
     @CachedTable
@@ -252,14 +254,14 @@ class Frames(Mapping[str, pd.DataFrame]):
         rows = self._reading.acts()
         if not rows and "interventions" in _EMPTY:
             return _EMPTY["interventions"]
-        return _frame(
-            step=_ints(row.step for row in rows),
-            action=_texts(row.act for row in rows),
-            target=_texts(row.target for row in rows),
-            old=_items([row.old for row in rows], [row.target for row in rows]),
-            new=_items([row.new for row in rows], [row.target for row in rows]),
-            actor=_texts(row.actor for row in rows),
-            time=_moments(row.time for row in rows),
+        return _make_frame(
+            step=_to_ints(row.step for row in rows),
+            action=_to_text_column(row.act for row in rows),
+            target=_to_text_column(row.target for row in rows),
+            old=_to_value_column([row.old for row in rows], [row.target for row in rows]),
+            new=_to_value_column([row.new for row in rows], [row.target for row in rows]),
+            actor=_to_text_column(row.actor for row in rows),
+            time=_to_moments(row.time for row in rows),
         )
 
     @CachedTable
@@ -268,24 +270,24 @@ class Frames(Mapping[str, pd.DataFrame]):
         rows = self._reading.events()
         if not rows and "events" in _EMPTY:
             return _EMPTY["events"]
-        return _frame(
-            seq=_ints(row.seq for row in rows),
+        return _make_frame(
+            seq=_to_ints(row.seq for row in rows),
             step=pd.array([row.step for row in rows], dtype="Int64"),
-            id=_texts(row.id for row in rows),
-            type=_texts(row.type for row in rows),
-            actor=_texts(row.actor for row in rows),
-            cause=_texts(pd.NA if row.cause is None else row.cause for row in rows),
-            time=_moments(row.time for row in rows),
-            payload=_items([row.payload for row in rows]),
+            id=_to_text_column(row.id for row in rows),
+            type=_to_text_column(row.type for row in rows),
+            actor=_to_text_column(row.actor for row in rows),
+            cause=_to_text_column(pd.NA if row.cause is None else row.cause for row in rows),
+            time=_to_moments(row.time for row in rows),
+            payload=_to_value_column([row.payload for row in rows]),
         )
 
     # -- columns that several tables share ---------------------------------------------------------------------
 
     def _nodes(self, codes: NDArray[Any]) -> pd.Categorical:
-        return _category(codes, [node.id for node in self._reading.nodes])
+        return _make_categorical(codes, [node.id for node in self._reading.nodes])
 
     def _roots(self, rows: NDArray[Any]) -> pd.Categorical:
-        return _category(np.zeros(len(rows), np.int8), ["root"])
+        return _make_categorical(np.zeros(len(rows), np.int8), ["root"])
 
     def _named_scopes(self, where: NDArray[Any]) -> pd.Categorical:
         scopes = self._columns.scopes
@@ -295,14 +297,16 @@ class Frames(Mapping[str, pd.DataFrame]):
         frames, place = np.unique(numbers, return_inverse=True)
         names = {self._reading.frame_name(int(frame)): None for frame in frames}
         code = {name: at for at, name in enumerate(names)}
-        codes = np.array([code[self._reading.frame_name(int(frame))] for frame in frames], dtype=least(len(names)))
-        return _category(codes[place] if len(codes) else place, list(names))
+        codes = np.array(
+            [code[self._reading.frame_name(int(frame))] for frame in frames], dtype=choose_int_type(len(names))
+        )
+        return _make_categorical(codes[place] if len(codes) else place, list(names))
 
     def _keys(self, where: NDArray[Any]) -> pd.Categorical:
         names = list(dict.fromkeys(self._columns.keys))
         number = {name: at for at, name in enumerate(names)}
-        codes = np.array([number[name] for name in self._columns.keys], dtype=least(len(names)))
-        return _category(codes[where] if len(codes) else where, list(map(mask_text, names)))
+        codes = np.array([number[name] for name in self._columns.keys], dtype=choose_int_type(len(names)))
+        return _make_categorical(codes[where] if len(codes) else where, list(map(mask_text, names)))
 
     def _values(self, values: Values, where: NDArray[Any]) -> Any:
         if not values.plain:
@@ -313,29 +317,32 @@ class Frames(Mapping[str, pd.DataFrame]):
         if values.hide is not None:
             for row in np.flatnonzero(values.hide).tolist():
                 if made[row] is not pd.NA:
-                    made[row] = mask_value(made[row], secret_word(self._columns.codes[where[row]][1]))
+                    made[row] = mask_value(made[row], find_secret_word(self._columns.codes[where[row]][1]))
         return ValueArray(made=made)
 
     def _errors(self) -> Any:
-        made = objects([pd.NA] * self._columns.tip)
+        made = to_objects([pd.NA] * self._columns.tip)
         for part, last in self._columns.parts:
             for step, failure in part.errors.items():
                 if part.base < step <= part.base + last:
                     made[step - 1] = str(failure)
-        return _texts(made)
+        return _to_text_column(made)
 
 
 # -- wide ----------------------------------------------------------------------------------------------------------
 
 
-def wide(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.DataFrame:
+def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.DataFrame:
     """Return one row per step and one column per key: its value after the step, NA if absent."""
     columns = Columns(reading)
     numbers = np.arange(1, columns.tip + 1)
-    made: dict[str, Any] = {"step": numbers, "node": _category(columns.node, [node.id for node in reading.nodes])}
+    made: dict[str, Any] = {
+        "step": numbers,
+        "node": _make_categorical(columns.node, [node.id for node in reading.nodes]),
+    }
     for key in keys:
         steps, found = columns.values_after(scope, key)
-        values = np.append(np.array([pd.NA], dtype=object), _all_leaving(found, key))
+        values = np.append(np.array([pd.NA], dtype=object), _mask_leaving(found, key))
         place = np.searchsorted(steps, numbers, side="right")
         found = values[place]
         types = set(map(type, found))
@@ -345,7 +352,7 @@ def wide(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.DataFrame:
     return pd.DataFrame(made, copy=False)
 
 
-def chain_table(rows: Sequence[tuple[Linked, str]]) -> pd.DataFrame:
+def make_chain_table(rows: Sequence[tuple[Linked, str]]) -> pd.DataFrame:
     """Return a causal chain as a table; each row is an event with the node in whose step it was emitted."""
     found = [
         {
@@ -359,10 +366,10 @@ def chain_table(rows: Sequence[tuple[Linked, str]]) -> pd.DataFrame:
     types = dict.fromkeys(("id", "type", "actor", "cause"), "object") | {"seq": "int64", "step": "Int64"}
     types |= {"node": "category", "relation": "category", "away": "int64", "objects": "object"}
     names = ("seq", "step", "id", "type", "actor", "cause", "node", "relation", "away", "objects")
-    return table(found, {name: types[name] for name in names})
+    return make_table(found, {name: types[name] for name in names})
 
 
-def head_html(frame: pd.DataFrame, rows: int) -> str:
+def render_head(frame: pd.DataFrame, rows: int) -> str:
     """Return the first rows of a table as HTML, with every cell escaped and truncated."""
     with pd.option_context("display.max_colwidth", 60):
         return frame.head(rows).to_html(index=False, escape=True, border=0)
@@ -371,17 +378,17 @@ def head_html(frame: pd.DataFrame, rows: int) -> str:
 # -- building columns ------------------------------------------------------------------------------------------
 
 
-def _frame(**columns: Any) -> pd.DataFrame:
+def _make_frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame(columns, copy=False)
 
 
-def _category(codes: NDArray[Any], names: Sequence[str]) -> pd.Categorical:
-    small = codes.astype(least(len(names)), copy=False)
-    return pd.Categorical.from_codes(small, dtype=_categories(tuple(names)), validate=False)
+def _make_categorical(codes: NDArray[Any], names: Sequence[str]) -> pd.Categorical:
+    small = codes.astype(choose_int_type(len(names)), copy=False)
+    return pd.Categorical.from_codes(small, dtype=_make_category_type(tuple(names)), validate=False)
 
 
 @lru_cache(maxsize=64)
-def _categories(names: tuple[str, ...]) -> pd.CategoricalDtype:
+def _make_category_type(names: tuple[str, ...]) -> pd.CategoricalDtype:
     """Return the dtype of a column of these names, which costs more than the column: all runs of a recipe share it."""
     return pd.CategoricalDtype(pd.Index(list(map(well_formed, names)), dtype="str"))
 
@@ -393,31 +400,31 @@ def _spread(values: NDArray[Any], place: NDArray[Any] | None, size: int) -> NDAr
     return np.full(size, values[0]) if values[0] else np.zeros(size, dtype=values.dtype)
 
 
-def _nullable(values: NDArray[Any]) -> Any:
+def _to_nullable(values: NDArray[Any]) -> Any:
     return pd.arrays.IntegerArray(values.astype(np.int64, copy=False), values < 0)
 
 
-def _times(nanoseconds: NDArray[Any]) -> pd.DatetimeIndex:
+def _to_times(nanoseconds: NDArray[Any]) -> pd.DatetimeIndex:
     return pd.DatetimeIndex(nanoseconds.view("M8[ns]"), tz="UTC")
 
 
-def _moments(times: Iterator[datetime] | Any) -> pd.DatetimeIndex:
+def _to_moments(times: Iterator[datetime] | Any) -> pd.DatetimeIndex:
     aware = [time if time.tzinfo else time.replace(tzinfo=UTC) for time in times]
     return pd.DatetimeIndex(pd.to_datetime(aware, utc=True)).as_unit("ns")
 
 
-def _ints(values: Any) -> NDArray[np.int64]:
+def _to_ints(values: Any) -> NDArray[np.int64]:
     return np.array(list(values), dtype=np.int64)
 
 
-def _printable(cell: Any) -> Any:
+def _to_printable(cell: Any) -> Any:
     """Return a cell that pandas can encode."""
     return well_formed(cell) if type(cell) is str else cell
 
 
-def _texts(values: Any) -> Any:
+def _to_text_column(values: Any) -> Any:
     """Return a text column, NA for missing texts."""
-    return pd.array(objects(list(map(_printable, values))), dtype=TEXT)
+    return pd.array(to_objects(list(map(_to_printable, values))), dtype=TEXT)
 
 
 def _select(values: Objects | None, asked: NDArray[Any]) -> Objects:
@@ -427,27 +434,36 @@ def _select(values: Objects | None, asked: NDArray[Any]) -> Objects:
     return made
 
 
-def _items(values: Sequence[Any] | Objects, targets: Sequence[str] | None = None) -> Any:
+def _to_value_column(values: Sequence[Any] | Objects, targets: Sequence[str] | None = None) -> Any:
     """Return a column of frozen values: each cell is a copy, masked by the dotted key in `targets`."""
-    keys = None if targets is None else [secret_word(parse_path(target)) for target in targets]
-    return ValueArray(ItemSource(objects(list(values)), keys))
+    keys = None if targets is None else [find_secret_word(parse_path(target)) for target in targets]
+    return ValueArray(ItemSource(to_objects(list(values)), keys))
 
 
-def _all_leaving(values: Objects, target: str) -> Objects:
+def _mask_leaving(values: Objects, target: str) -> Objects:
     plain = set(map(type, values)) <= ATOMS - {type(ABSENT)}
-    if plain and secret_word(parse_path(target)) is None:
-        return objects(mask_atoms(values))
-    return objects([_mask_value(value, target) for value in values])
+    if plain and find_secret_word(parse_path(target)) is None:
+        return to_objects(mask_atoms(values))
+    return to_objects([_mask_value(value, target) for value in values])
 
 
-def cell(value: Any, path: str) -> Any:
+def to_cell(value: Any, path: str) -> Any:
     """Return a frozen value as a table cell: NA if absent, else a masked copy."""
     return _mask_value(value, path)
 
 
 def _mask_value(value: Any, target: str) -> Any:
     """Return a value for output: masked if any part of its path names a secret."""
-    return pd.NA if value is ABSENT else to_display(value, secret_word(parse_path(target)))
+    return pd.NA if value is ABSENT else to_display(value, find_secret_word(parse_path(target)))
 
 
-__all__ = ["NAMES", "CachedTable", "Frames", "cell", "chain_table", "head_html", "table", "wide"]
+__all__ = [
+    "NAMES",
+    "CachedTable",
+    "Frames",
+    "make_chain_table",
+    "make_table",
+    "make_wide_table",
+    "render_head",
+    "to_cell",
+]

@@ -14,7 +14,7 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.core.work import Kind, Perform
 from agentnb.errors import ExecutionError, Place, Problem
 from agentnb.kinds import KINDS
-from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Path, Recipe, Region, plain
+from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Path, Recipe, Region, to_plain
 from agentnb.text import safe_repr, safe_str
 
 Json = dict[str, Any]
@@ -26,11 +26,11 @@ def to_snapshot(recipe: Recipe) -> Json:
     """Return a recipe as masked JSON. Functions and conditions are represented by names, texts and digests."""
     nodes = {}
     for node in recipe.nodes.values():
-        row = {name: plain(getattr(node, name)) for name in _NODE if getattr(node, name)}
+        row = {name: to_plain(getattr(node, name)) for name in _NODE if getattr(node, name)}
         if node.rescue is not None:
-            row["rescue"] = [plain(node.rescue.writes), plain(node.rescue.route)]
-        nodes[node.id] = {**row, "counted": node.counted, "place": _place(node.place),
-                          **({"params": plain(node.params)} if node.params else {})}  # fmt: skip
+            row["rescue"] = [to_plain(node.rescue.writes), to_plain(node.rescue.route)]
+        nodes[node.id] = {**row, "counted": node.counted, "place": _encode_place(node.place),
+                          **({"params": to_plain(node.params)} if node.params else {})}  # fmt: skip
     document = {
         "name": recipe.name,
         "dialect": recipe.dialect,
@@ -38,21 +38,25 @@ def to_snapshot(recipe: Recipe) -> Json:
         "text": recipe.text,
         "fingerprint": recipe.fingerprint,
         "nodes": nodes,
-        "edges": [[edge.source, edge.target, edge.kind, edge.condition, plain(edge.when), _place(edge.place)]
-                  for edge in recipe.ways],
+        "edges": [
+            [edge.source, edge.target, edge.kind, edge.condition, to_plain(edge.when), _encode_place(edge.place)]
+            for edge in recipe.ways
+        ],
         "regions": [
             [region.id, list(region.entry), region.title, region.owner, region.isolated]
             for region in recipe.regions.values()
         ],
-        **_areas(recipe),
-        **({"events": plain(recipe.meta["events"])} if "events" in recipe.meta else {}),
-        **{name: plain(getattr(recipe, name)) for name in ("entry", "inputs", "outputs", "routing", "timeouts", "init",
-                                                           "limits")},
-    }  # fmt: skip
+        **_encode_areas(recipe),
+        **({"events": to_plain(recipe.meta["events"])} if "events" in recipe.meta else {}),
+        **{
+            name: to_plain(getattr(recipe, name))
+            for name in ("entry", "inputs", "outputs", "routing", "timeouts", "init", "limits")
+        },
+    }
     return json.loads(json.dumps(mask_value(document)))  # type: ignore[no-any-return]  # a mapping, as it was
 
 
-def origin_of(run: Run) -> Json:
+def describe_origin(run: Run) -> Json:
     """Return what a run began with, as masked JSON: its recipe, its inputs and its seed.
 
     Files are given by their names: in which folder they were is nobody's business elsewhere.
@@ -121,7 +125,7 @@ def _check(holds: bool, what: str) -> None:
         raise ValueError(f"{what} cannot be right")
 
 
-def _areas(recipe: Recipe) -> Json:
+def _encode_areas(recipe: Recipe) -> Json:
     """Return the areas of a drawing that are not regions, if the recipe has any."""
     areas = recipe.meta.get("areas")
     if not areas:
@@ -141,7 +145,7 @@ class _SavedCondition:
         raise ExecutionError(read_only(self.text))
 
 
-def recipe_of(kept: Mapping[str, Any]) -> Recipe:
+def rebuild_recipe(kept: Mapping[str, Any]) -> Recipe:
     """Return a recipe that can be drawn and inspected, but not run. It has the fingerprint of the recorded recipe."""
     nodes = {}
     for name, row in kept["nodes"].items():
@@ -195,7 +199,7 @@ def _load_drawing_data(kept: Mapping[str, Any]) -> Json:
     return found
 
 
-def _place(place: Place | None) -> list[Any] | None:
+def _encode_place(place: Place | None) -> list[Any] | None:
     return None if place is None else list(place[:4])
 
 
@@ -203,7 +207,7 @@ def _to_place(row: list[Any] | None) -> Place | None:
     return None if row is None else Place(*row)
 
 
-def kinds_to_read(recipe: Recipe) -> dict[str, Kind]:
+def make_readable_kinds(recipe: Recipe) -> dict[str, Kind]:
     """Return a table of kinds without implementations, for a read-only recipe."""
     return {node.kind: replace(KINDS.get(node.kind) or Kind(node.kind, _bind), bind=_bind)
             for node in recipe.nodes.values()}  # fmt: skip
@@ -265,4 +269,12 @@ def _find_differences(what: str, then: Any, now: Any) -> Iterator[str]:
         yield safe_str(f"{what}: was {safe_repr(then)}, is {safe_repr(now)}")
 
 
-__all__ = ["changes", "check_snapshot", "kinds_to_read", "origin_of", "read_only", "recipe_of", "to_snapshot"]
+__all__ = [
+    "changes",
+    "check_snapshot",
+    "describe_origin",
+    "make_readable_kinds",
+    "read_only",
+    "rebuild_recipe",
+    "to_snapshot",
+]

@@ -10,8 +10,8 @@ from agentnb.board.paths import APPEND, OPS, look
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import Act, ActRow, Event, Failure, History, Note, Tables
-from agentnb.engine.persistence.state_projection import StateProjection, before
-from agentnb.expressions.paths import Path, path_text
+from agentnb.engine.persistence.state_projection import StateProjection, get_previous
+from agentnb.expressions.paths import Path, format_path
 
 WINDOW: Final = 512  # steps
 TYPES: Final = ("interaction", "system_event", "tool_execution", "reasoning", "error")  # of steps
@@ -143,7 +143,7 @@ class StepIndex:
         """Yield (history, write row, whether a person wrote it) for a step."""
         for history, row in self.at(step):
             start, end = history.s_wend[row - 1] if row else 0, history.s_wend[row]
-            by_node = end - edits(history, step) if step and history.base < step else start
+            by_node = end - count_edits(history, step) if step and history.base < step else start
             for number in range(start, end):
                 yield history, number, number >= by_node
 
@@ -152,7 +152,7 @@ class StepIndex:
         found = []
         for history, row, _ in self.rows(step):
             scope, path = self.tables.codes[history.w_code[row] >> 2]
-            op, old = history.w_code[row] & 3, before(history.w_old[row], path)
+            op, old = history.w_code[row] & 3, get_previous(history.w_old[row], path)
             found.append((scope, path, op, old, history.w_new[row], row in history.in_place))
         return found
 
@@ -162,7 +162,7 @@ class StepIndex:
         start, end = bisect_left(history.r_step, step), bisect_right(history.r_step, step)
         known = self.known_reads(history.s_act[row])
         pairs = [*known, *(self.tables.codes[code >> 2] for code in history.r_code[start:end])]
-        return list(dict.fromkeys((scope, path_text(path)) for scope, path in pairs))
+        return list(dict.fromkeys((scope, format_path(path)) for scope, path in pairs))
 
     def known_reads(self, number: int) -> list[tuple[int, Path]]:
         """Return (scope, path) of the static reads of an activation: the paths its node's arguments name."""
@@ -216,7 +216,7 @@ class StepIndex:
         for history, row, by_person in self.rows(step):
             scope, path = self.tables.codes[history.w_code[row] >> 2]
             if scope == here and not by_person and history.w_new[row] is not ABSENT:
-                note_output(found, appended, path_text(path), history.w_code[row] & 3, history.w_new[row])
+                note_output(found, appended, format_path(path), history.w_code[row] & 3, history.w_new[row])
         return found
 
     def inputs_between(self, first: int, last: int) -> Iterator[Any]:
@@ -231,7 +231,7 @@ class StepIndex:
                 number, values = history.s_act[row], {}
                 while at < read and history.r_step[at] <= base + row:
                     scope, key = codes[history.r_code[at] >> 2]
-                    values[path_text(key)] = replica.get(scope, str(key[0]))
+                    values[format_path(key)] = replica.get(scope, str(key[0]))
                     at += 1
                 plan = by_act.get(number)
                 if plan is None:
@@ -268,7 +268,7 @@ class StepIndex:
             w_code, w_new, s_wend, s_act = history.w_code, history.w_new, history.s_wend, history.s_act
             for row in range(start - base, end - base + 1):
                 begin, written = written, s_wend[row]
-                by_node = written - edits(history, base + row) if people else written
+                by_node = written - count_edits(history, base + row) if people else written
                 found: dict[str, Any] = {}
                 appended: dict[str, list[Any]] = {}
                 act = s_act[row]
@@ -281,7 +281,7 @@ class StepIndex:
                     if value is not ABSENT and scope == here:
                         name = names.get(code)
                         if name is None:
-                            name = names[code] = path_text(path)
+                            name = names[code] = format_path(path)
                         if code & 3 == APPEND:
                             note_output(found, appended, name, APPEND, value)
                         else:
@@ -346,7 +346,7 @@ def note_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str,
     found[key] = value
 
 
-def edits(history: History, step: int) -> int:
+def count_edits(history: History, step: int) -> int:
     """Return how many of a step's last write rows are edits by people."""
     found = 0
     for act in reversed(history.people):
@@ -357,4 +357,15 @@ def edits(history: History, step: int) -> int:
     return found
 
 
-__all__ = ["OPS", "EdgeRow", "NodeRow", "Part", "Read", "StepIndex", "Write", "before", "edits", "note_output"]
+__all__ = [
+    "OPS",
+    "EdgeRow",
+    "NodeRow",
+    "Part",
+    "Read",
+    "StepIndex",
+    "Write",
+    "count_edits",
+    "get_previous",
+    "note_output",
+]

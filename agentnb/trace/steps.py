@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from agentnb.board.values import ATOMS, thaw
 from agentnb.engine.core.history import PHASES, STATUSES
-from agentnb.expressions.paths import path_text
+from agentnb.expressions.paths import format_path
 from agentnb.ids import uuid_of
 from agentnb.text import call, safe_repr
 from agentnb.trace.row_index import OPS, Read, StepIndex, Write
@@ -153,7 +153,7 @@ class SimulationStep:
     def writes(self) -> tuple[Write, ...]:
         """Its writes, including later edits by people."""
         return tuple(
-            Write(self._reading.frame_name(scope), path_text(path), OPS[op], thaw(old), thaw(new), in_place)
+            Write(self._reading.frame_name(scope), format_path(path), OPS[op], thaw(old), thaw(new), in_place)
             for scope, path, op, old, new, in_place in self._reading.writes(self.step)
         )
 

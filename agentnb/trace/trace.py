@@ -11,15 +11,15 @@ from uuid import UUID
 from agentnb.arguments import plain_arguments, plain_methods
 from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import ROOT_SCOPE
-from agentnb.board.values import ABSENT, freeze, same, thaw
+from agentnb.board.values import ABSENT, freeze, is_unchanged, thaw
 from agentnb.display import view
 from agentnb.engine.core.history import History
-from agentnb.engine.effects.crash_recovery import in_flight
+from agentnb.engine.effects.crash_recovery import collect_interrupted_steps
 from agentnb.errors import ExecutionError, Problem, did_you_mean, pluralize
 from agentnb.expressions.paths import parse_path
 from agentnb.ids import uuid_of
 from agentnb.text import safe_repr
-from agentnb.trace.recipe_snapshot import origin_of
+from agentnb.trace.recipe_snapshot import describe_origin
 from agentnb.trace.row_index import EdgeRow, NodeRow, StepIndex
 from agentnb.trace.steps import SimulationStep, Steps
 
@@ -99,7 +99,7 @@ class SimulationTrace:
     ) -> None:
         self._plan = plan = current().plan
         self.agent_id = plan.recipe.name if agent_id is None else agent_id
-        self._chain, self.origin = lambda: current().chain, lambda: origin_of(current())
+        self._chain, self.origin = lambda: current().chain, lambda: describe_origin(current())
         self.unanswered = (lambda: _unanswered(current())) if unanswered is None else unanswered
         self._outcome, self._score, self._given_id, self._given_metadata = outcome, score, run_id, metadata
 
@@ -198,7 +198,7 @@ class SimulationTrace:
         old, new = self._state(before), self._state(after)
         keys = [*old, *(key for key in new if key not in old)]
         pairs = ((key, old.get(key, ABSENT), new.get(key, ABSENT)) for key in keys)
-        return {key: (thaw(one), thaw(other)) for key, one, other in pairs if not _alike(one, other)}
+        return {key: (thaw(one), thaw(other)) for key, one, other in pairs if not _are_alike(one, other)}
 
     def _state(self, step: int) -> dict[str, Any]:
         reading = self.reading()
@@ -241,7 +241,7 @@ class SimulationTrace:
         Raises:
             ExecutionError: L406, the run has no scope of this name; X145, a key that nothing writes.
         """
-        from agentnb.trace.frames import wide
+        from agentnb.trace.frames import make_wide_table
 
         reading = self.reading()
         number = reading.scope_of(scope)
@@ -260,7 +260,7 @@ class SimulationTrace:
         known = {str(path[0]) for _, path in reading.tables.codes}
         if problems := [*check_keys(map(parse_path, wanted), known, "trace.wide()")]:
             raise ExecutionError(*problems)
-        return wide(reading, wanted, number)
+        return make_wide_table(reading, wanted, number)
 
     # -- files and display --------------------------------------------------------------------------------
 
@@ -269,9 +269,9 @@ class SimulationTrace:
 
         Values without a codec are written as short text, marked as opaque.
         """
-        from agentnb.trace.export import text_of
+        from agentnb.trace.export import to_json_text
 
-        text = text_of(self)
+        text = to_json_text(self)
         if path is None:
             return text
         Path(path).write_text(text, encoding="utf-8")
@@ -360,9 +360,9 @@ class SimulationTrace:
 
     def _repr_html_(self) -> str:
         """Return a small HTML table: the first steps and the status of the run."""
-        from agentnb.trace.export import html_of
+        from agentnb.trace.export import render_html
 
-        return html_of(self)
+        return render_html(self)
 
     def __repr__(self) -> str:
         """Return one line: the run's name, number of steps and status."""
@@ -371,9 +371,9 @@ class SimulationTrace:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the trace as the JSON text that `to_json` writes, with secrets masked."""
-        from agentnb.trace.export import text_of, trace_of
+        from agentnb.trace.export import to_json_text, trace_of
 
-        return trace_of, (text_of(self), "a pickled trace")
+        return trace_of, (to_json_text(self), "a pickled trace")
 
     def outcome_line(self) -> str:
         """Return the status of the run as one masked line of text."""
@@ -386,15 +386,15 @@ class SimulationTrace:
 
 def _unanswered(run: Run) -> Sequence[UnansweredCall]:
     """Return the unanswered calls of the steps that are pending after the last step, not of those begun earlier."""
-    return list(in_flight(run).find_unanswered()) if run.position == run.history.tip else ()
+    return list(collect_interrupted_steps(run).find_unanswered()) if run.position == run.history.tip else ()
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _are_alike(one: Any, other: Any) -> bool:
     if one is other:
         return True
     if one is ABSENT or other is ABSENT:
         return False
-    return same(thaw(one), other)
+    return is_unchanged(thaw(one), other)
 
 
 __all__ = ["EdgeRow", "NodeRow", "SimulationStep", "SimulationTrace"]

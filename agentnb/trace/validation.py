@@ -94,14 +94,16 @@ def _check_history(history: History) -> None:
     _check(rows > 0 and all(len(column) == rows for column in columns), "the columns of the steps")
     _check(all(number < acts for number in history.s_act[1:]), "the activation of a step")
     _check(history.s_act[0] == NO_ACTIVATION, "the row before the first step")
-    _check(_rises(history.s_wend, writes) and _rises(history.s_pend, pushes), "the rows of a step")
+    _check(_is_rising(history.s_wend, writes) and _is_rising(history.s_pend, pushes), "the rows of a step")
     _check(history.s_wend[-1] == writes == len(history.w_code) and len(history.p_val) == pushes, "the number of rows")
     _check(all(start <= end for start, end in zip(history.s_pos, history.s_pend, strict=True)), "the queue of a step")
     _check(all(number < acts for number in history.p_act), "what is next after a step")
     _check(all(code < codes and code & 3 < len(OPS) for code in history.w_code), "a write")
     _check(all(code >> 2 < len(tables.codes) for code in history.r_code), "a read")
     _check(len(history.r_code) == len(history.r_step), "the columns of the reads")
-    _check(_rises(history.r_step, tip) and (not history.r_step or history.r_step[0] >= history.base), "a read's step")
+    _check(
+        _is_rising(history.r_step, tip) and (not history.r_step or history.r_step[0] >= history.base), "a read's step"
+    )
     for number, end in history.asides.items():
         _check(_is_number(number) and _is_number(end) and 0 <= number < end <= pushes, "an aside of the queue")
     for number, end in history.returns.items():
@@ -129,7 +131,7 @@ def _check_history(history: History) -> None:
     for failure in history.errors.values():
         _check(isinstance(failure.type, str) and isinstance(failure.message, str), "a failure")
     _check(all(0 <= call.act < acts for call in chain(history.calls, history.loose)), "the activation of a call")
-    _check(_rises([act.step for act in history.people], tip), "the step of what a person did")
+    _check(_is_rising([act.step for act in history.people], tip), "the step of what a person did")
 
 
 def _check_rows(name: str, rows: Iterable[Any]) -> None:
@@ -153,7 +155,7 @@ def _is_number(value: Any) -> bool:
     return type(value) is int and -LARGEST < value < 2**63
 
 
-def _rises(numbers: Sequence[int], most: int) -> bool:
+def _is_rising(numbers: Sequence[int], most: int) -> bool:
     """Return True if the numbers never decrease and none exceeds `most`."""
     return all(a <= b for a, b in pairwise(numbers)) and (not numbers or numbers[-1] <= most)
 

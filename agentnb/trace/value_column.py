@@ -22,10 +22,10 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype, register_exten
 from pandas.api.indexers import check_array_indexer
 
 from agentnb.board.codec import is_stored_unchanged
-from agentnb.board.masking import secret_word, to_display
+from agentnb.board.masking import find_secret_word, to_display
 from agentnb.board.values import ABSENT, freeze
 from agentnb.text import safe_repr, safe_str, well_formed
-from agentnb.trace.columns import Columns, Objects, Values, objects
+from agentnb.trace.columns import Columns, Objects, Values, to_objects
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,20 +64,20 @@ class DictSource:
 
     def every(self) -> Objects:
         """Return the dicts of all steps."""
-        return objects([_mask_row(row) for row in getattr(self._columns, self._name)()])
+        return to_objects([_mask_row(row) for row in getattr(self._columns, self._name)()])
 
 
 def _mask_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: value if _secret(key) is None and is_stored_unchanged(value) else to_display(value, _secret(key))
+        key: value if _find_secret(key) is None and is_stored_unchanged(value) else to_display(value, _find_secret(key))
         for key, value in row.items()
     }
 
 
 @lru_cache(maxsize=4096)
-def _secret(key: str) -> str | None:
+def _find_secret(key: str) -> str | None:
     """Return the part of a dotted key that names a secret; None if none does."""
-    return secret_word(key.split("."))
+    return find_secret_word(key.split("."))
 
 
 class ValueSource:
@@ -85,7 +85,7 @@ class ValueSource:
 
     def __init__(self, values: Values, where: NDArray[Any], paths: Sequence[tuple[str | int, ...]]) -> None:
         self._values, self._where = values, where
-        self._names = [secret_word(path) for path in paths]
+        self._names = [find_secret_word(path) for path in paths]
 
     def __len__(self) -> int:
         return len(self._where)
@@ -98,7 +98,7 @@ class ValueSource:
 
     def every(self) -> Objects:
         """Return the values of all writes."""
-        return objects([self.one(row) for row in range(len(self))])
+        return to_objects([self.one(row) for row in range(len(self))])
 
 
 class ItemSource:
@@ -119,7 +119,7 @@ class ItemSource:
 
     def every(self) -> Objects:
         """Return the values of all rows."""
-        return objects([self.one(row) for row in range(len(self))])
+        return to_objects([self.one(row) for row in range(len(self))])
 
 
 @register_extension_dtype
@@ -157,17 +157,17 @@ class ValueArray(ExtensionArray):
     ) -> None:
         if rows is None:
             rows = np.arange(0 if source is None else len(source))
-        self._held = Held(source, rows, objects([]) if source is None and made is None else made)
+        self._held = Held(source, rows, to_objects([]) if source is None and made is None else made)
 
     @classmethod
     def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:  # noqa: ARG003  (its name)
         if isinstance(scalars, ValueArray):
             return scalars.copy() if copy else scalars.view()
-        return cls(made=objects(list(scalars)))
+        return cls(made=to_objects(list(scalars)))
 
     @classmethod
     def _from_factorized(cls, values: Any, original: Any) -> Self:  # noqa: ARG003  (pandas gives it)
-        return cls(made=objects(list(values)))
+        return cls(made=to_objects(list(values)))
 
     @property
     def dtype(self) -> ValueDtype:
@@ -187,7 +187,7 @@ class ValueArray(ExtensionArray):
     def __contains__(self, item: object) -> bool:
         if item is pd.NA or item is None or item is self.dtype.na_value:
             return any(value is item for value in self)
-        return any(_equal(value, item) for value in self)
+        return any(_are_equal(value, item) for value in self)
 
     def get_storage(self) -> Held:
         """Return the storage: the source and the rows, or the values."""
@@ -203,7 +203,7 @@ class ValueArray(ExtensionArray):
         if len(held.rows) > MANY:
             made = _take_values(source.every(), held.rows, allow_fill=True, fill_value=pd.NA)
         else:
-            made = objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
+            made = to_objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
         for at, item in enumerate(made):
             if type(item) is Decimal and item.is_snan():  # pandas compares it, and each comparison raises
                 made[at] = Decimal("NaN")
@@ -238,7 +238,7 @@ class ValueArray(ExtensionArray):
             return
         made = self.get_values()
         many = isinstance(value, ExtensionArray | np.ndarray | list | pd.Series)
-        made[key] = objects(
+        made[key] = to_objects(
             list(value) * (len(made[key]) if len(value) == 1 else 1) if many else [value] * len(made[key])
         )
 
@@ -259,7 +259,7 @@ class ValueArray(ExtensionArray):
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the values as another type; a list in a cell becomes its text, because numpy alone refuses it."""
         if dtype is object or dtype == np.dtype(object):
-            return objects([_bindable(item) for item in self.get_values()])
+            return to_objects([_to_bindable(item) for item in self.get_values()])
         if dtype is str or (isinstance(dtype, np.dtype) and dtype.kind == "U"):
             return np.array([str(item) for item in self.get_values()], dtype=object)
         return super().astype(dtype, copy)
@@ -269,7 +269,7 @@ class ValueArray(ExtensionArray):
         import pyarrow as pa
 
         missing = pd.NA
-        texts = [None if item is missing else json_text(item) for item in self.get_values()]
+        texts = [None if item is missing else to_json_text(item) for item in self.get_values()]
         return pa.array(texts, type=pa.string() if type is None else type)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -312,7 +312,7 @@ class ValueArray(ExtensionArray):
 
     def _cast_pointwise_result(self, values: Any) -> Any:
         """Return the results of a function applied to each value: numbers as numbers, all others unchanged."""
-        made = objects(list(values))
+        made = to_objects(list(values))
         fitting = pd.Series(made, dtype=object).infer_objects()
         return (
             fitting.array
@@ -327,7 +327,7 @@ class ValueArray(ExtensionArray):
         return self.get_values()
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str]:
-        return _boxed_text if boxed else safe_repr
+        return _box_text if boxed else safe_repr
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, pd.Series | pd.Index | pd.DataFrame):
@@ -336,7 +336,7 @@ class ValueArray(ExtensionArray):
         theirs = list(other) if isinstance(other, ExtensionArray | np.ndarray | list) else [other] * len(mine)
         if len(theirs) != len(mine):
             raise ValueError("lengths must match")
-        return np.fromiter(map(_equal, mine, theirs), dtype=bool, count=len(mine))
+        return np.fromiter(map(_are_equal, mine, theirs), dtype=bool, count=len(mine))
 
     __hash__ = None  # type: ignore[assignment]  # as every array
 
@@ -346,10 +346,10 @@ class ValueArray(ExtensionArray):
 
 
 def _from_values(values: list[Any]) -> ValueArray:
-    return ValueArray(made=objects(values))
+    return ValueArray(made=to_objects(values))
 
 
-def json_text(value: Any) -> str:
+def to_json_text(value: Any) -> str:
     """Return a value as JSON text; parts that JSON cannot represent become strings."""
     try:
         return well_formed(json.dumps(value, ensure_ascii=False, default=safe_str))
@@ -361,7 +361,7 @@ class _Bindable:
     """A value that SQLite binds as a parameter: by the protocol of the `sqlite3` module it becomes its JSON text."""
 
     def __conform__(self, protocol: object) -> str:
-        return json_text(self)
+        return to_json_text(self)
 
 
 class _BindableDict(_Bindable, dict[Any, Any]):
@@ -389,7 +389,7 @@ _BINDABLE: Final[Mapping[type, Callable[[Any], Any]]] = {
 }
 
 
-def _bindable(value: Any) -> Any:
+def _to_bindable(value: Any) -> Any:
     """Return an equal value that a database driver accepts as a parameter, if there is one."""
     wrap = _BINDABLE.get(type(value))
     return value if wrap is None else wrap(value)
@@ -400,7 +400,7 @@ def _take_values(values: Any, indices: Any, **words: Any) -> NDArray[Any]:
     return found
 
 
-def _boxed_text(value: Any) -> str:
+def _box_text(value: Any) -> str:
     """Return the text of a cell, for a value of any size or class; strings without quotes."""
     return safe_str(value) if isinstance(value, str) else safe_repr(value, 2000)
 
@@ -413,7 +413,7 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, Decimal) and value.is_nan()
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _are_equal(one: Any, other: Any) -> bool:
     """Compare two values; a missing value equals nothing, and arrays compare as wholes."""
     if one is pd.NA or other is pd.NA:
         return False
@@ -421,4 +421,4 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(same) if isinstance(same, bool | np.bool_) else bool(np.all(same))
 
 
-__all__ = ["DictSource", "ItemSource", "Source", "ValueArray", "ValueDtype", "ValueSource", "json_text"]
+__all__ = ["DictSource", "ItemSource", "Source", "ValueArray", "ValueDtype", "ValueSource", "to_json_text"]

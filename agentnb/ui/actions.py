@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import register_secrets
 from agentnb.board.values import freeze
-from agentnb.draw.diagram import reacts
+from agentnb.draw.diagram import is_reactive
 from agentnb.draw.reactive import ANY
 from agentnb.errors import AgentNbError, Problem
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_repr
-from agentnb.ui.details.cells import line
+from agentnb.ui.details.cells import to_line
 from agentnb.ui.fields import parse
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ LATEST: Final = 30  # events shown
 _TYPES: Final = 200  # event types offered
 
 
-def means(session: Session) -> dict[str, bool]:
+def list_available_actions(session: Session) -> dict[str, bool]:
     """Return which of these actions are available; none while a step is in flight or in a read-only recorded run."""
     status, error = session.status, session.error
     failed = status == "failed" and session.current is not None
     return {
-        "emit": reacts(session.recipe),
+        "emit": is_reactive(session.recipe),
         "retry": failed and status.limit is None,
         # a missing requirement of the recipe cannot be skipped
         "skip": failed and error is not None and error.code != "X121",
@@ -39,12 +39,12 @@ def means(session: Session) -> dict[str, bool]:
     }
 
 
-def limit_of(session: Session) -> dict[str, Any] | None:
+def describe_limit(session: Session) -> dict[str, Any] | None:
     """Return the limit that stopped the run, its usage and a suggested next value, as texts."""
     status = session.status
     if status.limit is None:
         return None
-    value = getattr(state_of(session).limits.budget, status.limit)
+    value = getattr(get_state(session).limits.budget, status.limit)
     used = status.used.get(status.limit)
     more = 2 * max(value, 0 if used is None else used) or 1
     return {"name": status.limit, "value": str(value), "used": "" if used is None else str(used), "more": str(more)}
@@ -64,10 +64,18 @@ def look_events(session: Session, _: Any) -> dict[str, Any]:
     types = dict.fromkeys(type_ for node in session.recipe.nodes.values() for type_ in node.on if type_ != ANY)
     events = session.events
     rows = [
-        [event.seq, line(event.id), line(event.type), line(event.actor), line(event.cause or ""), event.step, event.at]
+        [
+            event.seq,
+            to_line(event.id),
+            to_line(event.type),
+            to_line(event.actor),
+            to_line(event.cause or ""),
+            event.step,
+            event.at,
+        ]
         for event in reversed(events[-LATEST:])
     ]
-    return {"types": [line(type_) for type_ in types][:_TYPES], "rows": rows, "more": max(len(events) - LATEST, 0)}
+    return {"types": [to_line(type_) for type_ in types][:_TYPES], "rows": rows, "more": max(len(events) - LATEST, 0)}
 
 
 def emit(session: Session, typed: Any, type_: Any) -> None:

@@ -26,7 +26,7 @@ _Parts = tuple[tuple[str, bool], ...]
 Line = tuple[str, _Parts]
 
 
-def artefact_of(value: Any, key: str, before: Any = ABSENT, since: str = "") -> dict[str, Any]:
+def make_artefact(value: Any, key: str, before: Any = ABSENT, since: str = "") -> dict[str, Any]:
     """Return a value of the board or of an effect's arguments as an artefact, masked.
 
     Args:
@@ -34,17 +34,21 @@ def artefact_of(value: Any, key: str, before: Any = ABSENT, since: str = "") -> 
         before: its earlier version, if there is one.
         since: what the page calls the earlier version.
     """
-    text, kind = _text(value, key)
+    text, kind = _make_text(value, key)
     found = {"text": text, "as": kind}
     if before is ABSENT:
         return found
-    older, other = _text(before, key)
+    older, other = _make_text(before, key)
     if older == text or other != kind or not older:
         return found
-    return {**found, "diff": [[sign, list(map(list, parts))] for sign, parts in line_diff(older, text)], "since": since}
+    return {
+        **found,
+        "diff": [[sign, list(map(list, parts))] for sign, parts in diff_lines(older, text)],
+        "since": since,
+    }
 
 
-def _text(value: Any, key: str) -> tuple[str, str]:
+def _make_text(value: Any, key: str) -> tuple[str, str]:
     value = mask_value(thaw(value), key)
     if isinstance(value, str):
         return safe_str(value, WIDTH), "text"
@@ -55,7 +59,7 @@ def _text(value: Any, key: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=32)  # a view repaints often while a person decides
-def line_diff(before: str, after: str) -> tuple[Line, ...]:
+def diff_lines(before: str, after: str) -> tuple[Line, ...]:
     r"""Return the lines of two texts, all of them, with the words that differ between versions of one line.
 
     Example:
@@ -71,13 +75,13 @@ def line_diff(before: str, after: str) -> tuple[Line, ...]:
         if what == "equal":
             found += ((" ", ((line, False),)) for line in old[first:last])
             continue
-        pairs = [_word_diff(*pair) for pair in zip_longest(old[first:last], new[start:stop])]
+        pairs = [_diff_words(*pair) for pair in zip_longest(old[first:last], new[start:stop])]
         found += (("-", gone) for gone, _ in pairs if gone is not None)
         found += (("+", come) for _, come in pairs if come is not None)
     return tuple(found)
 
 
-def _word_diff(old: str | None, new: str | None) -> tuple[_Parts | None, _Parts | None]:
+def _diff_words(old: str | None, new: str | None) -> tuple[_Parts | None, _Parts | None]:
     """Return the parts of two lines, those that differ marked; a line without a counterpart is one part."""
     whole = [None if line is None else ((line, False),) for line in (old, new)]
     if old is None or new is None or max(len(old), len(new)) > _LINE_WIDTH:
@@ -92,4 +96,4 @@ def _word_diff(old: str | None, new: str | None) -> tuple[_Parts | None, _Parts 
     return tuple(gone), tuple(come)
 
 
-__all__ = ["artefact_of", "line_diff"]
+__all__ = ["diff_lines", "make_artefact"]

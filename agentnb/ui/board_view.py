@@ -13,12 +13,12 @@ from weakref import WeakKeyDictionary
 
 from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
-from agentnb.draw.board_table import row_of
+from agentnb.draw.board_table import find_row
 from agentnb.draw.label_text import clean
 from agentnb.secrets import how_many, is_secret
-from agentnb.session.parts import parts_of
+from agentnb.session.parts import get_parts
 from agentnb.text import safe_repr
-from agentnb.ui.view_changes import without_secrets
+from agentnb.ui.view_changes import mask_content
 
 if TYPE_CHECKING:
     from agentnb.draw.run_view import RunView
@@ -54,55 +54,55 @@ class _Shown:
         """Return the text and type of a key's value."""
         known = self.texts.get(key)
         if known is None or known[0] is not value:
-            known = self.texts[key] = (value, text_of(key, value, VALUE_WIDTH), type_of(value, key))
+            known = self.texts[key] = (value, format_value(key, value, VALUE_WIDTH), get_type_name(value, key))
         return known[1], known[2]
 
     def row(self, key: str, row: Row) -> Row:
         """Return a row without secrets: the same list as before, if it is the same row."""
         known = self.rows.get(key)
         if known is None or known[0] != row:
-            known = self.rows[key] = (row, without_secrets(row))
+            known = self.rows[key] = (row, mask_content(row))
         return known[1]
 
 
 _SHOWN: Final[WeakKeyDictionary[Session, _Shown]] = WeakKeyDictionary()
 
 
-def rows_of(session: Session, view: RunView) -> tuple[list[Row], int]:
+def make_rows(session: Session, view: RunView) -> tuple[list[Row], int]:
     """Return the rows sent to every page and the number of rows left out."""
-    keys = _keys(session.recipe, view)
-    return _rows(session, view, keys[:ROWS]), max(len(keys) - ROWS, 0)
+    keys = _order_keys(session.recipe, view)
+    return _make_rows(session, view, keys[:ROWS]), max(len(keys) - ROWS, 0)
 
 
 def search_rows(session: Session, which: Any) -> dict[str, Any]:
     """Return the rows whose key or value contains a text: {rows, total}, one page beginning at row `start`."""
     asked = which if isinstance(which, dict) else {}
     word, start = str(asked.get("word") or "").casefold(), max(int(asked.get("start") or 0), 0)
-    view = parts_of(session).pictures.view()
-    rows = _rows(session, view, _keys(session.recipe, view))
+    view = get_parts(session).pictures.view()
+    rows = _make_rows(session, view, _order_keys(session.recipe, view))
     fit = [row for row in rows if word in row[0].casefold() or word in (row[1] or "").casefold()] if word else rows
     return {"rows": fit[start : start + PAGE], "total": len(fit)}
 
 
-def _rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
+def _make_rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
     board = view.board
-    writers = parts_of(session).explanations.writers([key for key in keys if key in board])
+    writers = get_parts(session).explanations.writers([key for key in keys if key in board])
     shown = _SHOWN.setdefault(session, _Shown())
     shown.refresh()
-    literal = _literal(session.recipe, view)
-    marked = [{row_of(path, literal) for path in paths} for paths in (view.written, view.read)]
-    replaced = replaced_at(session, session.position)
+    literal = _list_literal_values(session.recipe, view)
+    marked = [{find_row(path, literal) for path in paths} for paths in (view.written, view.read)]
+    replaced = get_replaced_values(session, session.position)
     rows = []
     for key in keys:
         text, kind = shown.of(key, board[key]) if key in board else (None, "")
         marks = [word for word, found in zip(("written", "read"), marked, strict=True) if key in found]
         by = list(writers[key]) if key in writers and text is not None else None
-        before = [text_of(key, replaced[key], _BEFORE_WIDTH)] if key in replaced else []
+        before = [format_value(key, replaced[key], _BEFORE_WIDTH)] if key in replaced else []
         rows.append(shown.row(key, [mask_value(key), text, marks, kind, by, *before]))
     return rows  # masked text is what the search matches
 
 
-def replaced_at(session: Session, step: int) -> dict[str, Any]:
+def get_replaced_values(session: Session, step: int) -> dict[str, Any]:
     """Return the values that a step, and the edits after it, replaced, by key."""
     reading = session.trace.reading()
     found: dict[str, Any] = {}
@@ -112,20 +112,20 @@ def replaced_at(session: Session, step: int) -> dict[str, Any]:
     return {key: old for key, old in found.items() if old is not ABSENT}
 
 
-def _literal(recipe: Recipe, view: RunView) -> dict[str, Any]:
+def _list_literal_values(recipe: Recipe, view: RunView) -> dict[str, Any]:
     return dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
 
 
-def _keys(recipe: Recipe, view: RunView) -> list[str]:
+def _order_keys(recipe: Recipe, view: RunView) -> list[str]:
     """Return the keys in an order that no step changes: those named by the recipe, then those added by the run."""
     known = _NAMED.get(id(recipe))
     if known is None or known.recipe is not recipe:
         known = _NAMED[id(recipe)] = _Named.of(recipe)
         while len(_NAMED) > _RECIPES:
             del _NAMED[next(iter(_NAMED))]
-    literal = _literal(recipe, view) if known.dotted or any("." in path for path in view.written) else {}
-    named = dict.fromkeys(row_of(path, literal) for path in known.paths) if known.dotted else known.paths
-    written = (row_of(path, literal) for path in sorted(view.written))
+    literal = _list_literal_values(recipe, view) if known.dotted or any("." in path for path in view.written) else {}
+    named = dict.fromkeys(find_row(path, literal) for path in known.paths) if known.dotted else known.paths
+    written = (find_row(path, literal) for path in sorted(view.written))
     return list(dict.fromkeys([*named, *recipe.init, *view.board, *written]))
 
 
@@ -148,12 +148,12 @@ _NAMED: Final[dict[int, _Named]] = {}  # the recipes shown last, by id
 _RECIPES: Final = 8
 
 
-def text_of(key: str, value: Any, width: int) -> str:
+def format_value(key: str, value: Any, width: int) -> str:
     """Return a value as a short masked text."""
     return clean(safe_repr(value, width, key=key))
 
 
-def type_of(value: Any, key: object = None) -> str:
+def get_type_name(value: Any, key: object = None) -> str:
     """Return the type name of a frozen value as it was written, with its number of items if it can be expanded.
 
     A value under a secret's name cannot be expanded.
@@ -163,16 +163,16 @@ def type_of(value: Any, key: object = None) -> str:
     held = {FrozenRecord: "template", FrozenArray: "held", Opaque: "value"}.get(type(value))
     cls = type(value) if held is None else type(getattr(value, held))
     name = clean(_NAMES.get(cls, cls.__name__))
-    parts = 0 if is_secret(key) else len(items_of(value))
+    parts = 0 if is_secret(key) else len(list_items(value))
     return f"{name}[{parts}]" if parts else name
 
 
-def items_of(value: Any) -> Mapping[Any, Any] | list[Any] | tuple[Any, ...] | FrozenList:
+def list_items(value: Any) -> Mapping[Any, Any] | list[Any] | tuple[Any, ...] | FrozenList:
     """Return the items of a frozen value: its mapping or sequence, or an object's fields; empty if it has none."""
     if isinstance(value, FrozenRecord):
-        from agentnb.board.decoders import fields_of
+        from agentnb.board.decoders import get_fields
 
-        return fields_of(value) or value.parts
+        return get_fields(value) or value.parts
     return value if isinstance(value, dict | FrozenList | list | tuple) else ()
 
 

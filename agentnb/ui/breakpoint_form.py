@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.errors import AgentNbError
-from agentnb.ui.history_queries import fault_of
+from agentnb.ui.history_queries import describe_error
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -27,7 +27,7 @@ def _number(text: str) -> Any:
     return int(text) if text.isascii() and text.isdigit() else text
 
 
-def _share(text: str) -> Any:
+def _parse_share(text: str) -> Any:
     """Return a share such as 0.8 or 80 %, or the text, which the breakpoint then refuses."""
     with suppress(ValueError):
         return float(text.rstrip("% ")) / 100 if text.endswith("%") else float(text)
@@ -41,7 +41,7 @@ CLAUSES: Final[dict[str, Clause]] = {
                        lambda text: {"in_place": True, "key": text or None}, optional=True),
     "no_progress": Clause("a node sees the same board again", "any node",
                           lambda text: {"no_progress": True, "node": text or None}, optional=True),
-    "budget": Clause("the budget is used up to", "e.g. 80%", lambda text: {"budget": _share(text)}),
+    "budget": Clause("the budget is used up to", "e.g. 80%", lambda text: {"budget": _parse_share(text)}),
     "error": Clause("a step fails", "any error", lambda text: {"error": text or True}, optional=True),
     "call": Clause("a call is sent", "e.g. model, or *", lambda text: {"call": text}),
     "event": Clause("an event is emitted", "its type", lambda text: {"event": text}),
@@ -49,12 +49,12 @@ CLAUSES: Final[dict[str, Clause]] = {
 }  # fmt: skip
 
 
-def clause_rows() -> list[list[Any]]:
+def list_clauses() -> list[list[Any]]:
     """Return the choices as the page receives them: [name, label, hint, whether the field may stay empty]."""
     return [[name, clause.label, clause.hint, clause.optional] for name, clause in CLAUSES.items()]
 
 
-def words_of(typed: Any) -> dict[str, Any]:
+def parse_breakpoint_form(typed: Any) -> dict[str, Any]:
     """Return the arguments of a breakpoint for what a page has sent: {clause, text, log}; a text is a condition."""
     asked = typed if isinstance(typed, dict) else {"text": typed}
     text, log = (str(asked.get(part) or "").strip() for part in ("text", "log"))
@@ -62,12 +62,12 @@ def words_of(typed: Any) -> dict[str, Any]:
     return {**clause.words(text), **({"log": log} if log else {})}
 
 
-def wrong_breakpoint(session: Session, typed: Any) -> str:
+def describe_form_error(session: Session, typed: Any) -> str:
     """Return what is wrong with a breakpoint typed into the form; empty if it can be added."""
     try:
-        session.breakpoints.make(words_of(typed))
+        session.breakpoints.make(parse_breakpoint_form(typed))
     except AgentNbError as error:
-        return fault_of(error)
+        return describe_error(error)
     return ""
 
 
@@ -77,7 +77,7 @@ def add_breakpoint(session: Session, typed: Any) -> None:
     Raises:
         AgentNbError: what `session.breakpoints.add` raises.
     """
-    words = words_of(typed)
+    words = parse_breakpoint_form(typed)
     message = words.pop("log", None)
     if message is None:
         session.breakpoints.add(**words)
@@ -85,4 +85,4 @@ def add_breakpoint(session: Session, typed: Any) -> None:
         session.breakpoints.log(message, **words)
 
 
-__all__ = ["CLAUSES", "add_breakpoint", "clause_rows", "words_of", "wrong_breakpoint"]
+__all__ = ["CLAUSES", "add_breakpoint", "describe_form_error", "list_clauses", "parse_breakpoint_form"]

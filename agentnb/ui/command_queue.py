@@ -17,9 +17,9 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.ui.commands import COMMANDS, Command, carry_out
-from agentnb.ui.kernel_loop import kernel_loop
+from agentnb.ui.kernel_loop import get_kernel_loop
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -30,7 +30,7 @@ _PATIENCE: Final = 0.1  # seconds until a step that has not ended is shown as ru
 _UNKNOWN: Final = Command("", lambda *_: None)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: the default callback."""
 
 
@@ -44,7 +44,7 @@ class Request:
     verb: str
     value: Any = None
     target: Any = None
-    done: Callable[[], None] = _nothing
+    done: Callable[[], None] = _do_nothing
     found: Any = None
 
     @property
@@ -66,7 +66,7 @@ class CommandQueue:
         self.session, self._turned = session, turned
         self.problems: tuple[Problem, ...] = ()
         self._paint = paint
-        self._loop = kernel_loop()
+        self._loop = get_kernel_loop()
         self._queue: deque[Request] = deque()
         self._task: asyncio.Task[None] | None = None
         self._step: asyncio.Task[Any] | None = None
@@ -139,11 +139,11 @@ class CommandQueue:
         except KeyboardInterrupt:
             pass  # the interrupt has paused the run; raised further, it would end the kernel's loop
         except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
-            self.problems = problems_of(error, request.verb)
+            self.problems = to_problems(error, request.verb)
 
     async def _await_end(self, moving: Coroutine[Any, Any, Any]) -> None:
         """Await the end of a run command in a task of its own, so that navigation commands need not wait for it."""
-        self._step = asyncio.get_running_loop().create_task(_calmly(moving), name="agentnb-step")
+        self._step = asyncio.get_running_loop().create_task(_await_interruptible(moving), name="agentnb-step")
         try:
             await asyncio.wait([self._step])
             if not self._step.cancelled():
@@ -158,7 +158,7 @@ class CommandQueue:
         try:
             self._plain(request)
         except Exception as error:  # noqa: BLE001
-            self.problems, quiet = problems_of(error, request.verb), False
+            self.problems, quiet = to_problems(error, request.verb), False
         if not quiet:
             self.refresh()
         request.done()
@@ -179,7 +179,7 @@ class CommandQueue:
             return
         now = time.monotonic()
         # the run has come to rest: repaint soon
-        due = self._painted + (self._rest if state_of(self.session).moves else INTERVAL)
+        due = self._painted + (self._rest if get_state(self.session).moves else INTERVAL)
         if due <= now:
             self.refresh()
         elif due < self._due:
@@ -206,13 +206,13 @@ class CommandQueue:
             self._lock.release()
 
 
-async def _calmly(moving: Coroutine[Any, Any, Any]) -> None:
+async def _await_interruptible(moving: Coroutine[Any, Any, Any]) -> None:
     """Await a coroutine and swallow an interrupt: it has paused the run, and would end the kernel's loop."""
     with suppress(KeyboardInterrupt):
         await moving
 
 
-def problems_of(error: Exception, verb: str) -> tuple[Problem, ...]:
+def to_problems(error: Exception, verb: str) -> tuple[Problem, ...]:
     """Return an error as Problems that the page can show."""
     if isinstance(error, AgentNbError) and error.problems:
         return error.problems

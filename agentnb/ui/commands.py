@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agentnb.draw.reactive import event_type
+from agentnb.draw.reactive import get_event_type
 from agentnb.errors import AgentNbError, Problem, did_you_mean
-from agentnb.session.parts import parts_of
+from agentnb.session.parts import get_parts
 from agentnb.ui import actions, prompts, value_editor
 from agentnb.ui.breakpoint_form import add_breakpoint
 from agentnb.ui.fork_tree import find_session
 from agentnb.ui.page_queries import look
-from agentnb.ui.second_run import beside_command
+from agentnb.ui.second_run import show_beside
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -60,7 +60,7 @@ class Command:
 
 def _stop_at(session: Session, _: Any, node: Any) -> None:
     """Toggle a breakpoint before a node or at events of a type."""
-    type_ = event_type(session.recipe, str(node))
+    type_ = get_event_type(session.recipe, str(node))
     if type_ is None:
         there = [row for row in session.breakpoints if row.node == node and row.side == "before"]
     else:
@@ -82,7 +82,7 @@ def _enable(session: Session, on: Any, number: Any) -> None:
     session.breakpoints.changed()
 
 
-def _speed(session: Session, steps: Any, _: Any) -> None:
+def _set_speed(session: Session, steps: Any, _: Any) -> None:
     session.speed = steps
 
 
@@ -92,7 +92,7 @@ def _remove(session: Session, _: Any, number: Any) -> None:
 
 def _unwatch(session: Session, _: Any, text: Any) -> None:
     session.watches.remove(str(text))
-    parts_of(session).notifications.save_and_notify()
+    get_parts(session).notifications.save_and_notify()
 
 
 def _fork(session: Session, value: Any, at: Any) -> Session:
@@ -143,15 +143,15 @@ _ROWS: Final = (
             lambda session, _, node: session.start(str(node)), label="Run to here", tip="run until this node is next"),
     Command("set_next", lambda session, _, node: session.set_next(str(node)), label="Make it next",
             tip="continue with this node instead of the scheduled one"),
-    Command("speed", _speed, tip="steps per second of Run", needs=None, waits=False),
+    Command("speed", _set_speed, tip="steps per second of Run", needs=None, waits=False),
     Command("answer", prompts.give, prompts.agive, label="Answer"),
     Command("approve", lambda session, _, which: session.approve(which),
-            lambda session, _, which: parts_of(session).interventions.adecide("approve", which, None),
+            lambda session, _, which: get_parts(session).interventions.adecide("approve", which, None),
             label="Approve", needs="answer"),
     Command("deny", lambda session, why, which: session.deny(which, str(why or "")),
-            lambda session, why, which: parts_of(session).interventions.adecide("deny", which, None, str(why or "")),
+            lambda session, why, which: get_parts(session).interventions.adecide("deny", which, None, str(why or "")),
             label="Deny", needs="answer"),
-    Command("change", prompts.change),
+    Command("change", prompts.apply_change),
     Command("retry", lambda session, _, __: session.retry(), lambda session, _, __: session.astep(),
             label="Try again", tip="run the failed node again, as a new step"),
     Command("skip", actions.skip, label="Skip", tip="continue as if the failed node had written nothing"),
@@ -161,7 +161,7 @@ _ROWS: Final = (
     Command("delete", value_editor.delete, label="Delete", needs="edit",
             tip="delete it from the board; going back restores it"),
     Command("fork", _fork, label="Fork here", tip="continue in a fork from here; this run is unchanged", leads=True),
-    Command("beside", beside_command, label="Compare", tip="show this run beside the other; one slider moves both",
+    Command("beside", show_beside, label="Compare", tip="show this run beside the other; one slider moves both",
             needs=None, waits=False),
     Command("switch", lambda session, _, run: find_session(session, run), waits=False, leads=True),
     Command("look", look, needs=None, waits=False),
@@ -180,7 +180,7 @@ _ROWS: Final = (
 COMMANDS: Final[dict[str, Command]] = {command.name: command for command in _ROWS}
 
 
-def command_of(name: str) -> Command:
+def get_command(name: str) -> Command:
     """Return a command by its name.
 
     Raises:
@@ -201,11 +201,11 @@ def carry_out(session: Session, name: str, value: Any = None, target: Any = None
     Raises:
         AgentNbError: U301, the command does not exist; otherwise what the session raises.
     """
-    command = command_of(name)
+    command = get_command(name)
     found = command.run(session, value, target)
     return found if name == "look" or command.leads else None
 
 
-def command_rows() -> list[dict[str, Any]]:
+def list_commands() -> list[dict[str, Any]]:
     """Return the table as the page receives it."""
     return [command.row() for command in COMMANDS.values()]

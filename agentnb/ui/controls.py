@@ -8,7 +8,7 @@ import ipywidgets
 
 from agentnb.ui.command_queue import CommandQueue, Request
 from agentnb.ui.commands import COMMANDS
-from agentnb.ui.view_model import abilities, status_text
+from agentnb.ui.view_model import format_status_line, list_abilities
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -94,7 +94,7 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
 
     def _paint(self) -> None:
         session = self.session
-        able = abilities(session, at_work=self._desk.at_work)
+        able = list_abilities(session, at_work=self._desk.at_work)
         problems = "; ".join(f"{problem.code}: {problem.what}" for problem in self._desk.problems)
         self._painting = True
         try:
@@ -113,5 +113,5 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         finally:
             self._painting = False
         self.line.value = problems or (
-            f"{session.current!r} is at work." if self._desk.at_work else status_text(session)
+            f"{session.current!r} is at work." if self._desk.at_work else format_status_line(session)
         )

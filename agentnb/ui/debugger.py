@@ -18,18 +18,18 @@ import traitlets
 
 from agentnb.arguments import plain_arguments
 from agentnb.draw.label_text import clean
-from agentnb.draw.style import palette, stylesheet
+from agentnb.draw.style import make_palette, make_stylesheet
 from agentnb.errors import AgentNbError, Problem
 from agentnb.text import safe_repr
-from agentnb.ui.command_queue import CommandQueue, Request, problems_of
-from agentnb.ui.commands import command_rows
-from agentnb.ui.graph_view import at_once, drawing_of, find_collapsed
+from agentnb.ui.command_queue import CommandQueue, Request, to_problems
+from agentnb.ui.commands import list_commands
+from agentnb.ui.graph_view import draw_at_once, find_collapsed, get_drawing
 from agentnb.ui.second_run import open_beside
 from agentnb.ui.static_display import StaticDisplay, runs_without_page
-from agentnb.ui.static_html import still_html
+from agentnb.ui.static_html import render_still
 from agentnb.ui.token_streams import Streams
-from agentnb.ui.view_changes import changes, screen_without_secrets, without_secrets
-from agentnb.ui.view_model import screen
+from agentnb.ui.view_changes import changes, mask_content, mask_screen
+from agentnb.ui.view_model import make_screen
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -79,7 +79,7 @@ _BLANK: Final = {
 }  # fmt: skip
 
 
-def page_parts(*, exported: bool = False) -> dict[str, str]:
+def read_page_parts(*, exported: bool = False) -> dict[str, str]:
     """Return the files of the page's JavaScript by name, in order; an exported page has two more in a kernel's place.
 
     Each defines one name, such as `domPart`: an object with what the others use of it. Everything else in it is local
@@ -91,20 +91,20 @@ def page_parts(*, exported: bool = False) -> dict[str, str]:
     }
 
 
-def page_module() -> str:
+def build_page_module() -> str:
     """Return the cockpit's ES module: its files one after the other, since a widget's module cannot import others."""
-    return "\n".join([*page_parts().values(), "export default { render: cockpitPart.render };\n"])
+    return "\n".join([*read_page_parts().values(), "export default { render: cockpitPart.render };\n"])
 
 
-def page_style(*, exported: bool = False) -> str:
+def build_page_style(*, exported: bool = False) -> str:
     """Return the cockpit's CSS: the rules of the drawings, their dark colours, and the cockpit's own rules.
 
     An exported page has rules for paper, too.
     """
     names = (*_STYLES, "print.css") if exported else _STYLES
     own = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in names)
-    dark = palette('.agentnb-cockpit[data-theme="dark"]', dark=True)
-    return f"{stylesheet('.agentnb-cockpit svg.agentnb')}\n{dark}\n{own}"
+    dark = make_palette('.agentnb-cockpit[data-theme="dark"]', dark=True)
+    return f"{make_stylesheet('.agentnb-cockpit svg.agentnb')}\n{dark}\n{own}"
 
 
 class Debugger(anywidget.AnyWidget):
@@ -117,11 +117,11 @@ class Debugger(anywidget.AnyWidget):
         >>> nb.Debugger(session)                # doctest: +SKIP
     """
 
-    _esm = page_module()
-    _css = page_style()
+    _esm = build_page_module()
+    _css = build_page_style()
     svg = traitlets.Unicode().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
-    commands = traitlets.List(command_rows()).tag(sync=True)
+    commands = traitlets.List(list_commands()).tag(sync=True)
 
     def __init__(self, session: Session, **options: Any) -> None:
         self.session = session
@@ -170,8 +170,8 @@ class Debugger(anywidget.AnyWidget):
 
     def _draw(self) -> None:
         """Lay out the recipe, unless the session shown before has the same recipe."""
-        self._drawing = drawing_of(self.session)
-        self.svg = at_once(self.session)
+        self._drawing = get_drawing(self.session)
+        self.svg = draw_at_once(self.session)
 
     def _switch_session(self, session: Session) -> None:
         """Switch to the queue's new session and register this cockpit as the session's, unless it has one."""
@@ -200,9 +200,9 @@ class Debugger(anywidget.AnyWidget):
     def _paint(self) -> None:
         try:
             desk = self._desk
-            self._show(screen(self.session, self._drawing, desk.problems, at_work=desk.at_work))
+            self._show(make_screen(self.session, self._drawing, desk.problems, at_work=desk.at_work))
         except Exception as error:  # noqa: BLE001  (a picture that fails must neither stop the run nor stay silent)
-            problems = [asdict(problem) for problem in problems_of(error, "view")]
+            problems = [asdict(problem) for problem in to_problems(error, "view")]
             self._show({**_BLANK, **self.state, "problems": problems})
         self._streams.settle()
 
@@ -212,7 +212,7 @@ class Debugger(anywidget.AnyWidget):
 
     def _show(self, now: dict[str, Any]) -> None:
         """Set the state and send its changes to the pages, numbered so that a page notices a lost message."""
-        before, now = self.state, screen_without_secrets(now)
+        before, now = self.state, mask_screen(now)
         changed = changes(before, {**now, "number": before.get("number", 0)})
         if changed:
             number = before.get("number", 0) + 1
@@ -221,7 +221,7 @@ class Debugger(anywidget.AnyWidget):
 
     def _post(self, content: dict[str, Any]) -> None:
         """Send a masked message to the pages. Only this method and `_show` send anything of a run to them."""
-        self.send(without_secrets(content))
+        self.send(mask_content(content))
 
     def _should_send_property(self, key: str, value: Any) -> bool:
         """Return False for the whole state: pages receive its changes, and the whole on request."""
@@ -272,7 +272,7 @@ class Debugger(anywidget.AnyWidget):
             drawing = self.session.draw(collapsed=find_collapsed(self.session))
             picture = drawing.svg if len(drawing.picture.boxes) <= _STILL_NODES else ""
             small = 0 < len(picture) <= _STILL_SIZE
-            html = still_html({**_BLANK, **self.state}, picture if small else "")
+            html = render_still({**_BLANK, **self.state}, picture if small else "")
         except Exception:  # noqa: BLE001  (the cockpit itself is shown all the same, and says what is wrong)
             return {}
         return {"text/html": html, **({"image/svg+xml": picture} if small else {})}
@@ -287,7 +287,7 @@ class Debugger(anywidget.AnyWidget):
 _OPEN: Final[WeakValueDictionary[int, Debugger]] = WeakValueDictionary()
 
 
-def cockpit(session: Session) -> Debugger:
+def open_cockpit(session: Session) -> Debugger:
     """Return the cockpit of a session, always the same one: every cell that displays it is a view of one widget."""
     found = _OPEN.get(id(session))
     if found is None or found.comm is None:
@@ -321,6 +321,6 @@ def debug(recipe: Any, inputs: Mapping[str, Any] | None = None, **options: Any) 
                         f"passed: {', '.join([*(['inputs'] if inputs is not None else []), *options])}",
                         "write debug(session); or debug(session.recipe, inputs, ...) for a new one")
             )  # fmt: skip
-        return cockpit(recipe)
+        return open_cockpit(recipe)
     known = recipe if isinstance(recipe, Recipe) else load(recipe)
-    return cockpit(Session(known, inputs, **options))
+    return open_cockpit(Session(known, inputs, **options))

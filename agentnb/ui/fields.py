@@ -35,22 +35,22 @@ _HOW: Final = {
 Field = dict[str, Any]
 
 
-def fields_of(value: Any, name: str = "") -> list[Field]:
+def make_fields(value: Any, name: str = "") -> list[Field]:
     """Return the fields of a value: one per key of a mapping or dataclass, one per message, otherwise one in all."""
     value = thaw(value)
-    parts = _parts(value)
+    parts = _find_parts(value)
     if not parts or not all(isinstance(key, str) for key in parts):
-        return [field_of(value, [], name)]
+        return [make_field(value, [], name)]
     found: list[Field] = []
     for key, item in parts.items():
         if has_secret(key):
-            found.append({**field_of(MASK, [], ""), "label": key, "as": "fixed", "note": _KEPT_BACK})
+            found.append({**make_field(MASK, [], ""), "label": key, "as": "fixed", "note": _KEPT_BACK})
         else:
-            found += _messages(key, item) if _is_talk(item) else [field_of(item, [key], key)]
+            found += _iter_message_fields(key, item) if _is_talk(item) else [make_field(item, [key], key)]
     return found
 
 
-def _parts(value: Any) -> dict[Any, Any]:
+def _find_parts(value: Any) -> dict[Any, Any]:
     """Return the items of a mapping, or of a dataclass (such as a model's response) those that are not None."""
     if isinstance(value, dict):
         return value
@@ -60,10 +60,10 @@ def _parts(value: Any) -> dict[Any, Any]:
     return {name: item for name, item in held.items() if item is not None}
 
 
-def field_of(value: Any, path: list[str | int], name: str) -> Field:
+def make_field(value: Any, path: list[str | int], name: str) -> Field:
     """Return the single field of a value; its name determines whether it is a secret."""
     text, kind, note = _to_text(value, name)
-    return {"path": path, "label": name, "text": _sendable(text), "as": kind, "note": note}
+    return {"path": path, "label": name, "text": _to_sendable(text), "as": kind, "note": note}
 
 
 def _to_text(value: Any, name: str) -> tuple[str, str, str]:
@@ -76,18 +76,18 @@ def _to_text(value: Any, name: str) -> tuple[str, str, str]:
             f"{with_article(type(value).__name__)}, which is changed in a cell",
         )
     if mask_value(value, name) != value:
-        return _text(mask_value(value, name)), "fixed", _KEPT_BACK
-    text = _text(value)
+        return _format_text(mask_value(value, name)), "fixed", _KEPT_BACK
+    text = _format_text(value)
     if len(text) > LONGEST:
         return f"{text[:LONGEST]}…", "fixed", f"cut: all of it has {len(text)} characters, and is changed in a cell"
     return text, _KINDS.get(type(value), "json"), ""
 
 
-def _text(value: Any) -> str:
+def _format_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _sendable(text: str) -> str:
+def _to_sendable(text: str) -> str:
     """Return a text that can be sent: lone surrogates are replaced."""
     return text.encode("utf-8", "replace").decode()
 
@@ -110,19 +110,19 @@ def _is_talk(value: Any) -> bool:
     )  # fmt: skip
 
 
-def _messages(key: str, messages: list[dict[str, Any]]) -> Iterator[Field]:
+def _iter_message_fields(key: str, messages: list[dict[str, Any]]) -> Iterator[Field]:
     """Yield a field for the content of each message, under its role; its other items follow as fixed fields."""
     for number, message in enumerate(messages):
         role = message["role"]
-        found = field_of(message["content"], [key, number, "content"], key)
+        found = make_field(message["content"], [key, number, "content"], key)
         yield {**found, "label": f"{role} message", "role": role}
         rest = {name: item for name, item in message.items() if name not in ("role", "content")}
         if rest:
-            more = field_of(rest, [key, number], f"with this {role} message")
+            more = make_field(rest, [key, number], f"with this {role} message")
             yield {**more, "as": "fixed", "note": "", "role": role}
 
 
-def with_changes(value: Any, changes: Any) -> Any:
+def apply_changes(value: Any, changes: Any) -> Any:
     """Return a copy of a value with typed changes: pairs of a field's path and the typed input.
 
     Raises:
@@ -130,8 +130,8 @@ def with_changes(value: Any, changes: Any) -> Any:
             here.
     """
     value = thaw(value)
-    known = {tuple(found["path"]): found for found in fields_of(value)}
-    for path, typed in _pairs(changes):
+    known = {tuple(found["path"]): found for found in make_fields(value)}
+    for path, typed in _parse_changes(changes):
         found = known.get(tuple(path), {"label": ".".join(map(str, path)), "as": "fixed", "note": _GONE})
         value = _put(value, list(path), retype(found, typed))
     return value
@@ -154,7 +154,7 @@ def retype(found: Field, typed: Any) -> Any:
     return parse(str(typed), found["as"], found["label"])
 
 
-def _pairs(changes: Any) -> list[tuple[list[Any], Any]]:
+def _parse_changes(changes: Any) -> list[tuple[list[Any], Any]]:
     """Return the valid pairs among what the page has sent."""
     rows = changes if isinstance(changes, list) else []
     return [(row[0], row[1]) for row in rows if isinstance(row, list) and len(row) == 2 and _is_path(row[0])]
@@ -176,7 +176,7 @@ def parse(text: str, kind: str, name: str = "") -> Any:
         return None
     wanted, how = _HOW.get(kind, _HOW["json"])
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_parse_non_number)
         if kind not in ("number", "flag") or (_KINDS.get(type(value)) == kind and isfinite(value)):
             return value
         reason = f"it is {safe_repr(value, key=name)}"
@@ -188,7 +188,7 @@ def parse(text: str, kind: str, name: str = "") -> Any:
     )  # fmt: skip
 
 
-def _no_number(word: str) -> Any:
+def _parse_non_number(word: str) -> Any:
     raise ValueError(f"{word} is not a JSON number")
 
 

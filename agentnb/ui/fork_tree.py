@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.draw.label_text import clean
 from agentnb.errors import AgentNbError, Problem
-from agentnb.session.forks import parting
-from agentnb.session.state import state_of
+from agentnb.session.forks import find_parting
+from agentnb.session.state import get_state
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def run_of(session: Session) -> dict[str, Any]:
     }
 
 
-def forks(session: Session, _: Any = None) -> dict[str, Any]:
+def list_forks(session: Session, _: Any = None) -> dict[str, Any]:
     """Return the tree of sessions as rows, each below its parent; `more` is the number of rows left out.
 
     A row has `id` (the run's), `name`, `depth`, `from` (the last step that it shares with its parent, None if it shares
@@ -37,8 +37,8 @@ def forks(session: Session, _: Any = None) -> dict[str, Any]:
     the later steps of its parent, which continued differently), `note`, `expected` (a condition, or empty) and `holds`
     (whether it is satisfied; None if nothing is expected).
     """
-    found = list(_tree(session))
-    rows = [_row(one, depth, session) for one, depth in found]
+    found = list(_iter_tree(session))
+    rows = [_make_row(one, depth, session) for one, depth in found]
     here = next(number for number, row in enumerate(rows) if row["shown"])
     start = max(min(here - ROWS // 2, len(rows) - ROWS), 0)
     return {"rows": rows[start : start + ROWS], "more": max(len(rows) - ROWS, 0)}
@@ -50,7 +50,7 @@ def find_session(session: Session, run: Any) -> Session:
     Raises:
         AgentNbError: U310, the tree has no such run.
     """
-    found = next((one for one, _ in _tree(session) if one.run_id == run), None)
+    found = next((one for one, _ in _iter_tree(session) if one.run_id == run), None)
     if found is None:
         raise AgentNbError(
             Problem("U310", f"there is no run {run!r} here", "the forks of this cockpit",
@@ -60,7 +60,7 @@ def find_session(session: Session, run: Any) -> Session:
     return found
 
 
-def _tree(session: Session) -> Iterator[tuple[Session, int]]:
+def _iter_tree(session: Session) -> Iterator[tuple[Session, int]]:
     """Yield every session of the tree around a session with its depth, each before its forks."""
     while session.parent is not None:
         session = session.parent
@@ -71,14 +71,14 @@ def _tree(session: Session) -> Iterator[tuple[Session, int]]:
         open_ += [(fork, depth + 1) for fork in reversed(one.forks)]
 
 
-def _row(session: Session, depth: int, shown: Session) -> dict[str, Any]:
-    expectation = state_of(session).expectation
+def _make_row(session: Session, depth: int, shown: Session) -> dict[str, Any]:
+    expectation = get_state(session).expectation
     return {
         "id": session.run_id,
         "name": _display_name(session),
         "kept": session.parent is not None and session.name.startswith(f"{session.parent.name}, left at "),
         "depth": depth,
-        "from": None if session.parent is None else parting(session.parent, session),
+        "from": None if session.parent is None else find_parting(session.parent, session),
         "position": session.position,
         "length": len(session.trace),
         "status": str(session.status),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from agentnb.draw.dot import draw_recipe
-from agentnb.draw.svg_patch import table_of
-from agentnb.session.parts import parts_of
+from agentnb.draw.svg_patch import make_table
+from agentnb.session.parts import get_parts
 from agentnb.threadless import has_threads
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ _jobs: Final[WeakKeyDictionary[Session, dict[str, Future[str]]]] = WeakKeyDictio
 
 
 @cache
-def _workers() -> ThreadPoolExecutor:
+def _get_workers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(2, thread_name_prefix="agentnb-layout")
 
 
-def drawing_of(session: Session, closed: Iterable[str] = ()) -> Drawing:
+def get_drawing(session: Session, closed: Iterable[str] = ()) -> Drawing:
     """Return the drawing of a session's recipe with these regions collapsed; cached.
 
     Raises:
@@ -54,13 +54,13 @@ def drawing_of(session: Session, closed: Iterable[str] = ()) -> Drawing:
 
 def find_collapsed(session: Session) -> tuple[str, ...]:
     """Return the regions collapsed when a page opens: wide fan-outs; of a large recipe, all."""
-    areas = drawing_of(session).picture.areas
+    areas = get_drawing(session).picture.areas
     return tuple(area.scope for area in areas if area.gathered or len(session.recipe.nodes) > MOST)
 
 
-def at_once(session: Session) -> str:
+def draw_at_once(session: Session) -> str:
     """Return the picture that a page opens with; for a large one, a unique id by which the page requests it."""
-    drawing = drawing_of(session)
+    drawing = get_drawing(session)
     large = find_collapsed(session) or len(drawing.picture.links) > AT_ONCE
     return f"drawing {next(_numbers)}" if large else drawing.bare_svg
 
@@ -72,9 +72,9 @@ def look_drawing(session: Session, which: Any) -> dict[str, Any]:
     it}.
     """
     closed = find_collapsed(session) if which is None else [str(scope) for scope in which]
-    drawing = drawing_of(session, closed)
+    drawing = get_drawing(session, closed)
     small = len(drawing.picture.links) <= AT_ONCE
-    svg = drawing.bare_svg if small else _in_thread(session, repr(sorted(closed)), lambda: drawing.bare_svg)
+    svg = drawing.bare_svg if small else _draw_in_thread(session, repr(sorted(closed)), lambda: drawing.bare_svg)
     if svg is None:
         return _AGAIN
     folds = drawing.picture.folds
@@ -91,14 +91,14 @@ def look_objects(session: Session, _: Any = None) -> dict[str, Any]:
     drawing = session.draw_objects()
     place = f"objects {session.position} {len(session.trace)}"
     svg = (
-        _in_thread(session, place, lambda: drawing.bare_svg)
+        _draw_in_thread(session, place, lambda: drawing.bare_svg)
         if len(drawing.picture.links) > AT_ONCE
         else drawing.bare_svg
     )
     return _AGAIN if svg is None else {"svg": svg}
 
 
-def _in_thread(session: Session, name: str, make: Callable[[], str]) -> str | None:
+def _draw_in_thread(session: Session, name: str, make: Callable[[], str]) -> str | None:
     """Return the result of `make`, which runs in a thread if there are any; None until it is ready."""
     if not has_threads():
         return make()
@@ -106,7 +106,7 @@ def _in_thread(session: Session, name: str, make: Callable[[], str]) -> str | No
     if name not in jobs:
         while len(jobs) >= _KEPT:
             jobs.pop(next(iter(jobs)))
-        jobs[name] = _workers().submit(make)
+        jobs[name] = _get_workers().submit(make)
     return jobs.pop(name).result() if jobs[name].done() else None
 
 
@@ -115,9 +115,9 @@ def look_flows(session: Session, which: Any) -> dict[str, Any]:
 
     `flows` are those to draw, as in `agentnb.draw.svg_patch`; `gone` are drawn ones that no longer apply.
     """
-    drawing = drawing_of(session, [str(scope) for scope in which or ()])
-    view, board = parts_of(session).pictures.view(), drawing.picture.board
-    table = table_of(drawing.recipe, drawing.picture, view)
+    drawing = get_drawing(session, [str(scope) for scope in which or ()])
+    view, board = get_parts(session).pictures.view(), drawing.picture.board
+    table = make_table(drawing.recipe, drawing.picture, view)
     if board is None or table is None:
         return {"flows": {}, "gone": []}
     now = {(flow.way, flow.node) for flow in table.flows}

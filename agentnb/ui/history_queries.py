@@ -11,13 +11,13 @@ from weakref import WeakKeyDictionary
 
 from agentnb.board.paths import OPS
 from agentnb.board.values import ABSENT
-from agentnb.draw.board_table import row_of
+from agentnb.draw.board_table import find_row
 from agentnb.draw.label_text import clean
 from agentnb.errors import AgentNbError, Problem
-from agentnb.expressions.board_queries import as_question
-from agentnb.expressions.paths import path_text
-from agentnb.session.state import state_of
-from agentnb.ui.board_view import text_of
+from agentnb.expressions.board_queries import compile_question
+from agentnb.expressions.paths import format_path
+from agentnb.session.state import get_state
+from agentnb.ui.board_view import format_value
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -30,17 +30,17 @@ _LONGEST: Final = 400
 _FOUND: Final[WeakKeyDictionary[Session, tuple[tuple[object, ...], list[int]]]] = WeakKeyDictionary()
 
 
-def fault_of(error: AgentNbError) -> str:
+def describe_error(error: AgentNbError) -> str:
     """Return the problems of an expression as text for its field: what is wrong and what to do."""
-    return " ".join(f"{_sentence(problem.what)} {_sentence(problem.do)}" for problem in error.problems)[:_LONGEST]
+    return " ".join(f"{_to_sentence(problem.what)} {_to_sentence(problem.do)}" for problem in error.problems)[:_LONGEST]
 
 
-def _sentence(text: str) -> str:
+def _to_sentence(text: str) -> str:
     text = clean(text).strip()
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
 
 
-def wrong_condition(session: Session, which: Any) -> str:
+def describe_condition_error(session: Session, which: Any) -> str:
     """Return what is wrong with a condition or a path typed into a field; empty if it is valid here.
 
     `which` is {text, use}: `watch` for a watch, anything else for a condition.
@@ -49,11 +49,11 @@ def wrong_condition(session: Session, which: Any) -> str:
     text = str(asked.get("text") or "").strip()
     board = session.board if asked.get("use") == "watch" else None
     try:
-        problems: list[Problem] = [*state_of(session).check_paths(as_question(text, board).reads, "the field")]
+        problems: list[Problem] = [*get_state(session).check_paths(compile_question(text, board).reads, "the field")]
         if problems:
             raise AgentNbError(*problems)
     except AgentNbError as error:
-        return fault_of(error)
+        return describe_error(error)
     return ""
 
 
@@ -66,7 +66,7 @@ def look_find(session: Session, which: Any) -> dict[str, Any]:
     try:
         steps = _find(session, text)
     except AgentNbError as error:
-        return {"wrong": fault_of(error), "total": 0, "before": None, "after": None, "rank": 0, "hits": []}
+        return {"wrong": describe_error(error), "total": 0, "before": None, "after": None, "rank": 0, "hits": []}
     here = session.position
     below, above = bisect_left(steps, here), bisect_right(steps, here)
     near = max(min(below - _HITS // 2, len(steps) - _HITS), 0)
@@ -100,7 +100,7 @@ def look_history(session: Session, which: Any) -> dict[str, Any]:
     at = session.position
     while len(rows) < _LATEST and at >= 0:
         try:
-            step = session.who_wrote(path_text((key,)), at)
+            step = session.who_wrote(format_path((key,)), at)
         except AgentNbError:
             break
         if step is None:
@@ -112,8 +112,8 @@ def look_history(session: Session, which: Any) -> dict[str, Any]:
     return {
         "key": key,
         "rows": rows,
-        "readers": [node.id for node in nodes if key in {row_of(path, literal) for path in node.reads}],
-        "writers": [node.id for node in nodes if key in {row_of(path, literal) for path in node.writes}],
+        "readers": [node.id for node in nodes if key in {find_row(path, literal) for path in node.reads}],
+        "writers": [node.id for node in nodes if key in {find_row(path, literal) for path in node.writes}],
     }
 
 
@@ -125,14 +125,14 @@ def _describe_write(session: Session, key: str, step: int) -> list[Any]:
     for _, path, op, _, new, _ in reading.writes(step) if step else ():
         if str(path[0]) != key:
             continue
-        where = "" if len(path) == 1 else f"{path_text(path[1:])} = "
+        where = "" if len(path) == 1 else f"{format_path(path[1:])} = "
         sign = "+ " if OPS[op] == "append" else ""
-        text = f"{sign}{where}{'deleted' if new is ABSENT else text_of(key, new, _WIDTH)}"
+        text = f"{sign}{where}{'deleted' if new is ABSENT else format_value(key, new, _WIDTH)}"
         plain = isinstance(new, int | float) and not isinstance(new, bool) and len(path) == 1
         number = float(new) if plain else None
     if not step:
         value = session.trace.state_at(0).get(key, ABSENT)
-        text = "" if value is ABSENT else text_of(key, value, _WIDTH)
+        text = "" if value is ABSENT else format_value(key, value, _WIDTH)
         number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     return [step, node, text, number]
 
@@ -144,9 +144,9 @@ def look_slice(session: Session, which: Any) -> dict[str, Any]:
     """
     key = str(which)
     try:
-        found = session.slice(path_text((key,)))
+        found = session.slice(format_path((key,)))
     except AgentNbError as error:
-        return {"key": key, "wrong": fault_of(error), "rows": [], "more": 0, "steps": [], "nodes": {}}
+        return {"key": key, "wrong": describe_error(error), "rows": [], "more": 0, "steps": [], "nodes": {}}
     nodes: dict[str, bool] = {}
     for row in found.rows:
         if row.node is not None:
@@ -163,4 +163,4 @@ def look_slice(session: Session, which: Any) -> dict[str, Any]:
     }
 
 
-__all__ = ["fault_of", "look_find", "look_history", "look_slice", "wrong_condition"]
+__all__ = ["describe_condition_error", "describe_error", "look_find", "look_history", "look_slice"]

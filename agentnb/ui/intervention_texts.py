@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from agentnb.board.values import ABSENT
 from agentnb.draw.label_text import clean
 from agentnb.secrets import is_secret
-from agentnb.ui.board_view import text_of
+from agentnb.ui.board_view import format_value
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Act
@@ -44,14 +44,14 @@ def describe_intervention(act: Act) -> str:
     by = also.lstrip() or "by hand"
     if act.act == "edit" and act.new is ABSENT:
         return f"{target} was deleted {by}"
-    return _SAID[act.act].format(target=target, value=_value(act), by=by, also=also) if concerns(act) else ""
+    return _SAID[act.act].format(target=target, value=_get_value(act), by=by, also=also) if is_shown(act) else ""
 
 
-def concerns(act: Act) -> bool:
+def is_shown(act: Act) -> bool:
     """Return True if an intervention is shown to people."""
     return act.act in _SAID
 
 
-def _value(act: Act) -> str:
+def _get_value(act: Act) -> str:
     key = next(filter(is_secret, act.target.split(".")), act.target)
-    return text_of(key, act.new, _WIDTH)
+    return format_value(key, act.new, _WIDTH)

@@ -7,7 +7,7 @@ import sys
 import threading
 
 
-def kernel_loop() -> asyncio.AbstractEventLoop | None:
+def get_kernel_loop() -> asyncio.AbstractEventLoop | None:
     """Return the loop that runs a cell's code; None if there is none, as in a script.
 
     A widget's callback may run in another thread and another loop, so this is called once, while a cell runs.

@@ -25,28 +25,28 @@ from typing import Any, Final
 
 from agentnb.display import view
 from agentnb.draw.label_text import clean
-from agentnb.engine.control.interventions import here
+from agentnb.engine.control.interventions import get_current_scope
 from agentnb.errors import AgentNbError, Problem
-from agentnb.export.html import Seal, pack, page, steps_table
+from agentnb.export.html import Seal, pack, render_page, render_steps_table
 from agentnb.session import Session
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_str
 from agentnb.trace.trace import SimulationTrace
 from agentnb.ui.actions import look_events
-from agentnb.ui.board_view import VALUE_WIDTH, text_of
-from agentnb.ui.commands import command_rows
-from agentnb.ui.debugger import page_parts, page_style
+from agentnb.ui.board_view import VALUE_WIDTH, format_value
+from agentnb.ui.commands import list_commands
+from agentnb.ui.debugger import build_page_style, read_page_parts
 from agentnb.ui.details import pane
 from agentnb.ui.details.cells import Cells
 from agentnb.ui.details.step import step_details
-from agentnb.ui.fork_tree import find_session, forks, run_of
-from agentnb.ui.graph_view import MOST, drawing_of, find_collapsed, look_flows
-from agentnb.ui.page_values import LONGEST, value_changes
-from agentnb.ui.static_html import still_html
-from agentnb.ui.timeline import WINDOW, fork_marks, timeline
+from agentnb.ui.fork_tree import find_session, list_forks, run_of
+from agentnb.ui.graph_view import MOST, find_collapsed, get_drawing, look_flows
+from agentnb.ui.page_values import LONGEST, compute_changes
+from agentnb.ui.static_html import render_still
+from agentnb.ui.timeline import WINDOW, fork_marks, make_timeline
 from agentnb.ui.value_editor import describe_value
-from agentnb.ui.view_changes import changes, without_secrets
-from agentnb.ui.view_model import screen
+from agentnb.ui.view_changes import changes, mask_content
+from agentnb.ui.view_model import make_screen
 
 CHUNK: Final = 400  # positions per chunk
 ROWS: Final = 500  # steps in the tables for readers without JavaScript
@@ -103,14 +103,14 @@ def to_html(
     source: Session | SimulationTrace, path: str | Path | None = None, *, quiz: Sequence[Any] = ()
 ) -> str | None:
     """Write a run as one HTML file, or return its text if no path is given. See `SimulationTrace.to_html`."""
-    text = _html(source, quiz)
+    text = _render_html(source, quiz)
     if path is None:
         return text
     Path(path).write_text(text, encoding="utf-8")
     return None
 
 
-def _recording_of(source: Session | SimulationTrace) -> Session:
+def _make_recording(source: Session | SimulationTrace) -> Session:
     """Return a read-only session of a run, so that moving through it does not move the original. It is masked."""
     trace = source.trace if isinstance(source, Session) else source
     recipe = source.recipe if isinstance(source, Session) else None
@@ -119,16 +119,16 @@ def _recording_of(source: Session | SimulationTrace) -> Session:
     return found
 
 
-def _html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
-    recording = _recording_of(source)
+def _render_html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
+    recording = _make_recording(source)
     shown = source if isinstance(source, Session) else recording
-    tree = forks(shown)
+    tree = list_forks(shown)
     if quiz:
         rows = [{**row, "position": 0, "length": 0, "status": "ready"} for row in tree["rows"] if row["shown"]]
         tree = {"rows": rows, "more": 0}
-        stretches = _between_exercises(recording, shown, quiz)
+        stretches = _split_at_exercises(recording, shown, quiz)
     else:
-        stretches = _runs(tree["rows"], recording, shown)
+        stretches = _make_stretches(tree["rows"], recording, shown)
     shown_at = next(at for at, each in enumerate(stretches) if each.original is shown)
     portable = _without_folders(each.original for each in stretches)
     chunks = _Chunks(portable)
@@ -148,14 +148,14 @@ def _html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
         state = _pack(each, str(at), chunks)
         if seal is None:
             described.append(about)
-            stills.append(_still_part(each, state, portable, main=at == shown_at))
+            stills.append(_render_still(each, state, portable, main=at == shown_at))
         else:
             chunks.add(f"stretch {at}", about)
         seal = following
     length = len(recording.trace)
     main = {
         "looks": looks,
-        "commands": [row if row["name"] in _OFFERED else {**row, "icon": "", "keys": []} for row in command_rows()],
+        "commands": [row if row["name"] in _OFFERED else {**row, "icon": "", "keys": []} for row in list_commands()],
         "forks": tree,
         "stretches": described,
         "shown": shown_at,
@@ -164,31 +164,31 @@ def _html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
     }
     chunks.seal = None
     chunks.add("main", main)
-    title = str(without_secrets(_still_name(recording)))
-    return page(
+    title = str(mask_content(_make_still_name(recording)))
+    return render_page(
         f"{title}: exercises" if quiz else f"{title}: a run of {length} steps",
-        "\n".join([*page_parts(exported=True).values(), "recordedPart.open();"]),
-        page_style(exported=True),
+        "\n".join([*read_page_parts(exported=True).values(), "recordedPart.open();"]),
+        build_page_style(exported=True),
         "<p>This page has exercises. They need JavaScript.</p>"
         if quiz
-        else portable(without_secrets("".join([stills[shown_at], *stills[:shown_at], *stills[shown_at + 1 :]]))),
+        else portable(mask_content("".join([stills[shown_at], *stills[:shown_at], *stills[shown_at + 1 :]]))),
         {"main": chunks.packed.pop("main"), **chunks.packed},
         version("agentnb"),
     )
 
 
-def _still_name(recording: Session) -> str:
+def _make_still_name(recording: Session) -> str:
     return clean(recording.recipe.name)
 
 
-def _runs(rows: Sequence[Mapping[str, Any]], recording: Session, shown: Session) -> list[_Stretch]:
+def _make_stretches(rows: Sequence[Mapping[str, Any]], recording: Session, shown: Session) -> list[_Stretch]:
     """Return a stretch for each run of a tree of forks, each after its parent's."""
     found: list[_Stretch] = []
     recipes: list[Any] = []
     places: dict[int, int] = {}
     for row in rows:
         session = shown if row["shown"] else find_session(shown, row["id"])
-        made = recording if row["shown"] else _recording_of(session)
+        made = recording if row["shown"] else _make_recording(session)
         before = None if row["from"] is None else places.get(id(session.parent))
         look = next((at for at, recipe in enumerate(recipes) if recipe is session.recipe), len(recipes))
         recipes += [session.recipe] if look == len(recipes) else []
@@ -198,14 +198,14 @@ def _runs(rows: Sequence[Mapping[str, Any]], recording: Session, shown: Session)
     return found
 
 
-def _between_exercises(recording: Session, original: Session, quiz: Sequence[Any]) -> list[_Stretch]:
+def _split_at_exercises(recording: Session, original: Session, quiz: Sequence[Any]) -> list[_Stretch]:
     """Return the stretches of a run that exercises cut."""
     exercises = sorted((_exercise(recording, each) for each in quiz), key=lambda each: int(each["step"]))
     found: list[_Stretch] = []
     first = 0
     for at, each in enumerate(exercises):
         about = {"question": each["question"], "options": each["options"]}
-        number, answer = f"{at + 1} of {len(exercises)}", _plain(each["answer"])
+        number, answer = f"{at + 1} of {len(exercises)}", _to_plain(each["answer"])
         before = at - 1 if at else None
         found.append(_Stretch(recording, original, first, each["step"], before, 0, about, answer, number))
         first = each["step"]
@@ -213,7 +213,7 @@ def _between_exercises(recording: Session, original: Session, quiz: Sequence[Any
     return [*found, last]
 
 
-def _plain(answer: str) -> str:
+def _to_plain(answer: str) -> str:
     """Return an answer without what does not matter: case, blanks, quotes around it. The page does the same."""
     text = _BLANKS.sub(" ", unicodedata.normalize("NFC", answer)).strip(" ").lower()
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
@@ -222,9 +222,9 @@ def _plain(answer: str) -> str:
 def _look(session: Session) -> dict[str, Any]:
     """Return what the runs of one recipe share: its drawings and its nodes."""
     return {
-        "drawings": [_draw(session, closed) for closed in _foldings(session)],
+        "drawings": [_draw(session, closed) for closed in _list_foldings(session)],
         "begins_closed": bool(find_collapsed(session)),
-        "nodes": {name: _node(session, name) for name in session.recipe.nodes},
+        "nodes": {name: _describe_node(session, name) for name in session.recipe.nodes},
     }
 
 
@@ -232,9 +232,9 @@ def _pack(stretch: _Stretch, name: str, chunks: _Chunks) -> dict[str, Any]:
     """Add the chunks of a stretch; return its last state."""
     state: dict[str, Any] = {}
     for number, first in enumerate(range(stretch.first, stretch.last + 1, CHUNK)):
-        chunk, state = _chunk(stretch, first, min(first + CHUNK, stretch.last + 1))
+        chunk, state = _make_chunk(stretch, first, min(first + CHUNK, stretch.last + 1))
         chunks.add(f"{name}-{number}", chunk)
-    chunks.add(f"{name}-timeline", _timeline(stretch))
+    chunks.add(f"{name}-timeline", _make_timeline(stretch))
     return state
 
 
@@ -248,7 +248,7 @@ class _Chunks:
 
     def add(self, name: str, content: Any) -> None:
         """Pack a JSON value."""
-        self.packed[name] = pack(without_secrets(content), name, self.seal, self._portable)
+        self.packed[name] = pack(mask_content(content), name, self.seal, self._portable)
 
 
 def _without_folders(sessions: Iterable[Session]) -> Callable[[str], str]:
@@ -271,14 +271,14 @@ def _without_folders(sessions: Iterable[Session]) -> Callable[[str], str]:
     return lambda text: pattern.sub("", text)
 
 
-def _still_part(stretch: _Stretch, state: dict[str, Any], portable: Callable[[str], str], *, main: bool) -> str:
+def _render_still(stretch: _Stretch, state: dict[str, Any], portable: Callable[[str], str], *, main: bool) -> str:
     """Return a run for readers without JavaScript: the last state and a table of its own steps."""
     session = stretch.recording
     drawing = session.draw(collapsed=find_collapsed(session))
     picture = portable(drawing.svg) if main and len(drawing.picture.boxes) <= MOST else ""
-    still = _STYLES.sub("", still_html(state, picture))  # the page's policy refuses style attributes
+    still = _STYLES.sub("", render_still(state, picture))  # the page's policy refuses style attributes
     columns = ("step", "node", "status", "outputs and errors")
-    table = steps_table(columns, _table_rows(stretch), max(stretch.last - stretch.first - ROWS, 0))
+    table = render_steps_table(columns, _iter_table_rows(stretch), max(stretch.last - stretch.first - ROWS, 0))
     if main:
         return still + table
     run = run_of(stretch.original)
@@ -286,21 +286,21 @@ def _still_part(stretch: _Stretch, state: dict[str, Any], portable: Callable[[st
     return f"<h2>{escape(run['name'] + begun)}</h2>{still}{table}"
 
 
-def _node(session: Session, name: str) -> dict[str, Any]:
+def _describe_node(session: Session, name: str) -> dict[str, Any]:
     """Return the details of a node, with file names in place of paths of this machine."""
-    found = _without_cuts(pane.of_node(session, name, _cells())["node"])
+    found = _mark_cuts(pane.describe_node_pane(session, name, _make_cells())["node"])
     cells = [{**cell, "name": _FOLDERS.sub("", cell["name"])} for cell in found["definition"]]
     return {**found, "now": "", "place": _FOLDERS.sub("", found["place"] or ""), "definition": cells, "settable": False}
 
 
-def _cells() -> Cells:
+def _make_cells() -> Cells:
     return Cells(cut=LONGEST, lines=400)
 
 
-def _chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[str, Any]]:
+def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[str, Any]]:
     """Return the chunk of the positions from `first` to before `end`, and the state at the last of them."""
     session = stretch.recording
-    drawing = drawing_of(session)
+    drawing = get_drawing(session)
     found: Chunk = {
         "state": None, "changes": [], "board": [], "steps": {}, "values": {}, "flows": {}, "events": {}, "objects": {},
     }  # fmt: skip
@@ -308,10 +308,10 @@ def _chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[str, An
     values: dict[str, Any] | None = None
     if first > stretch.first:
         session.goto(first - 1)
-        values = here(state_of(session).run).visible_items()
+        values = get_current_scope(get_state(session).run).visible_items()
     for position in range(first, end):
         session.goto(position)
-        state = _still(screen(session, drawing))
+        state = _make_still_state(make_screen(session, drawing))
         asked = stretch.is_shortened and position == stretch.last
         if asked:
             state = _hide_next(stretch, state, before)
@@ -319,8 +319,8 @@ def _chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[str, An
             found["state"] = state
         else:
             found["changes"].append(changes(before, state))
-        seen = here(state_of(session).run).visible_items()
-        found["board"].append(value_changes(values, seen))
+        seen = get_current_scope(get_state(session).run).visible_items()
+        found["board"].append(compute_changes(values, seen))
         values = seen
         _look_around(session, found, state, position)
         if position:
@@ -338,7 +338,7 @@ def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any])
     assert stretch.exercise is not None
     if not before and stretch.last:
         stretch.recording.goto(stretch.last - 1)
-        before = screen(stretch.recording, drawing_of(stretch.recording))
+        before = make_screen(stretch.recording, get_drawing(stretch.recording))
         stretch.recording.goto(stretch.last)
     taken = before["picture"].get("edges", {}) if before else {}
     nodes = {}
@@ -354,7 +354,7 @@ def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any])
     }  # fmt: skip
 
 
-def _still(state: dict[str, Any]) -> dict[str, Any]:
+def _make_still_state(state: dict[str, Any]) -> dict[str, Any]:
     """Return a state without what only a running session has."""
     board = [[key, text, marks, _OPENS.sub(r" (\1)", kind), *rest] for key, text, marks, kind, *rest in state["board"]]
     return {**state, "board": board, "can": [], "limit": None, "speed": None}
@@ -371,11 +371,11 @@ def _look_around(session: Session, found: Chunk, state: Mapping[str, Any], posit
             found["objects"][position] = session.draw_objects().bare_svg
     rows = [row for row in state["board"] if row[1] is not None and ("written" in row[2] or not position)]
     found["values"][position] = {
-        row[0]: _value(session, row[0]) for row in rows if len(row[1]) >= VALUE_WIDTH - 1 or row[3].endswith(")")
+        row[0]: _get_value(session, row[0]) for row in rows if len(row[1]) >= VALUE_WIDTH - 1 or row[3].endswith(")")
     }
 
 
-def _value(session: Session, key: str) -> dict[str, Any]:
+def _get_value(session: Session, key: str) -> dict[str, Any]:
     about = describe_value(session, [key])
     field = about["field"]
     text = field["text"] if len(field["text"]) <= LONGEST else f"{field['text'][:LONGEST]}…"
@@ -384,26 +384,26 @@ def _value(session: Session, key: str) -> dict[str, Any]:
 
 def _step(session: Session, number: int) -> dict[str, Any]:
     """Return the details of a step; the page knows its node, and the steps of that node before and after it."""
-    found: dict[str, Any] = _without_cuts(step_details(session, number, _cells()))
+    found: dict[str, Any] = _mark_cuts(step_details(session, number, _make_cells()))
     return found
 
 
-def _without_cuts(content: Any) -> Any:
+def _mark_cuts(content: Any) -> Any:
     """Return details in which truncated cells end with an ellipsis: a page without a kernel cannot load the rest."""
     if isinstance(content, list):
-        return [_without_cuts(each) for each in content]
+        return [_mark_cuts(each) for each in content]
     if not isinstance(content, dict):
         return content
-    found = {name: _without_cuts(each) for name, each in content.items()}
+    found = {name: _mark_cuts(each) for name, each in content.items()}
     return {**found, "cut": False, "text": f"{found['text']} …"} if found.get("cut") else found
 
 
-def _foldings(session: Session) -> list[list[str]]:
+def _list_foldings(session: Session) -> list[list[str]]:
     """Return the lists of collapsed regions that a page has drawings of: none, all at first, and then others.
 
     With few regions these are all combinations; with more, each region alone, and all but one; with many, all.
     """
-    every = [area.scope for area in drawing_of(session).picture.areas]
+    every = [area.scope for area in get_drawing(session).picture.areas]
     first = list(find_collapsed(session)) or every
     found = [[], first, every]
     if len(every) <= FREELY_FOLDED:
@@ -415,7 +415,7 @@ def _foldings(session: Session) -> list[list[str]]:
 
 def _draw(session: Session, closed: list[str]) -> dict[str, Any]:
     """Return the picture with regions collapsed."""
-    drawing = drawing_of(session, closed)
+    drawing = get_drawing(session, closed)
     folds = drawing.picture.folds
     return {
         "svg": drawing.bare_svg,
@@ -428,7 +428,7 @@ def _draw(session: Session, closed: list[str]) -> dict[str, Any]:
     }
 
 
-def _timeline(stretch: _Stretch) -> dict[str, Any]:
+def _make_timeline(stretch: _Stretch) -> dict[str, Any]:
     """Return the rows of the steps after the first position, with their names; the marks; and the overview.
 
     `marks` are those of interventions and breakpoints from the first position on, `forks` those of forks.
@@ -438,22 +438,22 @@ def _timeline(stretch: _Stretch) -> dict[str, Any]:
     rows: list[list[Any]] = []
     marks: list[Any] = []
     for first in range(stretch.first + 1, last + 1, WINDOW):
-        found = timeline(session, {"from": first, "to": min(first + WINDOW - 1, last)})
+        found = make_timeline(session, {"from": first, "to": min(first + WINDOW - 1, last)})
         numbers = [names.setdefault(name, len(names)) for name in found["names"]]
         rows += [[numbers[row[0]], *row[1:]] for row in found["steps"]]
         marks += [mark for mark in found["marks"] if mark[0] >= first or first == stretch.first + 1]
     if stretch.number:
         overview, left = {"size": 1}, []
     else:
-        about = timeline(stretch.original, {"from": 1, "to": 0})
+        about = make_timeline(stretch.original, {"from": 1, "to": 0})
         overview, left = about["overview"], fork_marks(stretch.original)
     marks = [mark for mark in marks if mark[0] < last or not stretch.is_shortened]
     return {"names": list(names), "steps": rows, "marks": marks, "forks": left, "overview": overview}
 
 
-def _table_rows(stretch: _Stretch) -> Iterator[tuple[object, ...]]:
+def _iter_table_rows(stretch: _Stretch) -> Iterator[tuple[object, ...]]:
     for step in stretch.recording.trace.steps[stretch.first : stretch.first + ROWS]:
-        told = [f"{key} = {text_of(str(key), value, 60)}" for key, value in list(step.outputs.items())[:4]]
+        told = [f"{key} = {format_value(str(key), value, 60)}" for key, value in list(step.outputs.items())[:4]]
         told += [] if step.error is None else [safe_str(step.error, LONGEST)]
         node = step.node_id if step.phase == "run" else f"{step.node_id} ({step.phase})"
         yield step.step, node, step.status, ", ".join(told)
@@ -482,7 +482,11 @@ def _exercise(session: Session, asked: Any) -> dict[str, Any]:
         )  # fmt: skip
     following = session.trace.steps[step]
     if key is None:
-        options = sorted(session.recipe.nodes) if len(session.recipe.nodes) <= 40 else _near(session, following.node_id)
+        options = (
+            sorted(session.recipe.nodes)
+            if len(session.recipe.nodes) <= 40
+            else _list_siblings(session, following.node_id)
+        )
         question = wanted.get("question") or "Which node runs next?"
         return {"step": step, "question": str(question), "options": options, "answer": following.node_id}
     if key not in following.outputs:
@@ -492,12 +496,12 @@ def _exercise(session: Session, asked: Any) -> dict[str, Any]:
                     "choose a key that the next step writes")
         )  # fmt: skip
     value = following.outputs[key]
-    answer = value if isinstance(value, str) else text_of(str(key), value, LONGEST)
+    answer = value if isinstance(value, str) else format_value(str(key), value, LONGEST)
     question = wanted.get("question") or f"What does {following.node_id!r} write to {key!r}?"
     return {"step": step, "question": str(question), "options": [], "answer": answer}
 
 
-def _near(session: Session, node: str) -> list[str]:
+def _list_siblings(session: Session, node: str) -> list[str]:
     """Return the nodes of the same region, for the options of an exercise in a large recipe."""
     scope = session.recipe.nodes[node].scope
     return sorted(name for name, each in session.recipe.nodes.items() if each.scope == scope)[:40]

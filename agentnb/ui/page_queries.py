@@ -8,38 +8,38 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.ui.actions import look_events
 from agentnb.ui.board_view import search_rows
-from agentnb.ui.breakpoint_form import clause_rows, wrong_breakpoint
+from agentnb.ui.breakpoint_form import describe_form_error, list_clauses
 from agentnb.ui.details import pane
-from agentnb.ui.details.node import why_not
-from agentnb.ui.fork_tree import forks
+from agentnb.ui.details.node import explain_not_run
+from agentnb.ui.fork_tree import list_forks
 from agentnb.ui.graph_view import look_drawing, look_flows, look_objects
-from agentnb.ui.history_queries import look_find, look_history, look_slice, wrong_condition
+from agentnb.ui.history_queries import describe_condition_error, look_find, look_history, look_slice
 from agentnb.ui.second_run import look_second
-from agentnb.ui.timeline import timeline
+from agentnb.ui.timeline import make_timeline
 from agentnb.ui.usage_view import look_usage
-from agentnb.ui.value_editor import branch, describe_value, wrong_with
+from agentnb.ui.value_editor import describe_value, describe_value_error, list_branch
 
 if TYPE_CHECKING:
     from agentnb.session import Session
 
 LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "key": describe_value,
-    "branch": branch,
+    "branch": list_branch,
     "rows": search_rows,
-    "typed": wrong_with,
-    "timeline": timeline,
-    "forks": forks,
+    "typed": describe_value_error,
+    "timeline": make_timeline,
+    "forks": list_forks,
     "events": look_events,
     "drawing": look_drawing,
     "flows": look_flows,
     "objects": look_objects,
-    "node": pane.of_node,
-    "step": pane.of_step,
-    "whole": pane.whole,
-    "why_not": why_not,
-    "condition": wrong_condition,
-    "breakpoint": wrong_breakpoint,
-    "clauses": lambda _, __: clause_rows(),
+    "node": pane.describe_node_pane,
+    "step": pane.describe_step_pane,
+    "whole": pane.get_whole_cell,
+    "why_not": explain_not_run,
+    "condition": describe_condition_error,
+    "breakpoint": describe_form_error,
+    "clauses": lambda _, __: list_clauses(),
     "find": look_find,
     "history": look_history,
     "slice": look_slice,

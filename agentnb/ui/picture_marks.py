@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
-from agentnb.draw.board_table import area_of_view, areas_of, declared_rows, own_keys
-from agentnb.draw.diagram import count_text, reacts
+from agentnb.draw.board_table import get_area, list_declared_rows, list_own_keys, map_areas
+from agentnb.draw.diagram import count_text, is_reactive
 from agentnb.draw.drawing import Drawing
-from agentnb.draw.label_text import safe
+from agentnb.draw.label_text import to_safe_text
 from agentnb.draw.run_view import RunView
-from agentnb.draw.svg_patch import marks_of, table_of
+from agentnb.draw.svg_patch import make_marks, make_table
 
 if TYPE_CHECKING:
     from agentnb.draw.board_table import BoardTable
@@ -35,25 +35,25 @@ class PictureMarks:
     def __init__(self, drawing: Drawing) -> None:
         recipe, picture = drawing.recipe, drawing.picture
         self._recipe, self._picture = recipe, picture
-        self._whole = picture.folds is not None or reacts(recipe)  # such pictures have few boxes
+        self._whole = picture.folds is not None or is_reactive(recipe)  # such pictures have few boxes
         self._view = RunView()
         self._nodes: Marks = {}
         self._edges: Marks = {}
         dotted = any("." in path for node in recipe.nodes.values() for path in (*node.reads, *node.writes))
         dotted = dotted or any("." in str(path) for path in (*recipe.outputs, *recipe.inputs, *recipe.init))
         self._board = None if dotted or picture.folds is not None else _BoardMarks(drawing)
-        self._names = {id: safe(id) for id in recipe.nodes}
+        self._names = {id: to_safe_text(id) for id in recipe.nodes}
 
     def of(self, view: RunView) -> Marks:
         """Return the marks of the nodes and edges, the changed rows of the board, and what else its drawing needs."""
         if self._whole:
-            found = marks_of(self._recipe, self._picture, view)
+            found = make_marks(self._recipe, self._picture, view)
         else:
             self._move(view)
             found = {"nodes": self._nodes, "edges": self._edges}
         board = None if self._board is None else self._board.of(view)
         if board is None:
-            board = _whole_board(self._recipe, self._picture, view)
+            board = _mark_whole_board(self._recipe, self._picture, view)
         return {**found, **board}
 
     def _move(self, view: RunView) -> None:
@@ -80,24 +80,24 @@ class PictureMarks:
         self._nodes, self._edges, self._view = nodes, edges, view
 
 
-def _whole_board(recipe: Any, picture: Any, view: RunView) -> Marks:
-    table, board = table_of(recipe, picture, view), picture.board
+def _mark_whole_board(recipe: Any, picture: Any, view: RunView) -> Marks:
+    table, board = make_table(recipe, picture, view), picture.board
     if board is None or table is None:
         return {}
     flows: Flows = {(flow.way, flow.node): flow.rows for flow in table.flows}
     shown = [row.key for row in table.rows]
-    return _board_marks(
-        board, shown, [row.label for row in table.rows], table.last_line, _digest(_drawn_flows(board), flows)
+    return _mark_board(
+        board, shown, [row.label for row in table.rows], table.last_line, _digest(_list_drawn_flows(board), flows)
     )
 
 
-def _board_marks(board: BoardTable, shown: list[str], labels: list[str], more: str, flows: int) -> Marks:
+def _mark_board(board: BoardTable, shown: list[str], labels: list[str], more: str, flows: int) -> Marks:
     drawn = [row.key for row in board.rows]
     rows = {str(place): [key, labels[place]] for place, key in enumerate(shown) if drawn[place : place + 1] != [key]}
     return {"rows": rows, "board": {"more": more, "flows": f"{flows:x}" if flows else ""}}
 
 
-def _drawn_flows(board: BoardTable) -> Flows:
+def _list_drawn_flows(board: BoardTable) -> Flows:
     return {(flow.way, flow.node): flow.rows for flow in board.flows}
 
 
@@ -105,11 +105,11 @@ def _digest(drawn: Flows, now: Flows) -> int:
     """Return a number that depends on the flows that differ from the drawn ones, in any order; 0 if none does."""
     found = 0
     for flow in drawn.keys() | now.keys():
-        found ^= _difference(flow, drawn.get(flow), now.get(flow))
+        found ^= _subtract(flow, drawn.get(flow), now.get(flow))
     return found
 
 
-def _difference(flow: tuple[Way, str], drawn: tuple[int, ...] | None, now: tuple[int, ...] | None) -> int:
+def _subtract(flow: tuple[Way, str], drawn: tuple[int, ...] | None, now: tuple[int, ...] | None) -> int:
     return 0 if drawn == now else crc32(repr((flow, now)).encode()) | 1 << 32
 
 
@@ -133,17 +133,17 @@ class _BoardMarks:
 
     def __init__(self, drawing: Drawing) -> None:
         self._recipe, self._picture = drawing.recipe, drawing.picture
-        self._areas_of = areas_of(drawing.recipe)
+        self._areas_of = map_areas(drawing.recipe)
         self._areas: dict[str, _Area] = {}
         board = drawing.picture.board
-        self._drawn: Flows = {} if board is None else _drawn_flows(board)
+        self._drawn: Flows = {} if board is None else _list_drawn_flows(board)
 
     def of(self, view: RunView) -> Marks | None:
         """Return the board's marks; None if they must be computed as a whole."""
         board = self._picture.board
         if board is None:
             return {}
-        name = area_of_view(self._recipe, view, self._areas_of)
+        name = get_area(self._recipe, view, self._areas_of)
         area = self._areas.get(name)
         if area is None:
             area = self._areas[name] = self._begin(name)
@@ -155,7 +155,7 @@ class _BoardMarks:
         room = len(board.rows) + board.spare
         shown = list(islice(keys, room))
         if not area.is_current or shown != list(area.places):
-            table = table_of(self._recipe, self._picture, view)
+            table = make_table(self._recipe, self._picture, view)
             assert table is not None  # the picture has a board
             area.places = {key: place for place, key in enumerate(shown)}
             area.labels, area.is_current = [row.label for row in table.rows], True
@@ -164,18 +164,18 @@ class _BoardMarks:
         else:
             for flow, before in changed:
                 drawn = self._drawn.get(flow)
-                area.digest ^= _difference(flow, drawn, before or None)
-                area.digest ^= _difference(flow, drawn, self._rows(area, flow) or None)
+                area.digest ^= _subtract(flow, drawn, before or None)
+                area.digest ^= _subtract(flow, drawn, self._rows(area, flow) or None)
         more = len(keys) - len(shown)
         text = f"and {more} more" if more else "" if shown else "nothing on it yet"
-        return _board_marks(board, shown, area.labels, text, area.digest)
+        return _mark_board(board, shown, area.labels, text, area.digest)
 
     def _begin(self, name: str) -> _Area:
         nodes = {id: node for id, node in self._recipe.nodes.items() if self._areas_of[node.scope] == name}
         declared: dict[Way, dict[str, tuple[str, ...]]] = {
-            way: {id: declared_rows(node, way) for id, node in nodes.items()} for way in _WAYS
+            way: {id: list_declared_rows(node, way) for id, node in nodes.items()} for way in _WAYS
         }
-        return _Area(nodes, own_keys(self._recipe, [*nodes.values()], {}), declared)
+        return _Area(nodes, list_own_keys(self._recipe, [*nodes.values()], {}), declared)
 
     def _follow(self, area: _Area, view: RunView) -> Iterator[tuple[tuple[Way, str], tuple[int, ...]]]:
         """Take over what nodes have touched; yield each flow that may differ, with its rows before."""
@@ -208,7 +208,7 @@ def _count(counts: dict[str, int], keys: Iterable[str], times: int) -> None:
 _KEPT: Final[WeakKeyDictionary[Drawing, PictureMarks]] = WeakKeyDictionary()
 
 
-def marks(drawing: Drawing, view: RunView) -> Marks:
+def mark_picture(drawing: Drawing, view: RunView) -> Marks:
     """Return what a run changes in the picture, compactly; needs no layout.
 
     `nodes` and `edges` are those of `agentnb.draw.svg_patch`. `rows` are the rows of the drawn board whose key differs

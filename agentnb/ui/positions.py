@@ -15,7 +15,7 @@ MESSAGES: Final = 20  # messages of logpoints shown
 _WATCH_WIDTH: Final = 200
 
 
-def places(session: Session) -> dict[str, Any]:
+def describe_positions(session: Session) -> dict[str, Any]:
     """Return the open frames, the frontier, the breakpoints, their messages and the watches."""
     frontier = session.frontier
     return {
@@ -29,7 +29,7 @@ def places(session: Session) -> dict[str, Any]:
         "later": max(len(frontier) - SOON, 0),
         "breakpoints": [_stop(session, row) for row in session.breakpoints],
         "messages": [clean(text)[:_WATCH_WIDTH] for _, text in [*session.breakpoints.messages][-MESSAGES:]],
-        "watches": [[text, _value(text, session)] for text in session.watches],
+        "watches": [[text, _format_watch_value(text, session)] for text in session.watches],
     }
 
 
@@ -46,7 +46,7 @@ def _stop(session: Session, row: Any) -> dict[str, Any]:
     }
 
 
-def _value(text: str, session: Session) -> str:
+def _format_watch_value(text: str, session: Session) -> str:
     try:
         return clean(safe_repr(session.watches[text], key=text, limit=_WATCH_WIDTH))
     except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)

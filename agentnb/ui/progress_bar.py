@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from agentnb.world.human_input import in_kernel
+from agentnb.world.human_input import is_in_kernel
 
 _WIDTH = 40
 
@@ -14,15 +14,15 @@ _WIDTH = 40
 @contextmanager
 def progress_bar(total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
     """Show how many of `total` are done; yield a function to call with the number of those done since."""
-    if in_kernel():
-        yield from _widget(total, done)
+    if is_in_kernel():
+        yield from _show_widget(total, done)
     elif sys.stderr.isatty():
-        yield from _line(total, done)
+        yield from _show_line(total, done)
     else:
         yield lambda _count: None
 
 
-def _widget(total: int, done: int) -> Iterator[Callable[[int], None]]:
+def _show_widget(total: int, done: int) -> Iterator[Callable[[int], None]]:
     from IPython.display import display
     from ipywidgets import IntProgress
 
@@ -37,7 +37,7 @@ def _widget(total: int, done: int) -> Iterator[Callable[[int], None]]:
     bar.bar_style = "success"
 
 
-def _line(total: int, done: int) -> Iterator[Callable[[int], None]]:
+def _show_line(total: int, done: int) -> Iterator[Callable[[int], None]]:
     count = done
 
     def advance(more: int) -> None:

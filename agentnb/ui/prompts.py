@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, thaw
-from agentnb.draw.board_table import row_of
+from agentnb.draw.board_table import find_row
 from agentnb.errors import AgentNbError, Problem
 from agentnb.expressions.json_schema import Schema
-from agentnb.recipe.descriptions import types_of
-from agentnb.session.parts import parts_of
+from agentnb.recipe.descriptions import list_types
+from agentnb.session.parts import get_parts
 from agentnb.text import safe_str
-from agentnb.ui.artefacts import artefact_of
-from agentnb.ui.board_view import replaced_at
-from agentnb.ui.fields import Field, fields_of, parse, with_changes
-from agentnb.world.human_input import verdict_of
+from agentnb.ui.artefacts import make_artefact
+from agentnb.ui.board_view import get_replaced_values
+from agentnb.ui.fields import Field, apply_changes, make_fields, parse
+from agentnb.world.human_input import to_verdict
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -43,33 +43,33 @@ def describe_pending(pending: Pending) -> dict[str, Any]:
         "prompt": str(next(filter(None, map(shown.get, _PROMPTS)), None) or safe_str(pending.name) or pending.node),
         "role": str(shown.get("role") or ""),
         "left": pending.left,
-        "options": list(map(_option_text, _options(pending))),
+        "options": list(map(_format_option, _list_options(pending))),
     }
     if pending.kind == "answer":
-        return {**found, "way": _way(pending)}
+        return {**found, "way": _choose_input(pending)}
     if pending.kind == "approval":
-        return {**found, "arguments": _requested_fields(pending, arguments)}
-    answer = None if pending.answer is ABSENT else fields_of(pending.answer, "answer")
-    rows = fields_of(arguments) if arguments else []
+        return {**found, "arguments": _make_requested_fields(pending, arguments)}
+    answer = None if pending.answer is ABSENT else make_fields(pending.answer, "answer")
+    rows = make_fields(arguments) if arguments else []
     return {**found, "arguments": rows, "answer": answer, "model": not arguments.keys().isdisjoint(_MODEL)}
 
 
-def about(session: Session, pending: Pending) -> list[dict[str, Any]]:
+def describe_request(session: Session, pending: Pending) -> list[dict[str, Any]]:
     """Return the values that a person decides about, as artefacts with their key: what the node reads, or the latest.
 
     The earlier version of a value is the one that its last write replaced.
     """
     board, node = session.board, session.recipe.nodes.get(pending.node)
     known = dict.fromkeys(board)
-    paths = (node.reads if node is not None else ()) or sorted(parts_of(session).pictures.view().written)
-    keys = [key for key in dict.fromkeys(row_of(path, known) for path in paths) if key in board]
-    writers = parts_of(session).explanations.writers(keys)
+    paths = (node.reads if node is not None else ()) or sorted(get_parts(session).pictures.view().written)
+    keys = [key for key in dict.fromkeys(find_row(path, known) for path in paths) if key in board]
+    writers = get_parts(session).explanations.writers(keys)
     found = []
     for key in keys[:_ABOUT]:
         step = writers[key].step if key in writers else 0
-        before = replaced_at(session, step).get(key, ABSENT) if step else ABSENT
+        before = get_replaced_values(session, step).get(key, ABSENT) if step else ABSENT
         found.append(
-            {"key": safe_str(key, 200), **artefact_of(board[key], key, before, f"the value before step {step}")}
+            {"key": safe_str(key, 200), **make_artefact(board[key], key, before, f"the value before step {step}")}
         )
     return found
 
@@ -79,12 +79,12 @@ _ABOUT: Final = 6  # values shown with a question
 _MODEL: Final = frozenset({"messages", "prompt"})
 
 
-def _option_text(option: Any) -> str:
+def _format_option(option: Any) -> str:
     named = {True: "yes", False: "no"}
     return named[option] if isinstance(option, bool) else str(mask_value(option))
 
 
-def _options(pending: Pending) -> list[Any]:
+def _list_options(pending: Pending) -> list[Any]:
     """Return the possible answers as values: the options, otherwise those listed by the schema."""
     if pending.kind == "approval":
         return ["yes", "no"]
@@ -94,24 +94,24 @@ def _options(pending: Pending) -> list[Any]:
     return list(options) if isinstance(options, list | tuple) else []
 
 
-def _way(pending: Pending) -> str:
+def _choose_input(pending: Pending) -> str:
     if str(pending.id).startswith("masked_"):
         return "secret"
-    options = _options(pending)
+    options = _list_options(pending)
     if options:
-        words = [_option_text(option).casefold() for option in options]
+        words = [_format_option(option).casefold() for option in options]
         return "confirm" if len(words) == 2 and words[0] in _YES and words[1] in _NO else "choice"
-    kinds = types_of(pending.arguments.get("schema"))
+    kinds = list_types(pending.arguments.get("schema"))
     return _WAYS.get(kinds[0], "text") if len(kinds) == 1 else "text"
 
 
-def _requested_fields(pending: Pending, arguments: dict[str, Any]) -> list[Field]:
+def _make_requested_fields(pending: Pending, arguments: dict[str, Any]) -> list[Field]:
     """Return what approval is requested for, as fields below the prompt; fixed ones come first unless empty."""
-    rows = fields_of({name: value for name, value in arguments.items() if name != "prompt"}) if arguments else []
+    rows = make_fields({name: value for name, value in arguments.items() if name != "prompt"}) if arguments else []
     for row in rows:
         name = str(row["path"][0]) if len(row["path"]) == 1 else ""
         if name in pending.replaces:
-            found = artefact_of(arguments[name], name, pending.replaces[name], "its current value")
+            found = make_artefact(arguments[name], name, pending.replaces[name], "its current value")
             row |= {part: found[part] for part in ("diff", "since") if part in found}
     if pending.free is None:
         return rows
@@ -138,7 +138,7 @@ def give(session: Session, value: Any, target: str | None) -> None:
 async def agive(session: Session, value: Any, target: str | None) -> None:
     """Do the same without holding the kernel's loop while the rest of the node runs; errors as of `give`."""
     act, value, reason = _interpret(session, value, target)
-    interventions = parts_of(session).interventions
+    interventions = get_parts(session).interventions
     if act == "answer":
         await interventions.aanswer(value, target)
     else:
@@ -150,7 +150,7 @@ def _interpret(session: Session, value: Any, target: str | None) -> tuple[str, A
     waits = next((one for one in session.pending if one.kind != "call" and target in (one.node, one.id)), None)
     if waits is None or waits.kind == "answer":
         return "answer", value if waits is None else _parse_answer(waits, value), ""
-    decided = verdict_of(value, "the cockpit's answer")
+    decided = to_verdict(value, "the cockpit's answer")
     return "approve" if decided["approved"] else "deny", None, str(decided["reason"] or "")
 
 
@@ -159,11 +159,11 @@ def _parse_answer(waits: Pending, typed: Any) -> Any:
 
     U322: an answer does not match the schema of the node that asks
     """
-    way, options = _way(waits), _options(waits)
+    way, options = _choose_input(waits), _list_options(waits)
     if not isinstance(typed, str):
         value = typed
-    elif _option_text(typed) in map(_option_text, options):
-        value = next(option for option in options if _option_text(option) == typed)
+    elif _format_option(typed) in map(_format_option, options):
+        value = next(option for option in options if _format_option(option) == typed)
     elif way == "confirm" and not options:
         value = {"yes": True, "no": False}.get(typed.strip().casefold(), typed)
     else:
@@ -178,7 +178,7 @@ def _parse_answer(waits: Pending, typed: Any) -> Any:
     return value
 
 
-def change(session: Session, value: Any, target: str | None) -> None:
+def apply_change(session: Session, value: Any, target: str | None) -> None:
     """Change a pending call by its edited fields: `value` has changes of its `arguments` or its `answer`.
 
     Before the call is sent, a `reply` (a text, or {text, as}) replaces its response. For an approval, the arguments for
@@ -195,9 +195,9 @@ def change(session: Session, value: Any, target: str | None) -> None:
         )  # fmt: skip
     changes = value if isinstance(value, dict) else {}
     if changes.get("arguments"):
-        session.change(held.id, arguments=with_changes(dict(held.arguments), changes["arguments"]))
+        session.change(held.id, arguments=apply_changes(dict(held.arguments), changes["arguments"]))
     if changes.get("answer") and held.answer is not ABSENT:
-        session.change(held.id, answer=with_changes(held.answer, changes["answer"]))
+        session.change(held.id, answer=apply_changes(held.answer, changes["answer"]))
     reply = changes.get("reply")
     if isinstance(reply, dict) and held.answer is ABSENT:
         session.change(held.id, answer=parse(str(reply.get("text", "")), str(reply.get("as") or "text"), held.name))

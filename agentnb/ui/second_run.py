@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from agentnb.analysis.runs import recipe_of, session_of, trace_of
+from agentnb.analysis.runs import get_recipe, get_session, trace_of
 from agentnb.board.values import ABSENT
 from agentnb.display import view
 from agentnb.draw.label_text import clean
 from agentnb.errors import AgentNbError, Problem
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_str
-from agentnb.ui.board_view import text_of
+from agentnb.ui.board_view import format_value
 from agentnb.ui.fork_tree import find_session
 from agentnb.ui.status_line import step_text
 
@@ -54,9 +54,9 @@ class SecondRun:
 
         trace = trace_of(self.run)
         lengths = (session.run_id, len(session.trace), str(trace.run_id), len(trace))
-        if self.comparison is None or (lengths != self.lengths and not state_of(session).moves):
+        if self.comparison is None or (lengths != self.lengths and not get_state(session).moves):
             self.comparison, self.lengths = compare(session, self.run), lengths
-            self.places = _places(self.comparison)
+            self.places = _iter_places(self.comparison)
             self.revision += 1
             self.recorded = None
         return self.comparison
@@ -65,7 +65,7 @@ class SecondRun:
         """Return the board of the second run after a step, as its next node sees it; the run itself does not move."""
         if self.recorded is None:
             trace = trace_of(self.run)
-            self.recorded = view("recording")(json.loads(str(trace.to_json())), "the second run", recipe_of(self.run))
+            self.recorded = view("recording")(json.loads(str(trace.to_json())), "the second run", get_recipe(self.run))
         self.recorded.goto(place)
         return self.recorded.board
 
@@ -77,7 +77,7 @@ class SecondRun:
 _SECOND: Final[WeakKeyDictionary[Session, SecondRun]] = WeakKeyDictionary()
 
 
-def _places(found: Comparison) -> tuple[int, ...]:
+def _iter_places(found: Comparison) -> tuple[int, ...]:
     """Return for each step of the first run the last step of the second up to there; at its end, the other's end."""
     places, last = [0], 0
     for row in found.rows:
@@ -101,7 +101,7 @@ def open_beside(session: Session, run: Any) -> None:
         _SECOND.pop(session, None)
         return
     trace_of(run, "Debugger.beside()")
-    if session_of(run) is session:
+    if get_session(run) is session:
         raise AgentNbError(
             Problem("U593", "a run cannot be compared with itself", "the second run of the cockpit",
                     f"both are {session.name!r}",
@@ -110,12 +110,12 @@ def open_beside(session: Session, run: Any) -> None:
     _SECOND[session] = SecondRun(run)
 
 
-def beside_command(session: Session, _: Any, run_id: Any) -> None:
+def show_beside(session: Session, _: Any, run_id: Any) -> None:
     """Show a run of the tree of forks beside the shown one; None removes the second run."""
     open_beside(session, None if run_id is None else find_session(session, run_id))
 
 
-def beside(session: Session) -> dict[str, Any] | None:
+def describe_second_run(session: Session) -> dict[str, Any] | None:
     """Return the second run as the page shows it at the current step; None without one.
 
     `board` are the keys whose values differ here: their text in the second run, None where it has no such key. The page
@@ -133,9 +133,9 @@ def beside(session: Session) -> dict[str, Any] | None:
         "length": len(trace),
         "position": place,
         "node": trace.steps[place - 1].node_id if place else None,
-        "said": _status_text(session_of(second.run), place),
+        "said": _format_status(get_session(second.run), place),
         "parted": None if parted is None else _describe_divergence(parted),
-        "board": _board(session.board, second.board_at(place)),
+        "board": _compare_boards(session.board, second.board_at(place)),
     }
 
 
@@ -143,26 +143,26 @@ def _describe_divergence(found: Difference) -> dict[str, Any]:
     return {"text": clean(str(found))[:_SAID], "a": found.step_a, "b": found.step_b, "node": found.node}
 
 
-def _status_text(other: Session | None, place: int) -> str:
+def _format_status(other: Session | None, place: int) -> str:
     if not place:
         return "At its start."
     return "" if other is None else step_text(other, place)
 
 
-def _board(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, str | None]:
+def _compare_boards(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for key in dict.fromkeys([*ours, *theirs]):
-        if len(found) < KEYS and not _alike(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)):
-            found[safe_str(key)] = text_of(key, theirs[key], _WIDTH) if key in theirs else None
+        if len(found) < KEYS and not _are_alike(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)):
+            found[safe_str(key)] = format_value(key, theirs[key], _WIDTH) if key in theirs else None
     return found
 
 
-def _alike(key: str, one: Any, other: Any) -> bool:
+def _are_alike(key: str, one: Any, other: Any) -> bool:
     """Return True if two values are equal, or look the same: what has no codec is recorded as its text."""
     if one is ABSENT or other is ABSENT:
         return one is other
     try:
-        return bool(one == other) or text_of(key, one, _COMPARED) == text_of(key, other, _COMPARED)
+        return bool(one == other) or format_value(key, one, _COMPARED) == format_value(key, other, _COMPARED)
     except Exception:  # noqa: BLE001  (a value's own == may raise anything)
         return False
 
@@ -198,4 +198,4 @@ def look_second(session: Session, which: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-__all__ = ["beside", "beside_command", "look_second", "open_beside"]
+__all__ = ["describe_second_run", "look_second", "open_beside", "show_beside"]

@@ -22,7 +22,7 @@ def runs_without_page() -> bool:
 
     A page sends the id of the cell with its code.
     """
-    shell = _shell()
+    shell = _get_shell()
     kernel = getattr(shell, "kernel", None)
     if kernel is None or "google.colab" in sys.modules or any(name in os.environ for name in _PAGES):
         return False
@@ -30,7 +30,7 @@ def runs_without_page() -> bool:
     return bool(parent.get("header")) and not parent.get("metadata")
 
 
-def _shell() -> Any:
+def _get_shell() -> Any:
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
 
@@ -42,7 +42,7 @@ class StaticDisplay:
         self._content = WeakMethod(content)
         self._id, self._shown = uuid4().hex, -1
         self._publish(update=False)
-        _shell().events.register("post_run_cell", self._follow)
+        _get_shell().events.register("post_run_cell", self._follow)
 
     def _publish(self, *, update: bool) -> None:
         from IPython import display
@@ -51,7 +51,7 @@ class StaticDisplay:
 
         content = self._content()
         if content is None:  # the cockpit is gone
-            _shell().events.unregister("post_run_cell", self._follow)
+            _get_shell().events.unregister("post_run_cell", self._follow)
             return
         data, number = content()
         if number != self._shown:

@@ -10,7 +10,7 @@ _ANSWERS: Final = ("where", "why", "do")
 _CELL: Final = "padding:2px 10px;text-align:left;vertical-align:top;border-top:1px solid #8884"
 
 
-def still_html(state: dict[str, Any], picture: str) -> str:
+def render_still(state: dict[str, Any], picture: str) -> str:
     """Return HTML without scripts: the current step, the problems, the picture and the board.
 
     Args:
@@ -22,25 +22,25 @@ def still_html(state: dict[str, Any], picture: str) -> str:
     image = f'<p><img alt="{escape(where)}" style="max-width:100%" src="{source}"></p>' if picture else ""
     parts = [
         f"<p><strong>{escape(state['name'])}</strong>: {escape(where)}. {escape(state['said'])}</p>",
-        *(_problem(problem) for problem in state["problems"]),
-        *(_question(pending) for pending in state["pending"] if pending["kind"] != "call"),
+        *(_render_problem(problem) for problem in state["problems"]),
+        *(_render_question(pending) for pending in state["pending"] if pending["kind"] != "call"),
         image,
-        _board(state),
+        _render_board(state),
     ]
     return f'<div class="agentnb-still">{"".join(parts)}</div>'
 
 
-def _question(pending: dict[str, Any]) -> str:
+def _render_question(pending: dict[str, Any]) -> str:
     role = f" for role {pending['role']}" if pending["role"] else ""
     return f"<p>{escape(pending['node'])} asks{escape(role)}: {escape(pending['prompt'])}</p>"
 
 
-def _problem(problem: dict[str, Any]) -> str:
+def _render_problem(problem: dict[str, Any]) -> str:
     answers = "".join(f"<dt>{name}</dt><dd>{escape(str(problem[name]))}</dd>" for name in _ANSWERS)
     return f"<div><strong>{escape(problem['code'])}: {escape(problem['what'])}</strong><dl>{answers}</dl></div>"
 
 
-def _board(state: dict[str, Any]) -> str:
+def _render_board(state: dict[str, Any]) -> str:
     rows = "".join(
         f'<tr><th style="{_CELL}">{escape(key)}{" ●" if "written" in marks else ""}</th>'
         f'<td style="{_CELL}"><code>{escape(value or "")}</code></td></tr>'

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agentnb.draw.label_text import clean
-from agentnb.session.forks import parting
-from agentnb.session.state import state_of
-from agentnb.ui.board_view import text_of
-from agentnb.ui.intervention_texts import concerns, describe_intervention
+from agentnb.session.forks import find_parting
+from agentnb.session.state import get_state
+from agentnb.ui.board_view import format_value
+from agentnb.ui.intervention_texts import describe_intervention, is_shown
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Act
@@ -31,33 +31,33 @@ _ENDS: Final = {
 }
 
 
-def status_text(session: Session) -> str:
+def format_status_line(session: Session) -> str:
     """Return the line that states what just happened and what comes next."""
-    return " ".join(part for part in (_last_step_text(session), _fork_text(session), _status_text(session)) if part)
+    return " ".join(part for part in (_format_last_step(session), _fork_text(session), _format_status(session)) if part)
 
 
-def _status_text(session: Session) -> str:
+def _format_status(session: Session) -> str:
     """Return the status of the run and what comes next."""
     status, position, current = session.status, session.position, session.current
     if status in _ENDS:
         leave = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
-        emits = " Emit an event to go on." if status == "idle" and not state_of(session).locked else ""
+        emits = " Emit an event to go on." if status == "idle" and not get_state(session).locked else ""
         return _ENDS[status] + (f" Approval is requested for: {leave}." if leave else emits)
     if status == "waiting":
         nodes = [repr(pending.node) for pending in session.pending] or [repr(current)]
         return f"Now {', '.join(nodes)} {'waits' if len(nodes) == 1 else 'wait'} for a person."
     if status == "failed":
         return "Step tries it again." if position else "What the recipe requires does not hold. Edit the board."
-    later = 0 if state_of(session).recorded else len(session.trace) - position  # a record has all of its steps
+    later = 0 if get_state(session).recorded else len(session.trace) - position  # a record has all of its steps
     line = f"{later} later {'step is' if later == 1 else 'steps are'} kept. " if later > 0 else ""
     if current is None:
         return f"{line}Nothing is next."
     if status == "in_flight":
-        return f"{line}Held {clean(session.held_at)}." if session.held_at else f"{line}{_in_flight_text(session)}"
+        return f"{line}Held {clean(session.held_at)}." if session.held_at else f"{line}{_format_in_flight(session)}"
     return f"{line}Next: {current!r}." if position else f"{line}At the start: {current!r} is first."
 
 
-def _in_flight_text(session: Session) -> str:
+def _format_in_flight(session: Session) -> str:
     """Return the status of a call started by another process, or of the node that is running."""
     calls = [pending for pending in session.pending if pending.kind == "call"]
     named = ", ".join(f"{clean(call.name)!r} of {call.node!r}" for call in calls)
@@ -67,34 +67,34 @@ def _in_flight_text(session: Session) -> str:
 def _fork_text(session: Session) -> str:
     """Return the parent run of a fork at its first step."""
     above = session.parent
-    if above is None or parting(above, session) != session.position:
+    if above is None or find_parting(above, session) != session.position:
         return ""
     return f"From here on this is a fork of {clean(above.name)[:_NAME]!r}."
 
 
-def _last_step_text(session: Session) -> str:
+def _format_last_step(session: Session) -> str:
     """Return what the last step did and the interventions after it."""
     position = session.position
-    acts = [act for act in session.trace.reading().acts() if act.step == position and concerns(act)]
+    acts = [act for act in session.trace.reading().acts() if act.step == position and is_shown(act)]
     acts = [act for act in acts if act.act != "skip"]  # the step created by a skip reports it
     if not position:
-        return _interventions_text(acts, "")
+        return _format_interventions(acts, "")
     step = session.trace.steps[position - 1]
     given = next((act for act in acts if act.act in _GIVEN and act.target == step.node_id), None)
-    done = _failure_text(session, step) if step.status == "error" else _describe_step(session, step, given)
-    return " ".join([done, _interventions_text([act for act in acts if act is not given], "Then ")]).strip()
+    done = _format_failure(session, step) if step.status == "error" else _describe_step(session, step, given)
+    return " ".join([done, _format_interventions([act for act in acts if act is not given], "Then ")]).strip()
 
 
-def _interventions_text(acts: list[Act], begins: str) -> str:
+def _format_interventions(acts: list[Act], begins: str) -> str:
     """Return the interventions at the current step: the last one, and the number of others."""
     emitted = [act for act in acts if act.act == "emit"]
     shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
     more = len(emitted or acts) - len(shown)
     words = "; ".join([*([f"{more} more by hand"] if more else []), *map(describe_intervention, shown)])
-    return _sentence(f"{begins}{words}") if words else ""
+    return _to_sentence(f"{begins}{words}") if words else ""
 
 
-def _failure_text(session: Session, step: SimulationStep) -> str:
+def _format_failure(session: Session, step: SimulationStep) -> str:
     """Return that a step failed, with the error only if the recipe handled it; otherwise a card shows it."""
     words = clean(step.error or "")[:_THOUGHT].rstrip(".") if session.error is None else ""
     return f"Step {step.step}: {step.node_id!r} failed{f': {words}' if words else ''}."
@@ -109,15 +109,15 @@ def _describe_step(session: Session, step: SimulationStep, given: Act | None) ->
         return f"{named}: {thought}."
     in_place = dict.fromkeys(str(write[1][0]) for write in session.trace.reading().writes(step.step) if write[-1])
     written = {key: value for key, value in step.outputs.items() if key not in in_place}
-    wrote = [f"{key} = {text_of(key, value, _VALUE)}" for key, value in list(written.items())[:3]]
+    wrote = [f"{key} = {format_value(key, value, _VALUE)}" for key, value in list(written.items())[:3]]
     wrote += [f"{len(written) - 3} more"] if len(written) > 3 else []
     did = [_GIVEN.get(given.act if given else "", ""), _PHASES.get(step.phase, "")]
     did += [f"changed {', '.join(clean(key)[:_NAME] for key in list(in_place)[:3])} in place"] if in_place else []
     did += [f"wrote {', '.join(wrote)}"] if wrote else [] if any(did) else ["wrote nothing"]
-    return _sentence(f"{named} {' and '.join(filter(None, did))}")
+    return _to_sentence(f"{named} {' and '.join(filter(None, did))}")
 
 
-def _sentence(text: str) -> str:
+def _to_sentence(text: str) -> str:
     """Return a text with a full stop, unless a quoted value at its end has one."""
     return text if text.rstrip("'\"").endswith((".", "!", "?", "…")) else f"{text}."
 
@@ -125,7 +125,7 @@ def _sentence(text: str) -> str:
 def step_text(session: Session, number: int) -> str:
     """Return what one step did, for a run that is shown beside another."""
     step = session.trace.steps[number - 1]
-    return _failure_text(session, step) if step.status == "error" else _describe_step(session, step, None)
+    return _format_failure(session, step) if step.status == "error" else _describe_step(session, step, None)
 
 
-__all__ = ["status_text", "step_text"]
+__all__ = ["format_status_line", "step_text"]

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 from agentnb.draw.label_text import clean
 from agentnb.engine.core.history import PHASES, STATUSES, History
-from agentnb.session.forks import parting
-from agentnb.ui.intervention_texts import BREAK, concerns, describe_intervention
+from agentnb.session.forks import find_parting
+from agentnb.ui.intervention_texts import BREAK, describe_intervention, is_shown
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -32,7 +32,7 @@ _NEW: Final = count(1)
 Mark = tuple[int, str, Any]  # the position, the sort (stop, act, fork), and the intervention or the fork's text
 
 
-def line_of(session: Session) -> list[list[int]]:
+def list_branches(session: Session) -> list[list[int]]:
     """Return the branches of history that a run consists of: [branch number, position where it begins] each.
 
     The page compares two such lines to decide which steps it has already received are unchanged: those before they
@@ -48,7 +48,7 @@ def _number(history: History) -> int:
     return found
 
 
-def timeline(session: Session, which: Any) -> dict[str, Any]:
+def make_timeline(session: Session, which: Any) -> dict[str, Any]:
     """Return the steps of a window, the marks on them, and the overview of all steps.
 
     `steps` are rows of [index into `names`, phase, depth, branch or -1, status, ms]; `marks` of [position, sort, text].
@@ -60,27 +60,27 @@ def timeline(session: Session, which: Any) -> dict[str, Any]:
     """
     reading = session.trace.reading()
     asked = which if isinstance(which, Mapping) else {}
-    first = max(_whole(asked.get("from"), 1), 1)
-    last = min(_whole(asked.get("to"), 0), reading.tip, first + WINDOW - 1)
-    marks = list(_marks(session, reading))
+    first = max(_make_reply(asked.get("from"), 1), 1)
+    last = min(_make_reply(asked.get("to"), 0), reading.tip, first + WINDOW - 1)
+    marks = list(_iter_marks(session, reading))
     names: dict[str, int] = {}
-    rows = [_row(reading, step, names) for step in range(first, last + 1)]
+    rows = [_make_row(reading, step, names) for step in range(first, last + 1)]
     return {
-        "line": line_of(session),
+        "line": list_branches(session),
         "length": reading.tip,
         "first": first,
         "names": [clean(name) for name in names],
         "steps": rows,
-        "marks": [_words(*mark) for mark in marks if first - 1 <= mark[0] <= last][:_MARKS],
-        "overview": _overview(reading, marks),
+        "marks": [_make_words(*mark) for mark in marks if first - 1 <= mark[0] <= last][:_MARKS],
+        "overview": _make_overview(reading, marks),
     }
 
 
-def _whole(value: Any, otherwise: int) -> int:
+def _make_reply(value: Any, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
-def _row(reading: StepIndex, step: int, names: dict[str, int]) -> list[Any]:
+def _make_row(reading: StepIndex, step: int, names: dict[str, int]) -> list[Any]:
     history, row = reading.owner(step)
     act, flag = reading.act(step), history.s_flag[row]
     branch = reading.branch(act.frame)
@@ -94,10 +94,10 @@ def _row(reading: StepIndex, step: int, names: dict[str, int]) -> list[Any]:
     ]
 
 
-def _marks(session: Session, reading: StepIndex) -> Iterator[Mark]:
+def _iter_marks(session: Session, reading: StepIndex) -> Iterator[Mark]:
     """Yield the marks: interventions and breakpoints hit, then where forks begin."""
     for act in reading.acts():
-        if concerns(act):
+        if is_shown(act):
             yield act.step, "stop" if act.act == BREAK else "act", act
     yield from _fork_marks(session)
 
@@ -110,17 +110,17 @@ def fork_marks(session: Session) -> list[list[Any]]:
 def _fork_marks(session: Session) -> Iterator[Mark]:
     above = session.parent
     for other in session.forks if above is None else (above, *session.forks):
-        place = parting(session, other)
+        place = find_parting(session, other)
         if place is not None:
             words = f"{clean(other.name)[:_WIDTH]!r}"
             yield place, "fork", f"here this run left {words}" if other is above else f"{words} begins here"
 
 
-def _words(place: int, sort: str, marked: Any) -> list[Any]:
+def _make_words(place: int, sort: str, marked: Any) -> list[Any]:
     return [place, sort, marked if sort == "fork" else describe_intervention(marked)]
 
 
-def _overview(reading: StepIndex, marks: list[Mark]) -> dict[str, Any]:
+def _make_overview(reading: StepIndex, marks: list[Mark]) -> dict[str, Any]:
     places = reading.tip + 1
     size = min(BUCKETS, places)
     found: dict[str, Counter[int]] = {"error": Counter(), "other": Counter()}
@@ -138,4 +138,4 @@ def _overview(reading: StepIndex, marks: list[Mark]) -> dict[str, Any]:
     return {"size": size, **{sort: some for sort, some in rows.items() if some}}
 
 
-__all__ = ["BUCKETS", "PHASES", "STATUSES", "WINDOW", "fork_marks", "line_of", "timeline"]
+__all__ = ["BUCKETS", "PHASES", "STATUSES", "WINDOW", "fork_marks", "list_branches", "make_timeline"]

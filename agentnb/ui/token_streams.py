@@ -14,8 +14,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.secrets import count_settled, mask_text
-from agentnb.session.state import state_of
-from agentnb.ui.kernel_loop import kernel_loop
+from agentnb.session.state import get_state
+from agentnb.ui.kernel_loop import get_kernel_loop
 
 if TYPE_CHECKING:
     from agentnb.engine.control.listeners import Token
@@ -59,7 +59,7 @@ class _Text:
     def settle(self, end: int) -> None:
         """Mask and release the text up to `end`, which no later piece can turn into a secret."""
         if len(self.shown) < LONGEST:
-            self.shown = (self.shown + _sendable(mask_text(self.tail[:end])))[:LONGEST]
+            self.shown = (self.shown + _to_sendable(mask_text(self.tail[:end])))[:LONGEST]
         self.tail = self.tail[end:]
 
     def row(self, start: int) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Streams:
 
     def __init__(self, session: Session, send: Callable[[list[dict[str, Any]]], None]) -> None:
         self.session = session
-        self._send, self._loop = send, kernel_loop()
+        self._send, self._loop = send, get_kernel_loop()
         self._texts: dict[str, _Text] = {}
         self._lock = RLock()
         self._flushed, self._due = 0.0, False
@@ -116,7 +116,7 @@ class Streams:
         if not self._texts:
             return
         with self._lock:
-            out = _calls_in_flight(self.session)
+            out = _count_calls_in_flight(self.session)
             for text in sorted(self._texts.values(), key=lambda text: -text.call):
                 if text.over is None and not _takes(out, text.node):
                     text.settle(len(text.tail))
@@ -147,9 +147,9 @@ class Streams:
             return None if text is None else text.row(0)
 
 
-def _calls_in_flight(session: Session) -> Counter[str]:
+def _count_calls_in_flight(session: Session) -> Counter[str]:
     """Count the model calls in flight, by node."""
-    pending_steps = tuple(state_of(session).run.pending_steps.values())
+    pending_steps = tuple(get_state(session).run.pending_steps.values())
     calls = ((pending_step.act.node.id, tuple(pending_step.act.work.out.values())) for pending_step in pending_steps)
     return Counter(node for node, made in calls for _, effect, *_ in made if effect.kind == "llm")
 
@@ -159,5 +159,5 @@ def _takes(out: Counter[str], node: str) -> bool:
     return out[node] >= 0
 
 
-def _sendable(text: str) -> str:
+def _to_sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()

@@ -18,9 +18,9 @@ from agentnb.errors import AgentNbError, Problem, RecipeError
 from agentnb.expressions.paths import resolve_path
 from agentnb.secrets import MASK, has_secret, hide, is_secret
 from agentnb.session.checks import check_inputs
-from agentnb.session.parts import parts_of
-from agentnb.ui.board_view import VALUE_WIDTH, is_masked, items_of, text_of, type_of
-from agentnb.ui.fields import Field, field_of, retype
+from agentnb.session.parts import get_parts
+from agentnb.ui.board_view import VALUE_WIDTH, format_value, get_type_name, is_masked, list_items
+from agentnb.ui.fields import Field, make_field, retype
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -32,24 +32,29 @@ _HIDDEN_PART: Final = "part of what a secret's name stands for, which is not sho
 _UNNAMED: Final = "no path names it: change what it is part of"
 
 
-def branch(session: Session, which: Any) -> dict[str, Any]:
+def list_branch(session: Session, which: Any) -> dict[str, Any]:
     """Return parts of a value, one page beginning at `start`: {rows, total}; a row is [name, text, type, label].
 
     A name is None if no path can address it.
     """
     asked = which if isinstance(which, dict) else {}
-    path, start = path_of(session, asked.get("path")), max(int(asked.get("start") or 0), 0)
+    path, start = parse_path(session, asked.get("path")), max(int(asked.get("start") or 0), 0)
     if any(is_secret(name) for name in path):
         return {"rows": [], "total": 0}
-    parts = items_of(_at(session, path))
-    rows = [_row(name, item) for name, item in islice(_iterate_named(parts), start, start + PAGE)]
+    parts = list_items(_get_at(session, path))
+    rows = [_make_row(name, item) for name, item in islice(_iterate_named(parts), start, start + PAGE)]
     return {"rows": rows, "total": len(parts)}
 
 
-def _row(name: object, value: Any) -> list[Any]:
+def _make_row(name: object, value: Any) -> list[Any]:
     label = str(name)
     has_label = name is not None and not has_secret(label)
-    return [label if has_label else None, text_of(label, value, VALUE_WIDTH), type_of(value, name), clean(label)]
+    return [
+        label if has_label else None,
+        format_value(label, value, VALUE_WIDTH),
+        get_type_name(value, name),
+        clean(label),
+    ]
 
 
 def _iterate_named(parts: Any) -> Iterator[tuple[object, Any]]:
@@ -58,27 +63,31 @@ def _iterate_named(parts: Any) -> Iterator[tuple[object, Any]]:
 
 def describe_value(session: Session, which: Any) -> dict[str, Any]:
     """Return a value of the board in full, to read or edit, with its type and the step that wrote it."""
-    path = path_of(session, which)
-    value = _at(session, path)
-    text = _text(session, path)
+    path = parse_path(session, which)
+    value = _get_at(session, path)
+    text = _format_text(session, path)
     step = None
     if value is not ABSENT:
         with suppress(AgentNbError):  # no path addresses this key
             step = session.who_wrote(path[0] if text is None else text)
-    known = parts_of(session).explanations.writers([path[0]]).get(path[0])
+    known = get_parts(session).explanations.writers([path[0]]).get(path[0])
     return {
         "path": path,
-        "type": type_of(value, path[-1]),
-        "by": None if step is None else list(known) if known and known.step == step else [step, _node(session, step)],
-        "field": _field(session, path, value, text),
+        "type": get_type_name(value, path[-1]),
+        "by": None
+        if step is None
+        else list(known)
+        if known and known.step == step
+        else [step, _describe_node(session, step)],
+        "field": _make_field(session, path, value, text),
     }
 
 
-def _node(session: Session, step: int) -> str:
+def _describe_node(session: Session, step: int) -> str:
     return session.trace.steps[step - 1].node_id if step else ""
 
 
-def _field(session: Session, path: list[str], value: Any, text: str | None) -> Field:
+def _make_field(session: Session, path: list[str], value: Any, text: str | None) -> Field:
     """Return the field of a value: fixed if it cannot be edited here, empty if it contains a secret."""
     found = {**_to_field(value, path), "label": clean(".".join(path))}
     fast = _read_only_reason(session, path, text)
@@ -95,7 +104,9 @@ def _read_only_reason(session: Session, path: list[str], text: str | None) -> st
         return _HIDDEN_PART
     if text is None or has_secret(text) or MASK in text:
         return _UNNAMED
-    around = next((type(one).__name__ for one in list(_values_on(session, path))[:-1] if isinstance(one, tuple)), None)
+    around = next(
+        (type(one).__name__ for one in list(_iter_values(session, path))[:-1] if isinstance(one, tuple)), None
+    )
     return "" if around is None else f"it is part of a {around}, which is changed as a whole"
 
 
@@ -103,7 +114,7 @@ def _to_field(value: Any, path: list[str]) -> Field:
     if any(is_secret(name) for name in path):
         return {"path": path, "label": "", "text": "", "as": "secret", "note": ""}
     try:
-        return {**field_of(thaw(value), [], path[-1]), "path": path}
+        return {**make_field(thaw(value), [], path[-1]), "path": path}
     except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)
         text = f"<{type(thaw(value)).__name__} that cannot be shown: {type(error).__name__}>"
         return {"path": path, "label": "", "text": text, "as": "fixed", "note": ""}
@@ -112,14 +123,14 @@ def _to_field(value: Any, path: list[str]) -> Field:
 # -- paths -------------------------------------------------------------------------------------------------------------
 
 
-def path_of(session: Session, target: Any) -> list[str]:
+def parse_path(session: Session, target: Any) -> list[str]:
     """Return the path named by a page: a list of parts, or a text as `session.edit` accepts it.
 
     Raises:
         AgentNbError: U321, it is neither.
     """
     if isinstance(target, str):
-        return list(resolve_path(target, parts_of(session).pictures.view().board))
+        return list(resolve_path(target, get_parts(session).pictures.view().board))
     if isinstance(target, list) and target and all(isinstance(part, str) for part in target):
         return target
     raise AgentNbError(
@@ -129,27 +140,27 @@ def path_of(session: Session, target: Any) -> list[str]:
     )  # fmt: skip
 
 
-def _text(session: Session, path: list[str]) -> str | None:
+def _format_text(session: Session, path: list[str]) -> str | None:
     """Return the text that `session.edit` accepts for a path; None if that text means another path."""
     text = ".".join(path)
-    return text if list(resolve_path(text, parts_of(session).pictures.view().board)) == path else None
+    return text if list(resolve_path(text, get_parts(session).pictures.view().board)) == path else None
 
 
-def _values_on(session: Session, path: list[str]) -> Iterator[Any]:
+def _iter_values(session: Session, path: list[str]) -> Iterator[Any]:
     """Yield the values along a path, from the value of its key to the addressed one."""
-    value = parts_of(session).pictures.view().board.get(path[0], ABSENT)
+    value = get_parts(session).pictures.view().board.get(path[0], ABSENT)
     yield value
     for name in path[1:]:
-        value = _part(value, name)
+        value = _get_part(value, name)
         yield value
 
 
-def _at(session: Session, path: list[str]) -> Any:
-    return list(_values_on(session, path))[-1]
+def _get_at(session: Session, path: list[str]) -> Any:
+    return list(_iter_values(session, path))[-1]
 
 
-def _part(value: Any, name: str) -> Any:
-    parts = items_of(value)
+def _get_part(value: Any, name: str) -> Any:
+    parts = list_items(value)
     if isinstance(parts, Mapping):
         return parts[name] if name in parts else next((item for key, item in parts.items() if str(key) == name), ABSENT)
     return parts[int(name)] if name.isdecimal() and int(name) < len(parts) else ABSENT
@@ -165,7 +176,7 @@ def edit(session: Session, typed: Any, target: Any) -> None:
     Raises:
         AgentNbError: U305, U306, U320, U321, it cannot be written there; see `meant`.
     """
-    path = path_of(session, target)
+    path = parse_path(session, target)
     value = parse_typed(session, typed, path)
     if is_secret(path[-1]):
         register_secrets(freeze(value), path[-1])
@@ -180,8 +191,8 @@ def delete(session: Session, _: Any, target: Any) -> None:
     Raises:
         AgentNbError: U306, no path addresses it.
     """
-    path = path_of(session, target)
-    fast = _read_only_reason(session, path, _text(session, path))
+    path = parse_path(session, target)
+    fast = _read_only_reason(session, path, _format_text(session, path))
     if fast:
         retype({"label": ".".join(path), "as": "fixed", "note": fast}, "")
     session.edit({".".join(path): ABSENT})
@@ -198,7 +209,7 @@ def parse_typed(session: Session, typed: Any, path: list[str]) -> Any:
     """
     found = describe_value(session, path)["field"]
     value = retype({**found, "as": "fixed"} if found["as"] == "secret" and _is_mask(typed) else found, typed)
-    broken = _violation(session, path, value)
+    broken = _find_violation(session, path, value)
     if broken is not None:
         raise AgentNbError(
             Problem(
@@ -216,30 +227,30 @@ def _is_mask(typed: Any) -> bool:
     return (typed.get("text") if isinstance(typed, dict) else typed) == MASK
 
 
-def wrong_with(session: Session, which: Any) -> str:
+def describe_value_error(session: Session, which: Any) -> str:
     """Return what is wrong with a typed value, in words; empty if it can be written."""
     asked = which if isinstance(which, dict) else {}
     try:
-        parse_typed(session, asked.get("typed"), path_of(session, asked.get("path")))
+        parse_typed(session, asked.get("typed"), parse_path(session, asked.get("path")))
     except AgentNbError as error:
         return "; ".join(f"{problem.what}: {problem.why}" for problem in error.problems)
     return ""
 
 
-def _violation(session: Session, path: list[str], value: Any) -> Problem | None:
+def _find_violation(session: Session, path: list[str], value: Any) -> Problem | None:
     """Return how a new value violates the recipe's declaration of an input; None if it adds no violation."""
-    declared, board = session.recipe.inputs, parts_of(session).pictures.view().board
+    declared, board = session.recipe.inputs, get_parts(session).pictures.view().board
     if path[0] not in declared:
         return None
     before = {key: thaw(board[key]) for key in declared if key in board}
     with suppress(AgentNbError):
         whole = thaw(apply_change(board.get(path[0], ABSENT), tuple(path[1:]), SET, value, tuple(path)))
-        known = {problem.what for problem in _faults(session, before)}
-        return next((one for one in _faults(session, {**before, path[0]: whole}) if one.what not in known), None)
+        known = {problem.what for problem in _find_faults(session, before)}
+        return next((one for one in _find_faults(session, {**before, path[0]: whole}) if one.what not in known), None)
     return None
 
 
-def _faults(session: Session, inputs: Mapping[str, Any]) -> tuple[Problem, ...]:
+def _find_faults(session: Session, inputs: Mapping[str, Any]) -> tuple[Problem, ...]:
     try:
         check_inputs(session.recipe, inputs)
     except RecipeError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from agentnb.draw.svg_patch import diff
+from agentnb.draw.svg_patch import diff_patches
 from agentnb.secrets import mask_text, needs_masking
 
 Screen = dict[str, Any]
@@ -25,13 +25,13 @@ def changes(before: Screen, after: Screen) -> Screen:
     """
     found = {part: value for part, value in after.items() if part not in before or before[part] != value}
     if "board" in found and "board" in before:
-        found["board"] = _rows(before["board"], after["board"])
+        found["board"] = _diff_rows(before["board"], after["board"])
     if "picture" in found and "picture" in before:
-        found["picture"] = diff(before["picture"], after["picture"])
+        found["picture"] = diff_patches(before["picture"], after["picture"])
     return found
 
 
-def without_secrets(content: Any) -> Any:
+def mask_content(content: Any) -> Any:
     """Return a message for the page with the secrets in its texts masked; numbers and field names are unchanged.
 
     Example:
@@ -42,30 +42,30 @@ def without_secrets(content: Any) -> Any:
     if kind is str:
         return str(mask_text(content)) if needs_masking(content) else content
     if kind is dict:
-        return {name: without_secrets(item) for name, item in content.items()}
+        return {name: mask_content(item) for name, item in content.items()}
     if kind is list or kind is tuple:
-        return [without_secrets(item) for item in content]
+        return [mask_content(item) for item in content]
     return content
 
 
-def screen_without_secrets(screen: Screen) -> Screen:
+def mask_screen(screen: Screen) -> Screen:
     """Return a state of the page as `without_secrets` does, without a walk over what may have thousands of parts.
 
     The marks of nodes and edges are classes and counts; the rows of the board are masked already (see `board_view`).
     """
     picture = screen.get("picture")
     if type(picture) is not dict or "board" not in screen:
-        return dict(without_secrets(screen))
+        return dict(mask_content(screen))
     marks = {part: picture[part] for part in ("nodes", "edges") if part in picture}
     rest = {part: item for part, item in picture.items() if part not in marks}
-    masked: Screen = without_secrets({**screen, "picture": rest, "board": ()})
+    masked: Screen = mask_content({**screen, "picture": rest, "board": ()})
     masked["picture"].update(marks)
     return {**masked, "board": screen["board"]}
 
 
-def _rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any]:
+def _diff_rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any]:
     known = {row[0]: row for row in before}
-    stays = _staying(list(known), after)
+    stays = _count_unchanged(list(known), after)
     if sum(row[0] in known for row in after[stays:]) > _MOVED:
         return {"rows": [row for row in after if known.get(row[0]) != row], "keys": [row[0] for row in after]}
     kept = {row[0] for row in after[:stays]}
@@ -74,7 +74,7 @@ def _rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any]:
     return {**found, "gone": gone} if gone else found
 
 
-def _staying(keys: list[str], rows: list[list[Any]]) -> int:
+def _count_unchanged(keys: list[str], rows: list[list[Any]]) -> int:
     """Return how many leading rows have these keys in their order; keys may be missing."""
     places, last = {key: place for place, key in enumerate(keys)}, -1
     for number, row in enumerate(rows):

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.draw.diagram import reacts
+from agentnb.draw.diagram import is_reactive
 from agentnb.draw.label_text import clean
 from agentnb.errors import Problem
-from agentnb.session.parts import parts_of
-from agentnb.session.state import state_of
-from agentnb.ui.actions import limit_of, means
-from agentnb.ui.board_view import rows_of
+from agentnb.session.parts import get_parts
+from agentnb.session.state import get_state
+from agentnb.ui.actions import describe_limit, list_available_actions
+from agentnb.ui.board_view import make_rows
 from agentnb.ui.details.raised import find_raise
 from agentnb.ui.fork_tree import run_of
-from agentnb.ui.picture_marks import marks
-from agentnb.ui.positions import places
-from agentnb.ui.prompts import about, describe_pending
-from agentnb.ui.second_run import beside
-from agentnb.ui.status_line import status_text
-from agentnb.ui.timeline import line_of
+from agentnb.ui.picture_marks import mark_picture
+from agentnb.ui.positions import describe_positions
+from agentnb.ui.prompts import describe_pending, describe_request
+from agentnb.ui.second_run import describe_second_run
+from agentnb.ui.status_line import format_status_line
+from agentnb.ui.timeline import list_branches
 
 if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RUNNING: Final = frozenset({"running", "pausing"})
 
 
-def screen(
+def make_screen(
     session: Session, drawing: Drawing, problems: tuple[Problem, ...] = (), *, at_work: bool = False
 ) -> dict[str, Any]:
     """Return everything that a page needs to show the current step, as JSON, truncated and masked.
@@ -39,49 +39,49 @@ def screen(
         problems: those of the last command.
         at_work: whether a single step is in flight.
     """
-    view, status, locked = parts_of(session).pictures.view(), str(session.status), state_of(session).locked
+    view, status, locked = get_parts(session).pictures.view(), str(session.status), get_state(session).locked
     at_work = at_work and status != "pausing"
     status = "running" if at_work else status
-    rows, more = rows_of(session, view)
+    rows, more = make_rows(session, view)
     return {
         "name": clean(session.recipe.name),
         "status": status,
         "chips": [*(["read-only"] if locked else []), *(["simulated model"] if session.simulated else [])],
         "run": run_of(session),
-        "line": line_of(session),
-        "beside": beside(session),
+        "line": list_branches(session),
+        "beside": describe_second_run(session),
         "forks": len(session.forks),
         "speed": session.speed,
         "position": session.position,
         "length": len(session.trace),
         "current": session.current,
-        "said": f"{session.current!r} is at work." if at_work else status_text(session),
-        "picture": marks(drawing, view),
-        "reactive": reacts(session.recipe),
+        "said": f"{session.current!r} is at work." if at_work else format_status_line(session),
+        "picture": mark_picture(drawing, view),
+        "reactive": is_reactive(session.recipe),
         "board": rows,
         "more": more,
         "pending": [
             {
                 **describe_pending(pending),
-                **({} if pending.kind == "call" else {"about": about(session, pending)}),
-                "recorded": state_of(session).recorded,
+                **({} if pending.kind == "call" else {"about": describe_request(session, pending)}),
+                "recorded": get_state(session).recorded,
             }
             for pending in session.pending
         ],
-        "limit": limit_of(session),
-        "problems": [*_failure(session), *(asdict(problem) for problem in problems)],
-        "can": [verb for verb, able in abilities(session, at_work=at_work).items() if able],
-        **places(session),
+        "limit": describe_limit(session),
+        "problems": [*_iter_failures(session), *(asdict(problem) for problem in problems)],
+        "can": [verb for verb, able in list_abilities(session, at_work=at_work).items() if able],
+        **describe_positions(session),
     }
 
 
-def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
+def list_abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
     """Return which commands are available at the current step."""
     status, position, length = session.status, session.position, len(session.trace)
-    running, closed = status in RUNNING or at_work, state_of(session).locked is not None
+    running, closed = status in RUNNING or at_work, get_state(session).locked is not None
     rests = not (running or closed)
     alone = len(session.frontier) < 2
-    open_here = not closed or state_of(session).recorded
+    open_here = not closed or get_state(session).recorded
     onwards = not running and open_here and session.current is not None and not (status == "waiting" and alone)
     onwards = onwards and status != "exhausted"
     kinds = {pending.kind for pending in session.pending}
@@ -101,13 +101,13 @@ def abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
         "answer": rests and bool(kinds - {"call"}),
         "change": rests and bool(kinds - {"answer"}),
         "edit": rests,
-        **{verb: rests and able for verb, able in means(session).items()},
+        **{verb: rests and able for verb, able in list_available_actions(session).items()},
         "fork": rests,
         "switch": True,
     }
 
 
-def _failure(session: Session) -> Iterator[dict[str, Any]]:
+def _iter_failures(session: Session) -> Iterator[dict[str, Any]]:
     """Yield the failure of the current step and what stopped a background run; the kernel does not show them.
 
     Where the user's own code raised, `source` says where: see `raised_at`.
@@ -116,7 +116,7 @@ def _failure(session: Session) -> Iterator[dict[str, Any]]:
         failure = session.trace.reading().failure(session.position) if session.status == "failed" else None
         source = None if failure is None else find_raise(failure.error)
         yield {**asdict(session.error), **({} if source is None else {"source": source})}
-    crash = state_of(session).crash
+    crash = get_state(session).crash
     if crash is not None:
         name = type(crash).__name__
         problem = Problem(
@@ -129,4 +129,4 @@ def _failure(session: Session) -> Iterator[dict[str, Any]]:
         yield asdict(problem)
 
 
-__all__ = ["RUNNING", "abilities", "screen", "status_text"]
+__all__ = ["RUNNING", "format_status_line", "list_abilities", "make_screen"]

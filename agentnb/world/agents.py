@@ -25,12 +25,12 @@ class Agent:
     tools: ToolRegistry | None = None
 
 
-def agent_of(agents: Mapping[str, Agent], node: Node) -> Agent:
+def find_agent(agents: Mapping[str, Agent], node: Node) -> Agent:
     """Return the agent that contains a node; an empty one if there is none."""
     return agents.get(str(node.params.get("agent", WHOLE)), _NOBODY)
 
 
-def agents_in(meta: Mapping[str, Any]) -> Mapping[str, Agent]:
+def get_agents(meta: Mapping[str, Any]) -> Mapping[str, Agent]:
     """Return the agents that a recipe brings along."""
     found: Mapping[str, Agent] = meta.get("agents", {})
     return found

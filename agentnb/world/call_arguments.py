@@ -21,7 +21,7 @@ RNG: Final = "rng"  # the parameter that receives the step's random generator
 NO_SETTINGS: Final = frozenset({"messages", "prompt", "tools"})  # messages and tools are the node's own
 
 
-def options_of(node: Node) -> Mapping[str, Any]:
+def get_options(node: Node) -> Mapping[str, Any]:
     """Return the options of a node's effects from its `params`: Effect's field names, only those that are set.
 
     `timeout` and `backoff` are in seconds, `attempts` counts all of them; a timeout of 0 or less means none. A
@@ -38,7 +38,7 @@ def find_options(world: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**options, "made_up": True} if getattr(world.llm, "made_up", False) else options
 
 
-def settings_of(model: Any) -> dict[str, Any]:
+def make_settings(model: Any) -> dict[str, Any]:
     """Return the settings of a model request: the model's name, or everything that a policy sets."""
     if isinstance(model, Mapping):
         return {str(name): value for name, value in model.items() if name not in NO_SETTINGS and value is not None}
@@ -62,7 +62,7 @@ def takes_board(function: Callable[..., Any]) -> bool:
     return any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
 
 
-def with_chance(node: Node, function: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]] | None:
+def add_rng(node: Node, function: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]] | None:
     """Return a function that adds `rng` for the work of a step; None if there is no parameter of that name.
 
     An `rng` among the node's `inputs` is an ordinary argument.
@@ -87,7 +87,7 @@ def check_runs(node: Node, function: Callable[..., Any]) -> None:
     """
     if is_generator(function):
         where = str(node.place or f"node {node.id!r}")
-        name = function_name(function)
+        name = get_function_name(function)
         raise RecipeError(Problem("R148", f"{name} is a generator function", where, GENERATES, COLLECT))
 
 
@@ -115,7 +115,7 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     missing = [argument for argument in needed if argument not in given]
     if (open_end or named.issuperset(given)) and (len(missing) <= 1 if node.inputs is None else not missing):
         return  # the usual case: a session of a few steps costs little more than this
-    where, name = str(node.place or f"node {node.id!r}"), function_name(function)
+    where, name = str(node.place or f"node {node.id!r}"), get_function_name(function)
     problems = [
         Problem("R201", f"{argument!r} is not a parameter of {name}", where, f"its signature is {name}{signature}",
                 f"rename it in the inputs of {node.id!r}, or add it to the function")
@@ -135,13 +135,13 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     raise RecipeError(*problems)
 
 
-def function_name(function: Callable[..., Any]) -> str:
+def get_function_name(function: Callable[..., Any]) -> str:
     """Return the qualified name of a function, or a safe repr of a callable that has none."""
     name = getattr(function, "__qualname__", None)
     return safe_repr(function) if name is None else str(name)
 
 
-def arguments_of(inputs: Mapping[str, Path]) -> Arguments:
+def compile_arguments(inputs: Mapping[str, Path]) -> Arguments:
     """Return a function that reads a node's arguments from the board; paths without a value are left out."""
     pairs = tuple((name, path[0] if len(path) == 1 else None, path) for name, path in inputs.items())
 
@@ -159,7 +159,7 @@ def arguments_of(inputs: Mapping[str, Path]) -> Arguments:
     return arguments
 
 
-def as_writes(key: str, value: Any, *, whole: bool = False) -> Any:
+def to_writes(key: str, value: Any, *, whole: bool = False) -> Any:
     """Return a function's return value as writes: a mapping unchanged (unless `whole`), none for None, else one key."""
     if type(value) is dict and not whole:
         return value

@@ -73,7 +73,7 @@ class Chaos:
         if given is None or isinstance(given, cls):
             return given
         words = [field.name for field in fields(cls)]
-        asked = _mapping(given, words)
+        asked = _check_mapping(given, words)
         unknown = [
             Problem("X415", f"chaos has no setting {word!r}", "chaos", f"its keys are: {', '.join(words)}",
                     did_you_mean(word, words, f"remove {word!r}"))
@@ -93,7 +93,7 @@ class Chaos:
 
     def strikes(self, key: Key) -> bool:
         """Return True if an attempt fails."""
-        return key[1] not in SPARED and _share(self.seed, key) < self.error_rate
+        return key[1] not in SPARED and _draw_share(self.seed, key) < self.error_rate
 
     def strike(self, key: Key) -> None:
         """Raise if an attempt must fail.
@@ -115,7 +115,7 @@ class Chaos:
         return self.latency_ms / 1000 * tokens / PER_TOKENS
 
 
-def tokens_of(answer: Any) -> float:
+def count_tokens(answer: Any) -> float:
     """Return the number of tokens of an answer: from its `usage`, else a quarter of its characters."""
     told = getattr(getattr(answer, "usage", None), "tokens_out", None)
     if told is not None:
@@ -124,13 +124,13 @@ def tokens_of(answer: Any) -> float:
     return len(content if isinstance(content, str) else repr(content)) / CHARACTERS_A_TOKEN
 
 
-def _share(seed: int | str, key: Key) -> float:
+def _draw_share(seed: int | str, key: Key) -> float:
     """Return a number from 0 to below 1 that is the same in each process and on each machine."""
     digest = blake2b(repr((str(seed), *key)).encode("utf-8", "surrogatepass"), digest_size=7)
     return int.from_bytes(digest.digest()) / 2**56
 
 
-def _mapping(given: Any, words: list[str]) -> Mapping[str, Any]:
+def _check_mapping(given: Any, words: list[str]) -> Mapping[str, Any]:
     """Return the argument as a mapping.
 
     Raises:

@@ -32,16 +32,16 @@ def unattended() -> Iterator[None]:
         _ALONE.reset(token)
 
 
-def in_kernel() -> bool:
+def is_in_kernel() -> bool:
     """Return True if this process is a Jupyter kernel."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
 
 
-def on_terminal() -> bool:
+def is_on_terminal() -> bool:
     """Return True if a person can be asked for a line of text here and now."""
-    if _ALONE.get() or in_kernel() or sys.stdin is None or sys.stdin.closed:
+    if _ALONE.get() or is_in_kernel() or sys.stdin is None or sys.stdin.closed:
         return False
     return sys.stdin.isatty() and sys.stdout.isatty()
 
@@ -57,7 +57,7 @@ def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
     """
     if timeout is not None and _ALONE.get():
         raise TimeoutError(f"nobody has answered within {timeout:g} s: no scripted answer is left, and nobody is asked")
-    if not on_terminal():
+    if not is_on_terminal():
         return WAIT
     if timeout is not None and sys.platform != "win32":
         print(f"{prompt} (within {timeout:g} s)\n> ", end="", flush=True)  # noqa: T201  (a person is asked)
@@ -75,7 +75,7 @@ def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
 # -- approvals ---------------------------------------------------------------------------------------------------------
 
 
-def verdict(*, approved: bool, by: str | None = None, reason: str = "", arguments: Any = None) -> Any:
+def make_verdict(*, approved: bool, by: str | None = None, reason: str = "", arguments: Any = None) -> Any:
     """Return the answer to an approval request, frozen: `approved`, `by`, and `reason`.
 
     If a person approves other `arguments` than those requested, the verdict has them too.
@@ -84,7 +84,7 @@ def verdict(*, approved: bool, by: str | None = None, reason: str = "", argument
     return freeze({"approved": approved, "by": by, "reason": reason, **changed})
 
 
-def verdict_of(given: Any, where: str = "answers=...") -> Any:
+def to_verdict(given: Any, where: str = "answers=...") -> Any:
     """Return the verdict for an answer: True, False, the verdict as a mapping, or a line of text.
 
     A mapping may have `arguments`, which are approved in place of those requested.
@@ -98,7 +98,7 @@ def verdict_of(given: Any, where: str = "answers=...") -> Any:
         by, reason, arguments = found.get("by"), found.get("reason"), found.get("arguments")
         by, reason = None if by is None else str(by), "" if reason is None else str(reason)
         arguments = dict(arguments) if isinstance(arguments, Mapping) else None
-        return verdict(approved=found["approved"], by=by, reason=reason, arguments=arguments)
+        return make_verdict(approved=found["approved"], by=by, reason=reason, arguments=arguments)
     raise ExecutionError(
         Problem(
             "X124",
@@ -114,4 +114,4 @@ def parse_verdict(line: str) -> Any:
     """Return the verdict of a typed line, with a reason after the word; None if it is neither yes nor no."""
     word, _, reason = line.strip().partition(" ")
     decided = _TYPED.get(word.lower().rstrip(",.:;"))
-    return None if decided is None else verdict(approved=decided, reason=reason.strip())
+    return None if decided is None else make_verdict(approved=decided, reason=reason.strip())

@@ -48,7 +48,7 @@ def ask(prompt: Any) -> Any:
     return known.answers[known.asked - 1]
 
 
-def with_answers(function: Callable[[], Any], answers: Sequence[Any]) -> Any:
+def call_with_answers(function: Callable[[], Any], answers: Sequence[Any]) -> Any:
     """Call a function whose questions are answered; raise the first Question that is not."""
     token = _ANSWERS.set(_Answers(answers))
     try:

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.json_schema import Fault, Schema
-from agentnb.expressions.paths import path_text
-from agentnb.world.sample_text import CannotError, text
+from agentnb.expressions.paths import format_path
+from agentnb.world.sample_text import CannotError, make_text
 from agentnb.world.schema_merge import merge_schemas
 
 ATTEMPTS: Final = 20  # a random choice may not fit together: then it is made anew
@@ -50,7 +50,7 @@ def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Sc
         {'title': 'title 93', 'ok': True}
     """
     checker = schema if isinstance(schema, Schema) else Schema(schema)
-    why, brief = f"its schema is wrong: {fault_text(checker.wrong)}" if checker.wrong else "", False
+    why, brief = f"its schema is wrong: {format_fault(checker.wrong)}" if checker.wrong else "", False
     for attempt in range(0 if checker.wrong else ATTEMPTS):
         filler = _Filler(checker.rules, Random(f"{seed}:{attempt}"), attempt, brief)  # noqa: S311  (it shall repeat)
         try:
@@ -64,16 +64,16 @@ def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Sc
         fault = next(checker.faults(value), None)
         if fault is None:
             return value
-        why = f"what was tried does not fit: {fault_text(fault)}"
+        why = f"what was tried does not fit: {format_fault(fault)}"
     raise ExecutionError(
         Problem("X408", "no sample value can be generated for this JSON Schema", where, why,
                 "bind a callable to the node, or pass an llm: Session(recipe, llm=...)")
     )  # fmt: skip
 
 
-def fault_text(fault: Fault) -> str:
+def format_fault(fault: Fault) -> str:
     """Return an error as one line: its path and the rule; an error of the whole value has no path."""
-    return f"{path_text(fault.path)}: {fault.message}" if fault.path else fault.message
+    return f"{format_path(fault.path)}: {fault.message}" if fault.path else fault.message
 
 
 class _Filler:
@@ -112,7 +112,7 @@ class _Filler:
                 return self.random.random() < 0.5
             case "null":
                 return None
-        return text(flat, name, self.random)
+        return make_text(flat, name, self.random)
 
     # -- parts of a schema ------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class _Filler:
         order = list(members)
         self.random.shuffle(order)
         if small or any(opened.count(ref) > 1 for ref in opened):  # an inner one of its kind has already been filled
-            order.sort(key=_weight)
+            order.sort(key=_weigh)
         elif self.attempt % 2 == 0:  # null carries the least information; it is used if nothing else fits
             order.sort(key=lambda member: isinstance(member, Mapping) and member.get("type") == "null")
         why = "none of its alternatives can be filled"
@@ -252,17 +252,17 @@ class _Filler:
 
     def item(self, rule: Any, name: str, opened: tuple[str, ...], depth: int, others: Any) -> Any:
         """Return an item of a list that differs from the others."""
-        known = set(map(_key, others))
+        known = set(map(_to_key, others))
         for _ in range(50):
             found = self.value(rule, name, opened, depth + 1)
-            if _key(found) not in known:
+            if _to_key(found) not in known:
                 return found
         raise CannotError(f"there are not enough different values for {name!r}")
 
     def number(self, flat: Mapping[str, Any], *, whole: bool) -> int | float:
         low, high = (
-            _limits(flat, "minimum", "exclusiveMinimum", max),
-            _limits(flat, "maximum", "exclusiveMaximum", min),
+            _get_limits(flat, "minimum", "exclusiveMinimum", max),
+            _get_limits(flat, "maximum", "exclusiveMaximum", min),
         )
         step = Fraction(str(flat["multipleOf"])) if "multipleOf" in flat else None
         if whole:
@@ -295,7 +295,7 @@ class _Filler:
         return int(found) if found.denominator == 1 else float(found)
 
 
-def _limits(flat: Mapping[str, Any], word: str, beyond: str, tighter: Any) -> tuple[Fraction, bool] | None:
+def _get_limits(flat: Mapping[str, Any], word: str, beyond: str, tighter: Any) -> tuple[Fraction, bool] | None:
     """Return a limit, and whether it is exclusive. Draft 4 expresses the latter by a boolean."""
     limit, other = flat.get(word), flat.get(beyond)
     if isinstance(other, bool):
@@ -306,7 +306,7 @@ def _limits(flat: Mapping[str, Any], word: str, beyond: str, tighter: Any) -> tu
     return tighter(found) if found else None
 
 
-def _weight(member: Any) -> int:
+def _weigh(member: Any) -> int:
     """Return how much data a schema may require: options that end a recursion come first."""
     if not isinstance(member, Mapping) or any(word in member for word in ("const", "enum")):
         return 0
@@ -316,5 +316,5 @@ def _weight(member: Any) -> int:
     return min(map(_SIMPLEST.index, [kinds] if isinstance(kinds, str) else kinds))
 
 
-def _key(value: Any) -> str:
+def _to_key(value: Any) -> str:
     return json.dumps(value, sort_keys=True)

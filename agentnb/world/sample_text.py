@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from agentnb.expressions.regex import EndlessError, pattern_of
+from agentnb.expressions.regex import EndlessError, compile_pattern
 
 LONGEST: Final = 10_000  # characters; a schema that requires more is not filled
 _DAY: Final = datetime(2024, 1, 1, 9, tzinfo=UTC)
@@ -24,7 +24,7 @@ class CannotError(Exception):
     """This part of a schema cannot be filled; states why."""
 
 
-def text(schema: Mapping[str, Any], name: str, random: Random) -> str:
+def make_text(schema: Mapping[str, Any], name: str, random: Random) -> str:
     """Return a text for a schema of type string; `name` is the word to use in it.
 
     Raises:
@@ -35,38 +35,38 @@ def text(schema: Mapping[str, Any], name: str, random: Random) -> str:
         raise CannotError(f"no text is as long as {name!r} has to be")
     if "pattern" in schema:
         return generate_match(str(schema["pattern"]), random)
-    made = _FORMATS.get(str(schema.get("format")), _words)(random, name)
+    made = _FORMATS.get(str(schema.get("format")), _make_words)(random, name)
     if len(made) < low:
         made = (made + f" {made}" * (low // (len(made) + 1) + 1))[:low]
     made = made if high is None else made[: int(high)]
     return f"{made[:-1]}." if made.endswith(" ") else made
 
 
-def _words(random: Random, name: str) -> str:
+def _make_words(random: Random, name: str) -> str:
     return f"{name.replace('_', ' ').strip() or 'text'} {random.randint(1, 99)}"
 
 
-def _word(name: str) -> str:
+def _render_word(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "text"
 
 
-def _moment(random: Random) -> datetime:
+def _make_moment(random: Random) -> datetime:
     return _DAY + timedelta(minutes=random.randrange(365 * 24 * 60))
 
 
 _FORMATS: Final[Mapping[str, Callable[[Random, str], str]]] = {
-    "date-time": lambda random, _name: f"{_moment(random):%Y-%m-%dT%H:%M:%SZ}",
-    "date": lambda random, _name: f"{_moment(random):%Y-%m-%d}",
-    "time": lambda random, _name: f"{_moment(random):%H:%M:%SZ}",
+    "date-time": lambda random, _name: f"{_make_moment(random):%Y-%m-%dT%H:%M:%SZ}",
+    "date": lambda random, _name: f"{_make_moment(random):%Y-%m-%d}",
+    "time": lambda random, _name: f"{_make_moment(random):%H:%M:%SZ}",
     "duration": lambda random, _name: f"PT{random.randint(1, 59)}M",
     "uuid": lambda random, _name: str(UUID(int=random.getrandbits(128), version=4)),
-    "email": lambda random, name: f"{_word(name)}.{random.randint(1, 99)}@example.org",
-    "idn-email": lambda random, name: f"{_word(name)}.{random.randint(1, 99)}@example.org",
-    "uri": lambda random, name: f"https://example.org/{_word(name)}/{random.randint(1, 99)}",
-    "url": lambda random, name: f"https://example.org/{_word(name)}/{random.randint(1, 99)}",
-    "iri": lambda random, name: f"https://example.org/{_word(name)}/{random.randint(1, 99)}",
-    "uri-reference": lambda random, name: f"/{_word(name)}/{random.randint(1, 99)}",
-    "hostname": lambda random, name: f"{_word(name)}-{random.randint(1, 99)}.example.org",
+    "email": lambda random, name: f"{_render_word(name)}.{random.randint(1, 99)}@example.org",
+    "idn-email": lambda random, name: f"{_render_word(name)}.{random.randint(1, 99)}@example.org",
+    "uri": lambda random, name: f"https://example.org/{_render_word(name)}/{random.randint(1, 99)}",
+    "url": lambda random, name: f"https://example.org/{_render_word(name)}/{random.randint(1, 99)}",
+    "iri": lambda random, name: f"https://example.org/{_render_word(name)}/{random.randint(1, 99)}",
+    "uri-reference": lambda random, name: f"/{_render_word(name)}/{random.randint(1, 99)}",
+    "hostname": lambda random, name: f"{_render_word(name)}-{random.randint(1, 99)}.example.org",
     "ipv4": lambda random, _name: f"192.0.2.{random.randint(1, 254)}",
     "ipv6": lambda random, _name: f"2001:db8::{random.randint(1, 9999)}",
 }  # names and addresses that are reserved and unused
@@ -79,8 +79,8 @@ def generate_match(pattern: str, random: Random) -> str:
         CannotError: it is not valid, looks ahead or back, or requires too much.
     """
     try:
-        made = _Written(random).all(_parser().parse(pattern))
-        known = pattern_of(pattern)
+        made = _Written(random).all(_get_parser().parse(pattern))
+        known = compile_pattern(pattern)
         fits = len(made) <= known.longest and known.search(made)
     except (re.error, EndlessError, ImportError, RecursionError, OverflowError):
         fits = False
@@ -89,7 +89,7 @@ def generate_match(pattern: str, random: Random) -> str:
     return made
 
 
-def _parser() -> Any:
+def _get_parser() -> Any:
     # The standard library's own reader of patterns; it has no public name.
     return import_module("re._parser")
 
@@ -116,7 +116,7 @@ class _Written:
             case "IN":
                 wanted = [(str(kind), what) for kind, what in given]
                 negated = wanted[0][0] == "NEGATE"
-                return self.sign(lambda sign: _among(sign, wanted) != negated)
+                return self.sign(lambda sign: _is_in_class(sign, wanted) != negated)
             case "AT":  # an anchor; it is checked at the end
                 return ""
             case "BRANCH":
@@ -143,7 +143,7 @@ class _Written:
         return self.random.choice(letters or found)
 
 
-def _among(sign: str, wanted: list[tuple[str, Any]]) -> bool:
+def _is_in_class(sign: str, wanted: list[tuple[str, Any]]) -> bool:
     """Return True if a character is in a class; categories are tested by the regex engine itself."""
     for kind, what in wanted:
         if kind == "LITERAL" and ord(sign) == what:

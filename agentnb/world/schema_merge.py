@@ -44,7 +44,7 @@ def _rule(word: str, one: Any, other: Any) -> Any:
         case "required":
             return list(dict.fromkeys((*one, *other)))
         case "type":
-            return _types(one, other)
+            return _intersect_types(one, other)
         case "enum":
             known = {json.dumps(value, sort_keys=True) for value in one}
             return [value for value in other if json.dumps(value, sort_keys=True) in known]
@@ -55,7 +55,7 @@ def _rule(word: str, one: Any, other: Any) -> Any:
     return other
 
 
-def _types(one: Any, other: Any) -> list[str]:
+def _intersect_types(one: Any, other: Any) -> list[str]:
     first, second = ([given] if isinstance(given, str) else list(given) for given in (one, other))
     kept = [kind for kind in second if kind in first or (kind == "integer" and "number" in first)]
     kept += [kind for kind in first if kind == "integer" and "number" in second and kind not in kept]

@@ -11,10 +11,10 @@ from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, w
 from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.descriptions import parse_typed
 from agentnb.text import safe_repr
-from agentnb.world.agents import Agent, agent_of
+from agentnb.world.agents import Agent, find_agent
 from agentnb.world.call_arguments import check_runs
-from agentnb.world.human_input import WAIT, ask_on_terminal, parse_verdict, verdict_of
-from agentnb.world.llm.base import LLMClient, LLMRequest, as_client, preparing
+from agentnb.world.human_input import WAIT, ask_on_terminal, parse_verdict, to_verdict
+from agentnb.world.llm.base import LLMClient, LLMRequest, prepare_client, to_client
 from agentnb.world.llm.env import Environment
 from agentnb.world.resources import Resources
 
@@ -56,8 +56,8 @@ class World:
         self.agents = dict(agents or {})
         self.tools = dict(tools or {})
         self.given = self.tools if given is None else dict(given)
-        self.llm: LLMClient | None = None if llm is None else as_client(llm)
-        self.answers = _script(answers)
+        self.llm: LLMClient | None = None if llm is None else to_client(llm)
+        self.answers = _parse_script(answers)
         self.resources = resources if isinstance(resources, Resources) else Resources(resources)
 
     def tool(self, name: str, node: Node) -> Callable[..., Any]:
@@ -86,7 +86,7 @@ class World:
 
         If the agent is the whole recipe, its model becomes the session's, unless the session has one.
         """
-        own = None if WHOLE in self.agents else agent_of(self.agents, node).llm
+        own = None if WHOLE in self.agents else find_agent(self.agents, node).llm
         return self.llm if own is None else own
 
     def toolbox(self, node: Node) -> Toolbox:
@@ -96,7 +96,7 @@ class World:
         """
         from agentnb.world.toolbox import Toolbox  # late: most sessions have no agents of this sort
 
-        own = agent_of(self.agents, node).tools
+        own = find_agent(self.agents, node).tools
         return Toolbox.of(own, self.given if own is None or WHOLE in self.agents else {})
 
     def find(self, effect: Effect, work: CallingStep) -> Callable[[Effect], Any]:
@@ -110,12 +110,12 @@ class World:
                 found = self._find_scripted(work)
                 _note_call(work, kind)
                 if kind == "approval":
-                    return lambda asked: _ask_for_verdict(asked) if found is WAIT else verdict_of(found)
+                    return lambda asked: _ask_for_verdict(asked) if found is WAIT else to_verdict(found)
                 return lambda asked: _ask_for_input(asked) if found is WAIT else found
             case "llm":
                 client = self.model_of(work.node)
                 if client is None:
-                    raise _without_model(work.node)
+                    raise _make_no_model_error(work.node)
                 request, attempts = self._request(effect, work), _Attempts()
                 _note_call(work, "llm")
                 model = request.model or str(getattr(client, "model", None) or "")
@@ -136,11 +136,11 @@ class World:
         None if there is nothing to prepare.
         """
         client = self.model_of(work.node)
-        return None if client is None else preparing(client, LLMRequest.of(effect.arguments, node=work.node.id))
+        return None if client is None else prepare_client(client, LLMRequest.of(effect.arguments, node=work.node.id))
 
     def _request(self, effect: Effect, work: CallingStep) -> LLMRequest:
         of_node = count_earlier_calls(work, "llm", work.node.id)
-        own = WHOLE not in self.agents and agent_of(self.agents, work.node).llm is not None
+        own = WHOLE not in self.agents and find_agent(self.agents, work.node).llm is not None
         number = of_node if own else count_earlier_calls(work, "llm")  # an agent's own model is used by that agent only
         request = LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
         return request if effect.timeout is None else replace(request, timeout=effect.timeout)
@@ -152,17 +152,17 @@ class World:
         if isinstance(script, Mapping):
             of_node = script.get(work.node.id, WAIT)
             if isinstance(of_node, list | tuple):
-                number = _questions(work, work.node.id)
+                number = _count_questions(work, work.node.id)
                 found = of_node[number] if number < len(of_node) else WAIT
             else:
                 found = of_node
         elif script is not None:
-            number = _questions(work)
+            number = _count_questions(work)
             found = script[number] if number < len(script) else WAIT
         return found
 
 
-def _without_model(node: Node) -> ExecutionError:
+def _make_no_model_error(node: Node) -> ExecutionError:
     return ExecutionError(
         Problem(
             "X302",
@@ -195,7 +195,7 @@ class _Attempts:
         return replace(request, tell=tell)
 
 
-def _script(answers: Any) -> Script | None:
+def _parse_script(answers: Any) -> Script | None:
     """Return scripted answers as they are.
 
     Raises:
@@ -247,7 +247,7 @@ def _ask_for_verdict(effect: Effect) -> Any:
             return line if line is WAIT else verdict
 
 
-def _questions(work: CallingStep, node: str | None = None) -> int:
+def _count_questions(work: CallingStep, node: str | None = None) -> int:
     """Count the earlier requests to people, answers and approvals alike: one script serves both."""
     return count_earlier_calls(work, "human", node) + count_earlier_calls(work, "approval", node)
 

@@ -6,13 +6,13 @@ import argparse
 import os
 import re
 
-from agentnb.cli.arguments import parser_of_all
+from agentnb.cli.arguments import make_parser
 from agentnb.magics.verbs import VERBS
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command."""
-    (found,) = (action for action in parser_of_all()._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
+    (found,) = (action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
     return dict(found.choices)
 
 

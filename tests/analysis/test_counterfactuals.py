@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.analysis.counterfactuals import interval
+from agentnb.analysis.counterfactuals import compute_interval
 from agentnb.errors import ExecutionError
 from agentnb.world.llm import LLMResponse, Usage
 
@@ -237,7 +237,7 @@ def test_samples_and_budgets_that_make_no_sense_are_a_problem(options):
 def test_intervals_are_those_of_wilson():
     published = {(0, 10): (0.0, 0.2775), (1, 10): (0.0179, 0.4042), (5, 10): (0.2366, 0.7634), (10, 10): (0.7225, 1.0)}
     for (right, count), ends in published.items():
-        assert interval(right, count) == pytest.approx(ends, abs=1e-4)
+        assert compute_interval(right, count) == pytest.approx(ends, abs=1e-4)
 
 
 def test_secrets_are_masked():

@@ -22,7 +22,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.engine.persistence.checksums import with_checksum
+from agentnb.engine.persistence.checksums import add_checksum
 from agentnb.errors import AgentNbError
 
 COPIES = int(os.environ.get("ATTACKS_DAMAGED", "60"))
@@ -241,7 +241,7 @@ def edit(document: dict[str, Any], dice: random.Random) -> str:
                 holder[key] = [holder[key]]
     document.pop("crc", None)
     text = json.dumps(document, separators=(",", ":"))
-    return with_checksum(text) if dice.random() < 0.5 else text
+    return add_checksum(text) if dice.random() < 0.5 else text
 
 
 def show_all(trace: Any) -> None:

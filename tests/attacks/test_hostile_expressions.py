@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from agentnb.errors import AgentNbError
-from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.conditions import to_condition
 from agentnb.expressions.templates import compile_template
 
 COUNT = int(os.environ.get("ATTACKS_EXPRESSIONS", "3000"))
@@ -130,9 +130,9 @@ def hostile(rng):
             return text, lambda: compile_template(text, strict=rng.random() < 0.5).render(NAMES)
         case 1:
             text = expression(rng)
-            return text, lambda: as_condition(text)(NAMES)
+            return text, lambda: to_condition(text)(NAMES)
     made = rule(rng)
-    return made, lambda: as_condition(made)(NAMES)
+    return made, lambda: to_condition(made)(NAMES)
 
 
 @contextmanager

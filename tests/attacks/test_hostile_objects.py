@@ -15,7 +15,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.board.masking import mask_value, register_secrets
-from agentnb.board.values import Opaque, freeze, same, thaw
+from agentnb.board.values import Opaque, freeze, is_unchanged, thaw
 from agentnb.bounds import excess
 from agentnb.dialects.activegraph.parts.events import freeze_json
 from agentnb.errors import BoardError, error_line, error_text, printable
@@ -24,7 +24,7 @@ from agentnb.expressions.lookup import has_json, to_json
 from agentnb.session.logs import JsonLines
 from agentnb.text import safe_repr
 from agentnb.ui.debugger import Debugger
-from agentnb.world.tools.parameters import own
+from agentnb.world.tools.parameters import copy_parts
 from agentnb.world.tools.registry import ToolRegistry
 from agentnb.world.tools.tool_config import ToolConfig
 
@@ -168,7 +168,7 @@ def test_an_object_that_refuses_to_be_looked_at_lies_on_the_board_by_reference(n
     kept = freeze(value)
     assert type(kept) is Opaque
     assert thaw(kept) is value
-    assert same(value, kept)
+    assert is_unchanged(value, kept)
     assert freeze(value, kept) is kept
     session = run_with(value)
     assert session.status == "finished"
@@ -206,7 +206,7 @@ def test_a_part_that_cannot_be_compared_is_a_change():
     before = freeze([{"a": "text"}, {"b"}])
     with pytest.warns(UserWarning, match="by reference"):
         assert type(freeze([{"a": hostile(ValueError)}], before)[0]["a"]) is Opaque
-    assert not same([{"a": hostile(ValueError)}, {"b"}], before)
+    assert not is_unchanged([{"a": hostile(ValueError)}, {"b"}], before)
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "tuple", "shared"])
@@ -254,7 +254,7 @@ def test_a_mapping_whose_keys_never_end_is_refused_and_not_cut():
         with pytest.raises(BoardError, match="B102"):
             freeze(Counting(keys))
         with pytest.raises(BoardError, match="B102"):
-            own(Counting(keys))
+            copy_parts(Counting(keys))
 
 
 def test_a_key_that_is_nested_too_deep_is_refused():
@@ -291,7 +291,7 @@ def test_a_tuple_with_names_is_made_without_its_own_code():
 @pytest.mark.parametrize("kind", ["list", "dict", "shared"])
 def test_the_copy_of_what_a_tool_is_given_or_returns_is_bounded(kind):
     with pytest.raises(BoardError, match="B102"):
-        own(endless(kind))
+        copy_parts(endless(kind))
     told = []
 
     class Learning:

@@ -30,7 +30,7 @@ from pyarrow import parquet
 
 import agentnb as nb
 from agentnb.cli import main
-from agentnb.recordings.golden_files import text_of
+from agentnb.recordings.golden_files import to_json_text
 from agentnb.secrets import BYTES_FORMS, MASK, SECRETS, TEXT_FORMS, WHOLE_FORMS, Secrets, hide, mask_text
 from agentnb.session.logs import JsonLines
 from agentnb.ui.debugger import Debugger
@@ -146,7 +146,7 @@ def exports(trace, folder):
     trace.to_parquet(folder / "run.parquet")
     yield "parquet", f"{parquet.read_table(folder / 'run.parquet').to_pylist()}"
     yield "event log", trace.to_event_log().to_csv()
-    yield "golden", text_of(trace)
+    yield "golden", to_json_text(trace)
     yield "sequence diagram", trace.sequence_diagram()
     charts = trace.charts
     yield (

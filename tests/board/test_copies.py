@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from agentnb.board import copies
 from agentnb.board.copies import lend
-from agentnb.board.values import freeze, same, thaw
+from agentnb.board.values import freeze, is_unchanged, thaw
 from agentnb.errors import BoardError
 
 MESSAGES = [{"role": "user", "n": n, "calls": [{"name": "f", "args": {"n": n}}]} for n in range(5)]
@@ -54,7 +54,7 @@ def test_a_copy_reads_as_the_value(value):
         assert (read(lend(frozen)) != value) is False
         assert repr(read(lend(frozen))) == repr(value)
     assert isinstance(lend(frozen), type(value))
-    assert same(lend(frozen), frozen)
+    assert is_unchanged(lend(frozen), frozen)
     assert freeze(lend(frozen)) is frozen
 
 
@@ -168,7 +168,7 @@ def test_each_change_in_place_is_detected(change, before):
     change(mine)
     change(expected)
     assert repr(mine) == repr(expected)
-    assert not same(mine, frozen)
+    assert not is_unchanged(mine, frozen)
     assert repr(thaw(freeze(mine, frozen))) == repr(expected)
     assert thaw(frozen) == MESSAGES
     assert repr([*lend(frozen)]) == repr(MESSAGES), "the next reader sees the value as it was"
@@ -183,7 +183,7 @@ def test_what_code_in_c_does_to_a_list_is_detected(queue, change):
     mine = lend(frozen)
     change(mine)
     change(expected)
-    assert not same(mine, frozen)
+    assert not is_unchanged(mine, frozen)
     assert thaw(freeze(mine, frozen)) == expected
 
 
@@ -191,7 +191,7 @@ def test_a_changed_value_that_is_equal_again_is_unchanged():
     frozen = freeze(MESSAGES)
     mine = lend(frozen)
     mine[0]["n"], mine[1] = mine[0]["n"], copy.deepcopy(MESSAGES[1])
-    assert same(mine, frozen)
+    assert is_unchanged(mine, frozen)
 
 
 def test_unchanged_parts_are_shared_wherever_they_go():
@@ -218,11 +218,11 @@ def test_a_copy_that_is_held_is_not_handed_out_again():
     again = [*lend(frozen)]
     held["n"] = "changed by an earlier reader"
     assert repr(again) == repr(MESSAGES)
-    assert same(again, thaw(frozen)) or again == MESSAGES
+    assert is_unchanged(again, thaw(frozen)) or again == MESSAGES
     mine = lend(frozen)
     list(mine)
     held["n"] = "and again"
-    assert same(mine, frozen)
+    assert is_unchanged(mine, frozen)
 
 
 def test_a_part_of_a_copy_that_is_held_is_not_handed_out_again():
@@ -232,7 +232,7 @@ def test_a_part_of_a_copy_that_is_held_is_not_handed_out_again():
     inner = next(iter(mine))["calls"]
     held.append("changed by an earlier reader")
     assert inner == MESSAGES[0]["calls"]
-    assert same(mine, frozen)
+    assert is_unchanged(mine, frozen)
 
 
 def test_two_readers_at_once_have_their_own_copies():
@@ -266,9 +266,9 @@ def test_objects_in_a_copy_are_copies_too():
     frozen = freeze([Point(1, ["a"]), {"at": Point(2, [])}])
     mine = lend(frozen)
     assert mine == [Point(1, ["a"]), {"at": Point(2, [])}]
-    assert same(mine, frozen)
+    assert is_unchanged(mine, frozen)
     mine[0].tags.append("b")
-    assert not same(mine, frozen)
+    assert not is_unchanged(mine, frozen)
     assert lend(frozen)[0] == Point(1, ["a"])
     deep = lend(frozen)
     deep[1]["at"].x = 3
@@ -389,6 +389,6 @@ def test_readers_in_turn_see_what_deep_copies_would_show(value, readers):
                 case "write" if isinstance(mine, list):
                     mine, theirs = [*mine, copy.deepcopy(new)], [*theirs, copy.deepcopy(new)]
         if isinstance(mine, list | dict | tuple):
-            assert same(mine, frozen) == (repr(theirs) == repr(oracle)), (mine, frozen)
+            assert is_unchanged(mine, frozen) == (repr(theirs) == repr(oracle)), (mine, frozen)
         frozen, oracle = freeze(mine, frozen), copy.deepcopy(theirs)
         assert repr(thaw(frozen)) == repr(oracle)

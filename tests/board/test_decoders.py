@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.board.codec import TAG, decode
-from agentnb.board.decoders import Record, class_of, fields_of, name_of, zone_of
+from agentnb.board.decoders import Record, encode_zone, find_class, get_fields, name_of
 from agentnb.board.masking import to_display
 from agentnb.board.paths import look
 from agentnb.board.values import freeze
@@ -21,19 +21,19 @@ class Outer:
 
 
 def test_a_class_is_found_by_the_name_it_is_written_with():
-    assert class_of(name_of(Outer.Inner)) is Outer.Inner
+    assert find_class(name_of(Outer.Inner)) is Outer.Inner
 
 
 @pytest.mark.parametrize("name", ["no_such_module:X", f"{__name__}:Nobody", "os:system"])
 def test_what_is_no_class_here_is_not_found(name):
     with pytest.raises(KeyError):
-        class_of(name)
+        find_class(name)
 
 
 def test_only_a_zone_with_a_name_is_named():
-    assert zone_of(ZoneInfo("Europe/Berlin")) == "Europe/Berlin"
-    assert zone_of(UTC) is None
-    assert zone_of(None) is None
+    assert encode_zone(ZoneInfo("Europe/Berlin")) == "Europe/Berlin"
+    assert encode_zone(UTC) is None
+    assert encode_zone(None) is None
 
 
 def test_a_record_shows_its_tag_its_class_and_its_value_masked():
@@ -46,16 +46,16 @@ def test_the_fields_of_a_class_that_is_not_known_here_are_there():
     outer = decode({"$": "model", "type": "gone:Out", "v": {"items": [inner], "api_key": "s3cret"}, "extra": {"x": 2}})
     assert isinstance(outer, Record)
     kept = freeze(outer)
-    assert fields_of(kept)["x"] == 2
+    assert get_fields(kept)["x"] == 2
     assert to_display(kept) == {"items": [{"n": 1}], "api_key": MASK, "x": 2}
     assert look(kept, ("items", 0, "n")) == 1
 
 
 def test_what_else_is_not_known_here_stays_a_record():
     kept = freeze(Record("enum", {"$": "enum", "type": "gone:E", "name": "A", "v": 1}))
-    assert fields_of(kept) is None
+    assert get_fields(kept) is None
     assert to_display(kept).tag == "enum"
-    assert fields_of(freeze(Record("dataclass", {"$": "dataclass"}))) is None
+    assert get_fields(freeze(Record("dataclass", {"$": "dataclass"}))) is None
 
 
 def test_extra_fields_of_a_model_are_fields_too():

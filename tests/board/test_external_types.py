@@ -21,8 +21,8 @@ def test_kinds_of_values_are_told_apart():
     assert not external_types.is_scalar(1)
     assert all(map(external_types.is_array, (np.arange(2), pd.Series([1]), pd.DataFrame())))
     assert not external_types.is_array([1])
-    assert external_types.model_fields(Person(name="a")) == ["name"]
-    assert external_types.model_fields("a") is None
+    assert external_types.list_model_fields(Person(name="a")) == ["name"]
+    assert external_types.list_model_fields("a") is None
     assert external_types.is_model(Person)
     assert not external_types.is_model(dict)
     assert external_types.is_scalar_of_pandas(pd.NaT)
@@ -41,7 +41,7 @@ def test_kinds_of_values_are_told_apart():
     ],
 )
 def test_arrays_are_compared_by_values_and_type(one, other, same):
-    assert external_types.same_array(one, other) is same
+    assert external_types.are_same_arrays(one, other) is same
 
 
 def test_no_library_is_imported_to_look_at_a_value():

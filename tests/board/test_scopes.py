@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.board.scopes import DELETED, Board, Scope, closed_scope_error, put
+from agentnb.board.scopes import DELETED, Board, Scope, make_closed_scope_error, put
 from agentnb.board.values import ABSENT, freeze
 
 
@@ -94,5 +94,5 @@ def test_in_a_scope_that_reads_through_what_is_taken_away_hides_what_stands_arou
 def test_what_cannot_be_written_now_says_why():
     scope = Scope(0, "root")
     scope.open = 2
-    (problem,) = closed_scope_error(scope, ("a", "b", 0)).problems
+    (problem,) = make_closed_scope_error(scope, ("a", "b", 0)).problems
     assert (problem.code, "'a.b.0'" in problem.what, "2 child" in problem.why) == ("B106", True, True)

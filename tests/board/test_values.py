@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.board.values import ABSENT, Absent, FrozenList, Opaque, freeze, is_truthy, same, thaw
+from agentnb.board.values import ABSENT, Absent, FrozenList, Opaque, freeze, is_truthy, is_unchanged, thaw
 from agentnb.errors import BoardError
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
@@ -50,15 +50,15 @@ JSON = st.recursive(
 def test_a_reader_gets_what_was_written_as_a_copy_of_its_own(value):
     frozen = freeze(value)
     assert thaw(frozen) == value
-    assert same(thaw(frozen), frozen)
+    assert is_unchanged(thaw(frozen), frozen)
     assert freeze(frozen, frozen) is frozen or isinstance(value, tuple)
 
 
 @given(JSON, JSON)
 def test_a_change_is_seen_and_only_a_change(one, other):
     frozen = freeze(one)
-    assert same(thaw(frozen), frozen)
-    assert one == other or not same(other, frozen)
+    assert is_unchanged(thaw(frozen), frozen)
+    assert one == other or not is_unchanged(other, frozen)
 
 
 @given(JSON, JSON)
@@ -83,9 +83,9 @@ def test_a_list_that_grows_is_shared_and_the_past_keeps_its_length():
 
 
 def test_true_and_one_are_not_the_same():
-    assert not same([True], freeze([1]))
-    assert not same({"a": 1.0}, freeze({"a": 1}))
-    assert not same({"b": 1, "a": 1}, freeze({"a": 1}))
+    assert not is_unchanged([True], freeze([1]))
+    assert not is_unchanged({"a": 1.0}, freeze({"a": 1}))
+    assert not is_unchanged({"b": 1, "a": 1}, freeze({"a": 1}))
 
 
 def test_what_lies_on_the_board_cannot_be_changed():
@@ -115,22 +115,22 @@ def test_objects_come_back_as_what_they_were_and_apart(value):
     frozen = freeze(value)
     one, other = thaw(frozen), thaw(frozen)
     assert type(one) is type(value)
-    assert same(one, frozen)
+    assert is_unchanged(one, frozen)
     assert one is not value
     if isinstance(value, Order | Person):
         name = "lines" if isinstance(value, Order) else "tags"
         getattr(one, name).append("b")
         assert getattr(other, name) == ["a"]
-        assert not same(one, frozen)
+        assert not is_unchanged(one, frozen)
     elif isinstance(value, np.ndarray):
         one[0] = 9
         assert other[0] == 0
-        assert not same(one, frozen)
+        assert not is_unchanged(one, frozen)
 
 
 def test_an_array_is_the_same_only_with_its_type():
     frozen = freeze(np.array([1, 2], dtype=np.int64))
-    assert not same(np.array([1, 2], dtype=np.int32), frozen)
+    assert not is_unchanged(np.array([1, 2], dtype=np.int32), frozen)
     assert freeze(np.array([1, 2], dtype=np.int64), frozen) is frozen
 
 
@@ -188,7 +188,7 @@ def test_a_list_that_has_grown_is_read_as_a_copy(begun, item):
         elif isinstance(part, list):
             part.append(2)
     assert thaw(grown) == [*begun, item]
-    assert not same(copied, grown)
+    assert not is_unchanged(copied, grown)
 
 
 @pytest.mark.parametrize("begun", [[1, 2, 3], [{"a": [1]}, 2, 3]])
@@ -252,8 +252,8 @@ def test_freezing_beside_itself_shares_the_whole(value):
     ],
 )  # fmt: skip
 def test_a_copy_that_was_changed_is_not_the_same(copied, value):
-    assert not same(copied, freeze(value))
-    assert same(thaw(freeze(value)), freeze(value))
+    assert not is_unchanged(copied, freeze(value))
+    assert is_unchanged(thaw(freeze(value)), freeze(value))
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.0, -0.0), (Decimal("1.0"), Decimal("1.00")), (1, True), (1, 1.0)])
@@ -261,7 +261,7 @@ def test_an_equal_value_that_differs_is_a_change(before, after):
     frozen = freeze((before, [before]))
     mine = thaw(frozen)
     mine[1][0] = after
-    assert not same(mine, frozen)
+    assert not is_unchanged(mine, frozen)
 
 
 @pytest.mark.parametrize("value", [Name("x"), Status.OPEN, np.int64(3), np.datetime64("2020-01-01")])
@@ -281,7 +281,7 @@ def test_a_mapping_of_any_class_is_frozen_as_a_dict_of_its_items(mapping):
 @pytest.mark.parametrize(("before", "after"), [("x", Name("x")), (b"x", bytearray(b"x"))])
 def test_an_equal_text_of_another_class_is_a_change(before, after):
     frozen = freeze([{"a": before}])
-    assert not same([{"a": after}], frozen)
+    assert not is_unchanged([{"a": after}], frozen)
     assert type(thaw(freeze([{"a": after}], frozen))[0]["a"]) is type(after)
 
 

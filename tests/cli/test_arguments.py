@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.cli.arguments import WrongWords, parser_of_all
+from agentnb.cli.arguments import WrongWords, make_parser
 
 
 def refused(*words):
     with pytest.raises(WrongWords) as raised:
-        parser_of_all().parse_args(words)
+        make_parser().parse_args(words)
     (problem,) = raised.value.problems
     assert problem.code == "U906"
     return problem
@@ -29,7 +29,7 @@ def test_a_word_that_sets_something_has_a_key_and_a_value(word, value):
 
 
 def test_a_value_may_hold_what_separates_it():
-    assert parser_of_all().parse_args(["run", "x.yaml", "-i", "a=b=c"]).inputs == [("a", "b=c")]
+    assert make_parser().parse_args(["run", "x.yaml", "-i", "a=b=c"]).inputs == [("a", "b=c")]
 
 
 def test_words_are_not_shortened():
@@ -37,5 +37,5 @@ def test_words_are_not_shortened():
 
 
 def test_a_run_by_itself_asks_for_nothing_more():
-    args = parser_of_all().parse_args(["run", "x.yaml"])
+    args = make_parser().parse_args(["run", "x.yaml"])
     assert (args.inputs, args.scenarios, args.only, args.chaos, args.seed) == ([], False, [], [], 0)

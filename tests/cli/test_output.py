@@ -68,7 +68,7 @@ def interrupted(*_):
 
 
 def test_an_interrupt(capsys, monkeypatch):
-    monkeypatch.setattr(run, "_result", interrupted)
+    monkeypatch.setattr(run, "_make_result", interrupted)
     code, _, codes = told(capsys, *RUN)
     assert (code, codes) == (130, ["U907"])
 

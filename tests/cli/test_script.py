@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentnb.cli.script import script
+from agentnb.cli.script import read_script
 from agentnb.load import load
 from tests.cli.making import RECIPE, called
 
@@ -28,5 +28,5 @@ def test_a_script_is_a_mapping(there, capsys):
 def test_for_a_run_the_judges_part_of_a_script_is_left_out(tmp_path):
     (tmp_path / "script.yaml").write_text("llm: {read: [a], judge: [yes]}\n")
     recipe = load(RECIPE)
-    assert script(str(tmp_path / "script.yaml"), recipe) == {"llm": {"read": ["a"]}}
-    assert script(str(tmp_path / "script.yaml"))["llm"].keys() == {"read", "judge"}
+    assert read_script(str(tmp_path / "script.yaml"), recipe) == {"llm": {"read": ["a"]}}
+    assert read_script(str(tmp_path / "script.yaml"))["llm"].keys() == {"read", "judge"}

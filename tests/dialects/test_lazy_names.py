@@ -5,13 +5,13 @@ from types import ModuleType
 
 import pytest
 
-from agentnb.dialects.lazy_names import door
+from agentnb.dialects.lazy_names import make_lazy_getattr
 
 
 def test_a_name_is_imported_when_it_is_used_and_stays(monkeypatch):
     package = ModuleType("made_package")
     monkeypatch.setitem(sys.modules, "made_package", package)
-    found = door("made_package", {"sqrt": "math"})
+    found = make_lazy_getattr("made_package", {"sqrt": "math"})
     assert not hasattr(package, "sqrt")
     assert found("sqrt")(9) == 3
     assert package.sqrt(4) == 2
@@ -19,4 +19,4 @@ def test_a_name_is_imported_when_it_is_used_and_stays(monkeypatch):
 
 def test_any_other_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'made_package' has no attribute 'cube'"):
-        door("made_package", {})("cube")
+        make_lazy_getattr("made_package", {})("cube")

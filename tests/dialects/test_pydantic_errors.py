@@ -6,10 +6,10 @@ import pytest
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from agentnb.dialects.pydantic_errors import Written, schema_problems, unknown_keys, word_problems
+from agentnb.dialects.pydantic_errors import Written, check_words, iter_schema_problems, iter_unknown_keys
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from agentnb.sources import plain_source, read_text
+from agentnb.sources import make_plain_source, read_text
 from tests.dialects.coreason.making import content
 
 
@@ -57,13 +57,13 @@ class Zoo(Part):
 
 def told(content):
     """Return every problem of a zoo: unknown keys first, then what is wrong."""
-    source = read_text(content) if isinstance(content, str) else plain_source(content)
+    source = read_text(content) if isinstance(content, str) else make_plain_source(content)
     written = Written(source, source.content, Zoo)
-    problems = [*word_problems(source), *unknown_keys(written)]
+    problems = [*check_words(source), *iter_unknown_keys(written)]
     try:
         Zoo.model_validate(source.content)
     except ValidationError as error:
-        problems += schema_problems(error, written)
+        problems += iter_schema_problems(error, written)
     return problems
 
 
@@ -168,7 +168,7 @@ def test_a_dialect_can_have_its_own_words_and_places():
     written = Shifted(source, source.content["zoo"], Zoo)
     with pytest.raises(ValidationError) as caught:
         Zoo.model_validate(written.content)
-    unknown, missing = [*unknown_keys(written), *schema_problems(caught.value, written)]
+    unknown, missing = [*iter_unknown_keys(written), *iter_schema_problems(caught.value, written)]
     assert (unknown.what, unknown.why, unknown.do) == (
         "unknown key 'it' has no effect",
         "there is nothing like it",

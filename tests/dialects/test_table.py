@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.table import DIALECTS, in_order, recipe_of
+from agentnb.dialects.table import DIALECTS, load_recipe, sort_problems
 from agentnb.errors import Problem, RecipeError
 from agentnb.sources import read_text
 
@@ -24,12 +24,12 @@ def test_problems_come_in_the_order_of_the_text_errors_first():
         problem("D", "a.yaml:2:30, x"),
         problem("E", "the recipe"),
     ]
-    assert [each.code for each in in_order(given)] == ["E", "D", "C", "B", "A"]
+    assert [each.code for each in sort_problems(given)] == ["E", "D", "C", "B", "A"]
 
 
 def test_warnings_are_kept_with_the_recipe():
     text = "metadata: {name: t}\ninterface: {}\nidentity: {}\ntopology: [{id: a, type: agent, agent_ref: x}]"
-    recipe = recipe_of(read_text(text), DIALECTS["coreason"])
+    recipe = load_recipe(read_text(text), DIALECTS["coreason"])
     assert [each.code for each in recipe.notes] == ["R127"]
     assert recipe.text == text
 
@@ -38,5 +38,5 @@ def test_errors_are_raised_with_the_warnings():
     router = "{id: a, type: router, input_key: x, routes: {}, default_route: b}"
     text = f"metadata: {{name: t}}\ninterface: {{}}\nidentity: {{}}\ntopology: [{router}]"
     with pytest.raises(RecipeError) as caught:
-        recipe_of(read_text(text), DIALECTS["coreason"])
+        load_recipe(read_text(text), DIALECTS["coreason"])
     assert [each.code for each in caught.value.problems] == ["R104", "R127"]

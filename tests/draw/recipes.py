@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 from hypothesis import strategies as st
 
-from agentnb.draw.diagram import Picture, picture_of
+from agentnb.draw.diagram import Picture, make_picture
 from agentnb.draw.run_view import RunView
 from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Recipe, Region
 
@@ -141,7 +141,7 @@ def long(size: int) -> Recipe:
 def picture(
     given: Recipe, run: RunView | None = None, *, board: bool = True, direction: str = "TB", spare: int = 0
 ) -> Picture:
-    return picture_of(given, board=board, direction=direction, run=run, spare=spare)
+    return make_picture(given, board=board, direction=direction, run=run, spare=spare)
 
 
 def groups(svg: str | ET.Element, name: str) -> list[ET.Element]:

@@ -3,7 +3,7 @@
 import networkx as nx
 
 import agentnb as nb
-from agentnb.draw.board_table import board_table
+from agentnb.draw.board_table import make_board_table
 from tests.dialects.symphony.making import call, executor
 
 
@@ -14,7 +14,7 @@ def desk():
 
 
 def keys(session):
-    return [row.key for row in board_table(session.recipe, session._parts.pictures.view()).rows]
+    return [row.key for row in make_board_table(session.recipe, session._parts.pictures.view()).rows]
 
 
 def test_inside_an_agent_its_own_board_is_shown_and_outside_the_recipes():
@@ -31,7 +31,7 @@ def test_the_table_has_room_for_the_larger_of_the_two():
     session = desk()
     sizes = set()
     while session.step() is not None:
-        table = board_table(session.recipe, session._parts.pictures.view(), spare=2)
+        table = make_board_table(session.recipe, session._parts.pictures.view(), spare=2)
         sizes.add(len(table.rows) + table.spare)
     assert len(sizes) == 1
 

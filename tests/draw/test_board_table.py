@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from agentnb.draw.board_table import ROWS, VALUE_COLUMNS, board_table, row_of, value_text
-from agentnb.draw.label_text import columns
+from agentnb.draw.board_table import ROWS, VALUE_COLUMNS, find_row, format_value, make_board_table
+from agentnb.draw.label_text import count_columns
 from agentnb.draw.run_view import RunView
 from agentnb.recipe.model import Node
 from agentnb.secrets import MASK
@@ -20,23 +20,23 @@ def keys(table):
 
 
 def test_every_key_that_the_recipe_names_has_one_row():
-    assert keys(board_table(diamond(), None)) == ["ticket", "answer", "customer", "draft", "orders"]
+    assert keys(make_board_table(diamond(), None)) == ["ticket", "answer", "customer", "draft", "orders"]
 
 
 def test_a_path_marks_the_row_of_its_key():
-    table = board_table(
+    table = make_board_table(
         diamond(), RunView(board={"ticket": {"text": "hi"}}, read={"ticket.text"}, written={"ticket.x"})
     )
     assert {row.key: row.marks for row in table.rows}["ticket"] == ("written", "read")
 
 
 def test_a_key_with_a_dot_is_a_row_of_its_own():
-    assert row_of("a.b", {"a.b": 1, "a": 2}) == "a.b"
-    assert row_of("a.b", {}) == "a"
+    assert find_row("a.b", {"a.b": 1, "a": 2}) == "a.b"
+    assert find_row("a.b", {}) == "a"
 
 
 def test_flows_go_from_and_to_whoever_reads_and_writes():
-    table = board_table(diamond(), None)
+    table = make_board_table(diamond(), None)
     found = {(flow.node, flow.way, tuple(table.rows[row].key for row in flow.rows)) for flow in table.flows}
     assert ("merge", "read", ("draft", "orders")) in found
     assert ("load", "write", ("ticket", "customer")) in found
@@ -44,7 +44,7 @@ def test_flows_go_from_and_to_whoever_reads_and_writes():
 
 
 def test_what_only_the_run_shows_is_drawn_and_marked_as_seen():
-    table = board_table(support(), support_run())
+    table = make_board_table(support(), support_run())
     flow = next(flow for flow in table.flows if (flow.node, flow.way) == ("critic", "write"))
     assert [table.rows[row].key for row in flow.rows] == ["critique", "late"]
     assert flow.seen
@@ -54,7 +54,7 @@ def test_what_only_the_run_shows_is_drawn_and_marked_as_seen():
 
 
 def test_values_stand_where_the_session_stands():
-    table = board_table(support(), support_run())
+    table = make_board_table(support(), support_run())
     rows = {row.key: row for row in table.rows}
     assert rows["amount"].value == "12.5"
     assert rows["critique"].value == ""
@@ -65,43 +65,43 @@ def test_values_stand_where_the_session_stands():
 
 
 def test_without_a_run_the_first_values_stand():
-    rows = board_table(replace(diamond(), init={"draft": "none yet"}), None).rows
+    rows = make_board_table(replace(diamond(), init={"draft": "none yet"}), None).rows
     assert {row.key: row.value for row in rows}["draft"] == "'none yet'"
 
 
 def test_keys_that_nodes_use_come_before_keys_with_only_an_initial_value():
-    plain = board_table(diamond(), None).rows
-    rows = board_table(replace(diamond(), init={f"unused{number}": 0 for number in range(200)}), None).rows
+    plain = make_board_table(diamond(), None).rows
+    rows = make_board_table(replace(diamond(), init={f"unused{number}": 0 for number in range(200)}), None).rows
     assert [row.key for row in rows][: len(plain)] == [row.key for row in plain]
 
 
 @pytest.mark.parametrize("value", ["x" * 9999, "漢字" * 99, {"a": ["b"] * 99}, "a\nb\x00", Rude(), [Rude()]])
 def test_any_value_is_one_line_of_a_fixed_width(value):
-    text = value_text("key", value)
-    assert 0 < columns(text) <= VALUE_COLUMNS
+    text = format_value("key", value)
+    assert 0 < count_columns(text) <= VALUE_COLUMNS
     assert text == " ".join(text.split())
 
 
 def test_a_value_that_cannot_say_what_it_is_gives_its_type():
-    assert value_text("key", Rude()).startswith("<Rude that cannot be")
+    assert format_value("key", Rude()).startswith("<Rude that cannot be")
 
 
 def test_no_value_changes_the_size():
-    small, large = (board_table(diamond(), RunView(board={"draft": value})) for value in ("", "x" * 9999))
+    small, large = (make_board_table(diamond(), RunView(board={"draft": value})) for value in ("", "x" * 9999))
     assert (small.width, small.height) == (large.width, large.height)
 
 
 def test_too_many_keys_are_counted():
-    table = board_table(long(60), None)
+    table = make_board_table(long(60), None)
     assert len(table.rows) == ROWS
     assert table.last_line == f"and {61 - ROWS} more"
     assert all(row < ROWS for flow in table.flows for row in flow.rows)
 
 
 def test_spare_rows_depend_on_the_recipe_alone():
-    empty = board_table(diamond(), None, spare=4)
-    full = board_table(diamond(), RunView(board={f"new{i}": i for i in range(3)}), spare=4)
-    over = board_table(diamond(), RunView(board={f"new{i}": i for i in range(9)}), spare=4)
+    empty = make_board_table(diamond(), None, spare=4)
+    full = make_board_table(diamond(), RunView(board={f"new{i}": i for i in range(3)}), spare=4)
+    over = make_board_table(diamond(), RunView(board={f"new{i}": i for i in range(9)}), spare=4)
     assert empty.height == full.height == over.height
     assert (len(empty.rows), empty.spare) == (5, 4)
     assert (len(full.rows), full.spare) == (8, 1)
@@ -109,10 +109,10 @@ def test_spare_rows_depend_on_the_recipe_alone():
 
 
 def test_rows_stay_where_they_are_when_keys_come():
-    before = keys(board_table(diamond(), RunView(board={"x": 1}), spare=4))
-    after = keys(board_table(diamond(), RunView(board={"x": 1, "y": 2}), spare=4))
+    before = keys(make_board_table(diamond(), RunView(board={"x": 1}), spare=4))
+    after = keys(make_board_table(diamond(), RunView(board={"x": 1, "y": 2}), spare=4))
     assert after[: len(before)] == before
 
 
 def test_an_empty_board_says_so():
-    assert board_table(recipe([Node("a", "tool")]), None).last_line == "nothing on it yet"
+    assert make_board_table(recipe([Node("a", "tool")]), None).last_line == "nothing on it yet"

@@ -1,6 +1,6 @@
 import pytest
 
-from agentnb.draw.diagram import count_text, edge_words
+from agentnb.draw.diagram import count_text, format_edge
 from agentnb.draw.run_view import RunView
 from agentnb.recipe.model import Edge, Node, Region
 from tests.draw.recipes import HOSTILE, hostile, picture, recipe, support, support_run
@@ -117,7 +117,7 @@ def test_an_edge_that_the_recipe_lacks_marks_nothing():
     ],
 )
 def test_an_edge_says_when_it_is_taken(kind, condition, words):
-    assert edge_words(Edge("a", "b", kind, condition=condition)) == words
+    assert format_edge(Edge("a", "b", kind, condition=condition)) == words
 
 
 def test_a_count_stands_only_where_something_ran():

@@ -2,7 +2,7 @@ import subprocess
 
 import pytest
 
-from agentnb.draw.dot import draw_recipe, markup, words
+from agentnb.draw.dot import draw_recipe, quote_dot, to_markup
 from agentnb.draw.style import COLOURS
 from agentnb.errors import AgentNbError
 from tests.draw.recipes import DIRECTIONS, HOSTILE, diamond, hostile, hostile_run, recipe, support, support_run
@@ -64,14 +64,14 @@ def test_words_say_exactly_what_they_are(dot, text):
     from graphviz import Digraph
 
     graph = Digraph()
-    graph.node("a", label=words(text), shape="plain")
+    graph.node("a", label=quote_dot(text), shape="plain")
     shown = run_dot(dot, graph.source, "svg")
     assert "<script" not in shown
     assert "<b>" not in shown
 
 
 def test_markup_is_escaped():
-    assert markup('<b a="x">\\N') == "&lt;b a=&quot;x&quot;&gt;\\\\N"
+    assert to_markup('<b a="x">\\N') == "&lt;b a=&quot;x&quot;&gt;\\\\N"
 
 
 @pytest.mark.parametrize("direction", ["up", "tb", ""])

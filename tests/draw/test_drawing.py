@@ -84,9 +84,9 @@ def test_without_graphviz_the_picture_is_svg(plain):
 
 
 def test_a_large_png_is_left_out(monkeypatch):
-    monkeypatch.setattr("agentnb.draw.render.png", lambda *_, **__: b"\x89PNG" * 200_000)
+    monkeypatch.setattr("agentnb.draw.render.render_png", lambda *_, **__: b"\x89PNG" * 200_000)
     assert "image/png" not in draw_recipe(diamond())._repr_mimebundle_()
-    monkeypatch.setattr("agentnb.draw.render.png", lambda *_, **__: b"\x89PNG")
+    monkeypatch.setattr("agentnb.draw.render.render_png", lambda *_, **__: b"\x89PNG")
     assert "image/png" in draw_recipe(diamond())._repr_mimebundle_()
     assert "image/png" not in draw_recipe(long(module._MOST_BOXES))._repr_mimebundle_()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import agentnb as nb
 from agentnb.draw.dot import draw_recipe
-from agentnb.draw.plain_layout import plain_layout
+from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.draw.run_view import RunView
 from agentnb.errors import AgentNbError
 from agentnb.recipe.model import ROOT, Edge, Node, Region
@@ -160,7 +160,7 @@ def test_whatever_is_closed_nothing_is_lost(given_, data):
     whole = draw_recipe(given_).picture
     closed = data.draw(st.sampled_from(subsets([area.scope for area in whole.areas])))
     picture = draw_recipe(given_, collapsed=closed).picture
-    geometry = plain_layout(picture)
+    geometry = compute_plain_layout(picture)
     assert {one.name for one in picture.boxes} == set(geometry.boxes)
     assert {area.name for area in picture.areas} == set(geometry.areas)
     folds = picture.folds

@@ -4,10 +4,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from agentnb.draw.generic_diagram import Thing, Tie, sketch
-from agentnb.draw.label_text import safe
+from agentnb.draw.generic_diagram import Thing, Tie, draw_sketch
+from agentnb.draw.label_text import to_safe_text
 from agentnb.draw.run_view import RunView
-from agentnb.draw.style import stylesheet
+from agentnb.draw.style import make_stylesheet
 from tests.draw.recipes import HOSTILE, SVG, groups, texts
 from tests.draw.test_dot import run_dot
 
@@ -19,7 +19,9 @@ def _plain(monkeypatch):
 
 def drawn():
     things = [Thing("a", "cap", "A", ("note 1", "note 2"), said="+ new", marks=("new",)), Thing("b", "cap", "B")]
-    return sketch("Two", things, [Tie("a", "b", "relation", "to", marks=("new",))], ["in words"], rest="and 3 more")
+    return draw_sketch(
+        "Two", things, [Tie("a", "b", "relation", "to", marks=("new",))], ["in words"], rest="and 3 more"
+    )
 
 
 def test_things_and_ties_are_boxes_and_lines_with_all_their_words():
@@ -57,25 +59,25 @@ def test_it_is_a_drawing_in_every_form(tmp_path):
 def test_a_page_that_says_of_every_picture_that_a_run_lies_on_it_takes_no_colour_from_things():
     root = ET.fromstring(drawn().svg)
     assert all("kind-thing" in group.get("class").split() for group in groups(root, "node"))
-    blank = [rule for rule in stylesheet().splitlines() if ".has-run .node" in rule and "fill:#ffffff" in rule]
+    blank = [rule for rule in make_stylesheet().splitlines() if ".has-run .node" in rule and "fill:#ffffff" in rule]
     assert blank
     assert all(":not(.kind-thing)" in rule for rule in blank)
 
 
 def test_nothing_is_a_picture_too():
-    assert ET.fromstring(sketch("Empty", [], [], ["nothing"]).svg).tag == f"{SVG}svg"
+    assert ET.fromstring(draw_sketch("Empty", [], [], ["nothing"]).svg).tag == f"{SVG}svg"
 
 
 def hostile_sketch():
     things = [Thing(text, text, text, (text,), text, said=text) for text in HOSTILE]
     ties = [Tie(one, other, "relation", one, other) for one, other in zip(HOSTILE, reversed(HOSTILE), strict=True)]
-    return sketch(HOSTILE[0], things, ties, ["words"], rest=HOSTILE[1])
+    return draw_sketch(HOSTILE[0], things, ties, ["words"], rest=HOSTILE[1])
 
 
 def test_hostile_texts_stay_texts():
     svg = hostile_sketch().svg
     root = ET.fromstring(svg)
-    assert {safe(text) for text in HOSTILE} <= {group.get("data-node") for group in groups(root, "node")}
+    assert {to_safe_text(text) for text in HOSTILE} <= {group.get("data-node") for group in groups(root, "node")}
     assert "<script" not in svg + hostile_sketch().mermaid
     assert svg.count("</svg>") == 1
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agentnb.draw.geometry import read_geometry, skeleton
+from agentnb.draw.geometry import make_skeleton, read_geometry
 from tests.draw.recipes import HOSTILE, hostile, long, picture, support
 
 LAYOUT = {
@@ -19,18 +19,18 @@ LAYOUT = {
 
 
 def test_not_a_word_of_the_recipe_reaches_the_layout():
-    text = skeleton(picture(hostile()))
+    text = make_skeleton(picture(hostile()))
     assert not [word for word in HOSTILE if len(word) > 5 and word in text]
     assert text.isascii()
 
 
 def test_the_skeleton_does_not_change_with_the_run_or_the_board():
-    assert skeleton(picture(support())) == skeleton(picture(support(), board=False, spare=9))
+    assert make_skeleton(picture(support())) == make_skeleton(picture(support(), board=False, spare=9))
 
 
 def test_every_part_is_in_the_skeleton():
     shown = picture(support())
-    text = skeleton(shown)
+    text = make_skeleton(shown)
     for link in shown.links:
         assert f"{link.source} -> {link.target} [name={link.name}" in text
     assert text.count("subgraph cluster_") == 2
@@ -39,9 +39,9 @@ def test_every_part_is_in_the_skeleton():
 
 
 def test_large_graphs_are_laid_out_with_less_care():
-    assert "nslimit" not in skeleton(picture(support()))
-    assert "nslimit" in skeleton(picture(long(400)))
-    assert "splines=line" in skeleton(picture(support()), cheap=True)
+    assert "nslimit" not in make_skeleton(picture(support()))
+    assert "nslimit" in make_skeleton(picture(long(400)))
+    assert "splines=line" in make_skeleton(picture(support()), cheap=True)
 
 
 def test_a_layout_is_read_with_y_downwards():

@@ -4,21 +4,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.draw.label_text import attribute, clean, columns, content, cut, cut_columns, is_xml, safe, width_of, wrap
+from agentnb.draw.label_text import (
+    clean,
+    count_columns,
+    cut,
+    cut_columns,
+    is_xml,
+    measure_width,
+    to_attribute,
+    to_content,
+    to_safe_text,
+    wrap,
+)
 
 ANY = st.text() | st.text(st.characters(categories=["Cs", "Cc", "Cf", "Lo", "Ll"]))
 
 
 @given(ANY)
 def test_an_attribute_comes_back_as_the_safe_text(text):
-    assert ET.fromstring(f'<a b="{attribute(text)}"/>').get("b") == safe(text)
+    assert ET.fromstring(f'<a b="{to_attribute(text)}"/>').get("b") == to_safe_text(text)
 
 
 @given(ANY)
 def test_content_is_well_formed_and_cannot_turn_text_round(text):
-    shown = ET.fromstring(f"<a>{content(text)}</a>").text or ""
+    shown = ET.fromstring(f"<a>{to_content(text)}</a>").text or ""
     assert "\u202e" not in shown
-    assert "<" not in content(text)
+    assert "<" not in to_content(text)
 
 
 @given(ANY)
@@ -31,24 +42,24 @@ def test_clean_text_is_one_line_that_xml_allows(text):
 
 def test_forbidden_characters_leave_a_sign():
     assert clean("a\x00b\n c") == "a\ufffdb c"
-    assert safe("\ud800\x1bok\n") == "\ufffd\ufffdok\n"
+    assert to_safe_text("\ud800\x1bok\n") == "\ufffd\ufffdok\n"
 
 
 @given(ANY, st.integers(2, 40))
 def test_cut_columns_never_gets_wider(text, limit):
-    assert columns(cut_columns(text, limit)) <= limit
+    assert count_columns(cut_columns(text, limit)) <= limit
 
 
 @given(st.text(), st.floats(20, 200))
 def test_cut_never_gets_wider(text, width):
-    assert width_of(cut(text, width, 10.0), 10.0) <= width
+    assert measure_width(cut(text, width, 10.0), 10.0) <= width
 
 
 @given(st.text(), st.integers(1, 4))
 def test_wrapped_lines_fit_and_keep_their_order(text, most):
     lines = wrap(text, 90.0, 10.0, most)
     assert len(lines) <= most
-    assert all(width_of(line, 10.0) <= 90.0 for line in lines)
+    assert all(measure_width(line, 10.0) <= 90.0 for line in lines)
     assert clean(text).replace(" ", "").startswith("".join(lines).replace(" ", "").removesuffix("…"))
 
 
@@ -66,6 +77,6 @@ def test_wrap_breaks_where_people_would(text, lines):
 
 
 def test_wide_characters_count_twice_and_marks_not_at_all():
-    assert columns("漢字") == 4
-    assert columns("e\u0301") == 1
-    assert width_of("漢", 10.0) > width_of("a", 10.0)
+    assert count_columns("漢字") == 4
+    assert count_columns("e\u0301") == 1
+    assert measure_width("漢", 10.0) > measure_width("a", 10.0)

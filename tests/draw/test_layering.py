@@ -4,7 +4,16 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.draw.layering import Bend, acyclic, chains, crossings, gap, layers_of, order_layer, places
+from agentnb.draw.layering import (
+    Bend,
+    assign_layers,
+    count_crossings,
+    find_reversed_lines,
+    get_gap,
+    make_chains,
+    order_layer,
+    place_items,
+)
 
 GRAPHS = st.integers(1, 9).flatmap(
     lambda size: st.tuples(
@@ -20,7 +29,7 @@ def named(graph):
 
 
 def without_circles(items, lines):
-    flips = acyclic(items, lines, ())
+    flips = find_reversed_lines(items, lines, ())
     return [line[::-1] if flip else line for line, flip in zip(lines, flips, strict=True)]
 
 
@@ -32,16 +41,16 @@ def test_no_circle_is_left(graph):
 
 
 def test_what_may_stay_stays_and_a_wish_is_heard():
-    assert acyclic(["a", "b"], [("a", "b"), ("b", "a")], ()) == [False, True]
-    assert acyclic(["a", "b"], [("a", "b"), ("b", "a")], (1,)) == [False, True]
-    assert acyclic(["a", "b"], [("a", "b")], (0,)) == [True]
+    assert find_reversed_lines(["a", "b"], [("a", "b"), ("b", "a")], ()) == [False, True]
+    assert find_reversed_lines(["a", "b"], [("a", "b"), ("b", "a")], (1,)) == [False, True]
+    assert find_reversed_lines(["a", "b"], [("a", "b")], (0,)) == [True]
 
 
 @given(GRAPHS)
 def test_lines_lead_to_a_later_even_layer(graph):
     items, lines = named(graph)
     lines = without_circles(items, lines)
-    layer = layers_of(items, lines)
+    layer = assign_layers(items, lines)
     assert set(layer) == set(items)
     assert all(level % 2 == 0 and level >= 0 for level in layer.values())
     assert all(layer[source] < layer[target] for source, target in lines)
@@ -51,8 +60,8 @@ def test_lines_lead_to_a_later_even_layer(graph):
 def test_ways_pass_every_layer_and_rows_hold_everything_once(graph):
     items, lines = named(graph)
     lines = without_circles(items, lines)
-    layer = layers_of(items, lines)
-    ways = chains(lines, layer)
+    layer = assign_layers(items, lines)
+    ways = make_chains(lines, layer)
     for way, (source, target) in zip(ways, lines, strict=True):
         assert (way[0], way[-1]) == (source, target)
         assert [bend.layer for bend in way[1:-1]] == list(range(layer[source] + 1, layer[target]))
@@ -66,36 +75,36 @@ def test_ways_pass_every_layer_and_rows_hold_everything_once(graph):
 def test_neighbours_keep_their_distance(graph, width):
     items, lines = named(graph)
     lines = without_circles(items, lines)
-    layer = layers_of(items, lines)
-    ways = chains(lines, layer)
+    layer = assign_layers(items, lines)
+    ways = make_chains(lines, layer)
     rows = order_layer(layer, ways)
     widths = {item: float(width) if isinstance(item, str) else 4.0 for row in rows for item in row}
-    x = places(rows, ways, widths)
+    x = place_items(rows, ways, widths)
     for row in rows:
         for left, right in pairwise(row):
-            between = (widths[left] + widths[right]) / 2 + gap(left, right)
+            between = (widths[left] + widths[right]) / 2 + get_gap(left, right)
             assert x[right] - x[left] >= between - 1e-6
     assert min(x[item] - widths[item] / 2 for item in x) >= -1e-6
 
 
 def test_a_chain_stands_in_one_line():
     ways = [["a", "b"], ["b", "c"]]
-    x = places([["a"], ["b"], ["c"]], ways, dict.fromkeys("abc", 50.0))
+    x = place_items([["a"], ["b"], ["c"]], ways, dict.fromkeys("abc", 50.0))
     assert len(set(x.values())) == 1
 
 
 def test_crossings_are_counted_and_avoided():
     down = {"a": ["d"], "b": ["c"]}
-    assert crossings([["a", "b"], ["c", "d"]], down) == 1
+    assert count_crossings([["a", "b"], ["c", "d"]], down) == 1
     layer = {"a": 0, "b": 0, "c": 2, "d": 2}
-    ways = chains([("a", "d"), ("b", "c"), ("a", "c")], layer)
+    ways = make_chains([("a", "d"), ("b", "c"), ("a", "c")], layer)
     rows = order_layer(layer, ways)
     assert sum(len(row) for row in rows) == 7
-    assert crossings(rows, {way[at]: [way[at + 1]] for way in ways for at in range(2)}) == 0
+    assert count_crossings(rows, {way[at]: [way[at + 1]] for way in ways for at in range(2)}) == 0
 
 
 def test_lines_beyond_the_limit_stay_bare(monkeypatch):
     monkeypatch.setattr("agentnb.draw.layering.MOST_BENDS", 0)
-    far = chains([("a", "z"), ("a", "b")], {"a": 0, "b": 2, "z": 90})
+    far = make_chains([("a", "z"), ("a", "b")], {"a": 0, "b": 2, "z": 90})
     assert far[0] == ["a", "z"]
     assert far[1] == ["a", Bend(1, 1), "b"]

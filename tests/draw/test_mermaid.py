@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.draw.mermaid import label, to_mermaid
+from agentnb.draw.mermaid import quote_label, to_mermaid
 from tests.draw.recipes import hostile, recipe, recipes, support
 
 # Every line that a drawing may consist of: ids are our own, and labels hold nothing that could end them.
@@ -46,7 +46,7 @@ def test_any_recipe_is_a_flowchart(given):
 
 @given(st.text())
 def test_a_label_cannot_end_itself(text):
-    assert re.fullmatch(TEXT, label(text))
+    assert re.fullmatch(TEXT, quote_label(text))
 
 
 def test_nothing_is_a_flowchart_too():

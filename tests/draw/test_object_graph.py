@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from agentnb.board.values import freeze
-from agentnb.draw.object_graph import draw_graph, objects_of
+from agentnb.draw.object_graph import draw_graph, list_objects
 from tests.draw.recipes import HOSTILE, groups
 
 
@@ -45,7 +45,7 @@ def lines(drawing):
 
 def test_objects_and_relations_are_drawn_and_nothing_else_of_the_board():
     shown = draw_graph("shop", NOW)
-    assert set(boxes(shown)) == set(objects_of(NOW)) == {"a", "b", "d"}
+    assert set(boxes(shown)) == set(list_objects(NOW)) == {"a", "b", "d"}
     a = boxes(shown)["a"]
     assert (a.caption, a.lines, a.notes, a.marks) == ("task v2", ("a",), ("n: 2", "m: 0"), ())
     assert lines(shown) == {("a", "b", "needs"): (), ("d", "a", "needs"): ()}

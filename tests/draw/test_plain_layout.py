@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.draw.diagram import picture_of
-from agentnb.draw.plain_layout import plain_layout
+from agentnb.draw.diagram import make_picture
+from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.recipe.model import Edge, Node, Region
 from tests.draw.recipes import DIRECTIONS, diamond, long, picture, recipe, recipes, support
 
@@ -29,7 +29,7 @@ def within(inner, outer):
 
 def laid_out(shown):
     """The layout with every box as a rectangle, after checking that all is there."""
-    geometry = plain_layout(shown)
+    geometry = compute_plain_layout(shown)
     assert set(geometry.boxes) == {box.name for box in shown.boxes}
     assert set(geometry.routes) == {link.name for link in shown.links}
     assert set(geometry.areas) == {area.name for area in shown.areas}
@@ -38,7 +38,7 @@ def laid_out(shown):
 
 @given(recipes(), st.sampled_from(DIRECTIONS))
 def test_no_box_covers_another_and_each_stands_in_its_own_regions(drawn, direction):
-    shown = picture_of(drawn, board=False, direction=direction, run=None)
+    shown = make_picture(drawn, board=False, direction=direction, run=None)
     geometry, rectangles = laid_out(shown)
     assert not [pair for pair in combinations(rectangles, 2) if overlap(rectangles[pair[0]], rectangles[pair[1]])]
     parents = {area.name: area.parent for area in shown.areas}
@@ -58,8 +58,8 @@ def test_no_box_covers_another_and_each_stands_in_its_own_regions(drawn, directi
 
 @given(recipes(), st.sampled_from(DIRECTIONS))
 def test_regions_are_nested_or_apart(drawn, direction):
-    shown = picture_of(drawn, board=False, direction=direction, run=None)
-    frames = plain_layout(shown).areas
+    shown = make_picture(drawn, board=False, direction=direction, run=None)
+    frames = compute_plain_layout(shown).areas
     parents = {area.name: area.parent for area in shown.areas}
 
     def inside(one, other):
@@ -78,7 +78,7 @@ def test_regions_are_nested_or_apart(drawn, direction):
 
 @given(recipes(), st.sampled_from(DIRECTIONS))
 def test_lines_start_at_their_source_and_end_at_their_target(drawn, direction):
-    shown = picture_of(drawn, board=False, direction=direction, run=None)
+    shown = make_picture(drawn, board=False, direction=direction, run=None)
     geometry, rectangles = laid_out(shown)
 
     def near(point, box):
@@ -110,7 +110,7 @@ def test_labels_do_not_cover_boxes_or_each_other():
 @pytest.mark.parametrize(("direction", "axis", "sign"), [("TB", 1, 1), ("BT", 1, -1), ("LR", 0, 1), ("RL", 0, -1)])
 def test_a_chain_grows_in_its_direction(direction, axis, sign):
     chain = recipe([Node(id, "tool") for id in "abc"], [Edge("a", "b"), Edge("b", "c")])
-    spots = plain_layout(picture(chain, board=False, direction=direction)).boxes
+    spots = compute_plain_layout(picture(chain, board=False, direction=direction)).boxes
     ways = [sign * (spots[after][axis] - spots[before][axis]) for before, after in pairwise(("s0", "n0", "n1", "n2"))]
     assert min(ways) > 0
 
@@ -123,13 +123,16 @@ def test_what_follows_a_composite_node_stands_below_its_body():
             regions={"body": Region("body", ("in",), "body", "loop")},
         )
     )
-    geometry = plain_layout(shown)
+    geometry = compute_plain_layout(shown)
     names = {box.id: box.name for box in shown.boxes}
     assert geometry.boxes[names["after"]][1] > geometry.areas["r0"][3]
 
 
 def test_nothing_is_laid_out_as_nothing():
-    assert (plain_layout(picture(recipe([]))).width, plain_layout(picture(recipe([]))).height) == (0.0, 0.0)
+    assert (compute_plain_layout(picture(recipe([]))).width, compute_plain_layout(picture(recipe([]))).height) == (
+        0.0,
+        0.0,
+    )
 
 
 def test_a_recipe_of_300_nodes_is_laid_out_too():

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from agentnb.draw.diagram import picture_of, reacts
+from agentnb.draw.diagram import is_reactive, make_picture
 from agentnb.draw.dot import draw_recipe
-from agentnb.draw.label_text import safe
+from agentnb.draw.label_text import to_safe_text
 from agentnb.draw.mermaid import to_mermaid
-from agentnb.draw.reactive import event_ids, event_type, types_of, ways_of
+from agentnb.draw.reactive import get_event_id_prefix, get_event_type, iter_event_lines, list_types
 from agentnb.recipe.model import Edge, Node
 from tests.draw.behaviors import hostile_behaviors, hostile_behaviors_run, shop, shop_run
 from tests.draw.recipes import DIRECTIONS, HOSTILE, SVG, diamond, groups
@@ -38,7 +38,7 @@ def classes(group):
 
 
 def test_types_of_events_stand_between_those_who_tell_of_them_and_those_who_listen():
-    assert reacts(shop())
+    assert is_reactive(shop())
     assert lines(draw_recipe(shop())) == {
         ("order.came", "take", False),
         ("take", "object.created", False),
@@ -51,7 +51,7 @@ def test_types_of_events_stand_between_those_who_tell_of_them_and_those_who_list
 
 
 def test_a_box_of_a_type_is_small_and_says_its_name_and_a_line_what_is_asked():
-    picture = picture_of(shop(), board=False, direction="TB", run=None)
+    picture = make_picture(shop(), board=False, direction="TB", run=None)
     boxes = {box.id: box for box in picture.boxes}
     type_, behavior = boxes["event: order.came"], boxes["take"]
     assert (type_.shape, type_.family, type_.lines, type_.caption) == ("pill", "event", ("order.came",), "")
@@ -68,18 +68,18 @@ def test_a_box_of_a_type_is_small_and_says_its_name_and_a_line_what_is_asked():
 def test_what_is_asked_is_told_whole_in_the_tip_and_masked():
     where = {"a": {"<": 1, "!=": 0}, "api_key": "sk-123"}
     node = Node("n", "behavior", on=("go",), params={"where": where, "pattern": "(a)-[:b]->(c)", "activate_after": 2})
-    (way,) = ways_of(replace(shop(), nodes={"n": node}, edges=(), meta={}))
+    (way,) = iter_event_lines(replace(shop(), nodes={"n": node}, edges=(), meta={}))
     assert way.tip.splitlines() == [
         "n listens to go", "a < 1", "a != 0", "api_key = '********'", "(a)-[:b]->(c)", "after 2 events",
     ]  # fmt: skip
 
 
 def test_a_start_stands_before_a_type_that_nobody_here_tells_of():
-    picture = picture_of(shop(), board=False, direction="TB", run=None)
+    picture = make_picture(shop(), board=False, direction="TB", run=None)
     ends = {link.ends[1] for link in picture.links if link.kind == "start"}
     assert ends == set()  # `take` may tell of order.came; any event is everybody's
     silent = replace(shop(), meta={"events": {"own": (), "tells": {}, "may": {}}}, edges=())
-    picture = picture_of(silent, board=False, direction="TB", run=None)
+    picture = make_picture(silent, board=False, direction="TB", run=None)
     ends = {link.ends[1] for link in picture.links if link.kind == "start"}
     assert ends == {"event: order.came", "event: object.created", "event: packed"}
 
@@ -147,24 +147,24 @@ def test_a_line_that_only_the_run_knows_of_lies_ready_and_is_shown_by_its_class(
 def test_no_id_of_a_type_is_a_nodes():
     nodes = {id: Node(id, "behavior", on=("go", "event: go")) for id in ("event: go", "event:: go")}
     odd = replace(shop(), nodes=nodes, edges=(), meta={})
-    assert event_ids(odd) not in ("event: ", "event:: ")
-    assert len({box.id for box in picture_of(odd, board=False, direction="TB", run=None).boxes if box.id}) == 4
-    assert event_type(odd, event_ids(odd) + "event: go") == "event: go"
-    assert event_type(odd, "event: go") is None
-    assert event_type(diamond(), "event: go") is None
+    assert get_event_id_prefix(odd) not in ("event: ", "event:: ")
+    assert len({box.id for box in make_picture(odd, board=False, direction="TB", run=None).boxes if box.id}) == 4
+    assert get_event_type(odd, get_event_id_prefix(odd) + "event: go") == "event: go"
+    assert get_event_type(odd, "event: go") is None
+    assert get_event_type(diamond(), "event: go") is None
 
 
 def test_an_edge_of_a_log_stands_for_several_types():
     nodes = {"a": Node("a", "behavior", on=("go",)), "b": Node("b", "behavior", on=("x", "y, z"))}
     recipe = replace(shop(), nodes=nodes, edges=(), meta={})
-    assert types_of(recipe, Edge("a", "b", "event", condition="x, w")) == ("x", "w")
-    assert types_of(recipe, Edge("a", "b", "event", condition="y, z")) == ("y, z",)
+    assert list_types(recipe, Edge("a", "b", "event", condition="x, w")) == ("x", "w")
+    assert list_types(recipe, Edge("a", "b", "event", condition="y, z")) == ("y, z",)
 
 
 def test_other_recipes_are_drawn_as_ever():
-    assert not reacts(diamond())
-    assert not reacts(replace(shop(), nodes={}, edges=()))
-    assert not reacts(replace(shop(), edges=(Edge("take", "pack"),)))
+    assert not is_reactive(diamond())
+    assert not is_reactive(replace(shop(), nodes={}, edges=()))
+    assert not is_reactive(replace(shop(), edges=(Edge("take", "pack"),)))
 
 
 def test_in_words():
@@ -182,7 +182,7 @@ def test_hostile_names_stay_texts(run):
     names = {name for element in root.iter() for name in element.attrib}
     assert not [name for name in names if name.startswith("on") or "href" in name or name == "id"]
     ids = {group.get("data-node") for group in groups(root, "node")}
-    assert set(map(safe, HOSTILE)) <= ids
+    assert set(map(to_safe_text, HOSTILE)) <= ids
     assert "<script" not in drawing.svg
     assert "<script" not in to_mermaid(hostile_behaviors())
     assert len(drawing.text.splitlines()) < 200

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agentnb.draw import render
-from agentnb.draw.render import backend, lay_out, png
+from agentnb.draw.render import choose_backend, lay_out, render_png
 from agentnb.errors import AgentNbError
 from tests.draw.recipes import DIRECTIONS, diamond, hostile, long, picture, support, support_run
 
@@ -34,21 +34,21 @@ def code_of(call):
 )
 def test_the_best_backend_that_is_there_is_taken(monkeypatch, there, chosen):
     only(monkeypatch, *there)
-    assert backend() == chosen
+    assert choose_backend() == chosen
 
 
 def test_the_environment_chooses(monkeypatch):
     monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
-    assert backend() == "plain"
+    assert choose_backend() == "plain"
     assert lay_out(picture(diamond())).layout == "plain"
 
 
 def test_a_wrong_choice_is_told(monkeypatch):
     monkeypatch.setenv("AGENTNB_LAYOUT", "dto")
-    assert code_of(backend) == "U202"
+    assert code_of(choose_backend) == "U202"
     monkeypatch.setenv("AGENTNB_LAYOUT", "dot")
     only(monkeypatch)
-    assert code_of(backend) == "U203"
+    assert code_of(choose_backend) == "U203"
 
 
 def complete(name, shown):
@@ -104,7 +104,7 @@ def test_a_backend_that_fails_leaves_it_to_the_plain_one(monkeypatch, fault):
         raise fault
 
     only(monkeypatch, "dot", "pygraphviz")
-    monkeypatch.setattr(render, "_graphviz", fail)
+    monkeypatch.setattr(render, "_run_graphviz", fail)
     assert lay_out(picture(diamond())).layout == "plain"
 
 
@@ -116,7 +116,7 @@ def test_a_slow_layout_is_tried_once_more_with_straight_lines(monkeypatch):
         raise subprocess.TimeoutExpired(name, seconds)
 
     only(monkeypatch, "dot", "pygraphviz")
-    monkeypatch.setattr(render, "_graphviz", slow)
+    monkeypatch.setattr(render, "_run_graphviz", slow)
     lay_out(picture(diamond()), seconds=10)
     assert [(name, cheap) for name, cheap, _ in asked] == [("dot", False), ("dot", True)]
     assert sum(seconds for *_, seconds in asked) == pytest.approx(10)
@@ -167,15 +167,15 @@ def test_a_program_that_writes_nonsense_leaves_it_to_the_plain_layout(tmp_path, 
 
 @pytest.mark.needs_dot
 def test_a_png_is_a_picture():
-    assert png("digraph { a -> b }").startswith(b"\x89PNG")
+    assert render_png("digraph { a -> b }").startswith(b"\x89PNG")
 
 
 def test_a_png_needs_graphviz(monkeypatch):
     only(monkeypatch)
-    assert code_of(lambda: png("digraph {}")) == "U204"
+    assert code_of(lambda: render_png("digraph {}")) == "U204"
 
 
 @pytest.mark.needs_dot
 def test_dot_text_that_graphviz_refuses_is_told(monkeypatch):
     only(monkeypatch, "dot")
-    assert code_of(lambda: png("no dot at all")) == "U204"
+    assert code_of(lambda: render_png("no dot at all")) == "U204"

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from agentnb.draw.shapes import known_shape, number, outline, pair, round_corners, size_around
+from agentnb.draw.shapes import choose_shape, format_pair, make_outline, measure_around, number, round_corners
 
 SHAPES = [
     "box",
@@ -26,7 +26,7 @@ SHAPES = [
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_outline_stays_within_its_size(shape):
     found = re.findall(
-        r"-?\d+(?:\.\d+)?,-?\d+(?:\.\d+)?", re.sub(r"A[\d.]+,[\d.]+ 0 \d ?\d ", "L", outline(shape, 100, 60))
+        r"-?\d+(?:\.\d+)?,-?\d+(?:\.\d+)?", re.sub(r"A[\d.]+,[\d.]+ 0 \d ?\d ", "L", make_outline(shape, 100, 60))
     )
     points = [tuple(map(float, point.split(","))) for point in found]
     assert len(points) >= 3
@@ -35,19 +35,19 @@ def test_an_outline_stays_within_its_size(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_shape_is_larger_than_its_text(shape):
-    width, height = size_around(shape, 80, 25)
+    width, height = measure_around(shape, 80, 25)
     assert width > 80
     assert height > 25
 
 
 def test_no_size_at_all_is_drawn_too():
-    assert outline("box", 0, 0).endswith("Z")
+    assert make_outline("box", 0, 0).endswith("Z")
     assert round_corners([(0, 0), (0, 0), (0, 0)], 5).endswith("Z")
 
 
 @pytest.mark.parametrize(("name", "shape"), [("oval", "ellipse"), ("rect", "box"), ("star", "box"), ("tab", "tab")])
 def test_a_shape_by_any_name_of_graphviz(name, shape):
-    assert known_shape(name) == shape
+    assert choose_shape(name) == shape
 
 
 @pytest.mark.parametrize(("value", "text"), [(1.0, "1"), (-0.04, "0"), (2.56, "2.6"), (-3.5, "-3.5")])
@@ -56,4 +56,4 @@ def test_numbers_are_short(value, text):
 
 
 def test_a_pair():
-    assert pair((1.25, -2.0)) == "1.2,-2"
+    assert format_pair((1.25, -2.0)) == "1.2,-2"

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from agentnb.draw.diagram import picture_of
-from agentnb.draw.plain_layout import plain_layout
-from agentnb.draw.straight_lines import direct_route, route_between
+from agentnb.draw.diagram import make_picture
+from agentnb.draw.plain_layout import compute_plain_layout
+from agentnb.draw.straight_lines import make_direct_route, route_between
 from tests.draw.behaviors import shop
 
 
 def box(name):
-    picture = picture_of(shop(), board=False, direction="TB", run=None)
+    picture = make_picture(shop(), board=False, direction="TB", run=None)
     return replace(picture.boxes[0], name=name, width=100.0, height=40.0)
 
 
@@ -39,7 +39,7 @@ def test_a_way_to_itself_is_a_loop_at_its_side():
 
 
 def test_every_line_that_lies_ready_has_its_way():
-    picture = picture_of(shop(), board=False, direction="TB", run=None)
-    geometry = plain_layout(picture)
+    picture = make_picture(shop(), board=False, direction="TB", run=None)
+    geometry = compute_plain_layout(picture)
     assert picture.later
-    assert all(len(direct_route(picture, link, geometry).points) == 4 for link in picture.later)
+    assert all(len(make_direct_route(picture, link, geometry).points) == 4 for link in picture.later)

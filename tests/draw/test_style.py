@@ -6,12 +6,12 @@ from agentnb.draw.style import (
     COLOURS,
     DARK,
     FAMILIES,
-    class_of,
-    family_of,
-    own_sheet,
-    palette,
-    shape_of,
-    stylesheet,
+    get_family,
+    get_shape,
+    make_class,
+    make_own_sheet,
+    make_palette,
+    make_stylesheet,
 )
 
 TEXTS = [
@@ -52,29 +52,29 @@ def test_both_palettes_name_the_same_colours():
 
 
 def test_each_colour_is_a_variable_with_a_fallback_and_stands_before_it_for_old_viewers():
-    sheet = stylesheet("svg.agentnb")
+    sheet = make_stylesheet("svg.agentnb")
     assert "fill:#1e293b;fill:var(--agentnb-ink,#1e293b)" in sheet
     assert not re.search(r"[$~@]|\{\{|None", sheet)
     assert set(re.findall(r"--agentnb-([a-z-]+)", sheet)) <= set(COLOURS)
 
 
 def test_every_rule_stands_under_its_scope():
-    rules = [line for line in stylesheet(".here svg").splitlines() if line]
+    rules = [line for line in make_stylesheet(".here svg").splitlines() if line]
     assert rules
     for rule in rules:
         assert all(part.startswith(".here svg") for part in rule.split("{")[0].split(","))
 
 
 def test_a_palette_gives_every_variable():
-    rule = palette(".jp", dark=True)
+    rule = make_palette(".jp", dark=True)
     assert rule.startswith(".jp{")
     assert rule.count("--agentnb-") == len(DARK)
-    assert palette(".jp") != rule
+    assert make_palette(".jp") != rule
 
 
 def test_a_picture_by_itself_follows_the_reader():
-    assert "prefers-color-scheme:dark" in own_sheet()
-    assert DARK["paper"] in own_sheet()
+    assert "prefers-color-scheme:dark" in make_own_sheet()
+    assert DARK["paper"] in make_own_sheet()
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def test_a_picture_by_itself_follows_the_reader():
     ],
 )
 def test_a_kind_has_one_look_in_every_dialect(kind, shape, family):
-    assert (shape_of(kind), family_of(kind)) == (shape, family)
+    assert (get_shape(kind), get_family(kind)) == (shape, family)
 
 
 @pytest.mark.parametrize(
     ("word", "name"), [("tool", "kind-tool"), ('"><x y', "kind----x-y"), ("", "kind-none"), ("é", "kind--")]
 )
 def test_a_class_is_a_word_that_css_takes_as_it_is(word, name):
-    assert class_of("kind", word) == name
+    assert make_class("kind", word) == name

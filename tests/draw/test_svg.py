@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from agentnb.draw.diagram import picture_of
+from agentnb.draw.diagram import make_picture
 from agentnb.draw.geometry import Route
-from agentnb.draw.label_text import safe
-from agentnb.draw.plain_layout import plain_layout
+from agentnb.draw.label_text import to_safe_text
+from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.draw.run_view import RunView
-from agentnb.draw.svg import arrow_head, curve_data, write_svg
+from agentnb.draw.svg import format_arrow_head, format_curve, write_svg
 from agentnb.recipe.model import Node
 from tests.draw.recipes import (
     DIRECTIONS,
@@ -34,7 +34,7 @@ TAGS = {"svg", "style", "g", "rect", "path", "text", "tspan", "title", "polygon"
 
 def drawn(given, run=None, **more):
     shown = picture(given, run, **more)
-    return write_svg(shown, plain_layout(shown))
+    return write_svg(shown, compute_plain_layout(shown))
 
 
 def tree(given, run=None, **more):
@@ -102,7 +102,7 @@ def test_hostile_texts_stay_texts(run):
     assert {element.tag.removeprefix(SVG) for element in root.iter()} == TAGS
     names = {name for element in root.iter() for name in element.attrib}
     assert not [name for name in names if name.startswith("on") or "href" in name or name == "id"]
-    assert {group.get("data-node") for group in groups(root, "node")} == set(map(safe, HOSTILE))
+    assert {group.get("data-node") for group in groups(root, "node")} == set(map(to_safe_text, HOSTILE))
     assert svg.count("</svg>") == 1
     assert "<script" not in svg
     assert "\u202e" not in "".join(texts(title) for title in root.iter(f"{SVG}title"))
@@ -110,8 +110,8 @@ def test_hostile_texts_stay_texts(run):
 
 @given(recipes())
 def test_any_recipe_gives_well_formed_svg(given):
-    shown = picture_of(given, board=True, direction="TB", run=RunView(board={"key": given.name}))
-    root = ET.fromstring(write_svg(shown, plain_layout(shown)))
+    shown = make_picture(given, board=True, direction="TB", run=RunView(board={"key": given.name}))
+    root = ET.fromstring(write_svg(shown, compute_plain_layout(shown)))
     assert len(groups(root, "node")) == len(given.nodes)
     assert len(groups(root, "edge")) == len(given.edges)
 
@@ -131,7 +131,7 @@ def test_every_picture_has_its_own_paper_and_says_what_it_is():
 
 def test_a_page_may_bring_the_style_sheet_itself():
     shown = picture(diamond())
-    bare = write_svg(shown, plain_layout(shown), styled=False)
+    bare = write_svg(shown, compute_plain_layout(shown), styled=False)
     assert "<style>" not in bare
     assert "data-static" not in bare
     assert ET.fromstring(bare).get("viewBox") == tree(diamond()).get("viewBox")
@@ -159,7 +159,7 @@ def test_a_node_without_a_name_is_still_there():
 
 def test_a_curve_and_its_head():
     route = Route(((0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (0.0, 3.0)), (0.0, 10.0))
-    assert curve_data(route.points) == "M0,0C0,1 0,2 0,3"
-    assert curve_data(((1.0, 2.0),)) == "M1,2"
-    assert arrow_head(route.points, route.tip, "#000") == '<polygon points="-2.8,3 0,10 2.8,3" fill="#000"/>'
-    assert arrow_head(route.points, (0.0, 3.0), "#000") == ""
+    assert format_curve(route.points) == "M0,0C0,1 0,2 0,3"
+    assert format_curve(((1.0, 2.0),)) == "M1,2"
+    assert format_arrow_head(route.points, route.tip, "#000") == '<polygon points="-2.8,3 0,10 2.8,3" fill="#000"/>'
+    assert format_arrow_head(route.points, (0.0, 3.0), "#000") == ""

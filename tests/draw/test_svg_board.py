@@ -4,26 +4,33 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from agentnb.draw.board_table import BoardTable, Flow, Row, board_table
-from agentnb.draw.plain_layout import plain_layout
+from agentnb.draw.board_table import BoardTable, Flow, Row, make_board_table
+from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.draw.render import VARIABLE, lay_out
 from agentnb.draw.svg import write_svg
-from agentnb.draw.svg_board import board_parts, board_place, flow_classes, flow_lines, row_classes, row_middle
+from agentnb.draw.svg_board import (
+    compute_row_middle,
+    get_flow_classes,
+    get_row_classes,
+    iter_flow_lines,
+    place_board,
+    render_board_parts,
+)
 from agentnb.recipe.model import Edge, Node
 from tests.draw.recipes import DIRECTIONS, SVG, diamond, groups, long, picture, recipe, support, support_run, texts
 
 
 def size_and_rows(direction, **more):
     shown = picture(support(), support_run(), direction=direction, **more)
-    root = ET.fromstring(write_svg(shown, plain_layout(shown)))
+    root = ET.fromstring(write_svg(shown, compute_plain_layout(shown)))
     return root, groups(root, "row")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_table_stands_beside_the_graph_and_inside_the_picture(direction):
     shown = picture(support(), direction=direction)
-    geometry = plain_layout(shown)
-    left, top = board_place(shown.board, geometry, direction)
+    geometry = compute_plain_layout(shown)
+    left, top = place_board(shown.board, geometry, direction)
     _, _, width, height = map(float, ET.fromstring(write_svg(shown, geometry)).get("viewBox").split())
     assert left >= geometry.width or top >= geometry.height
     assert left + shown.board.width <= width
@@ -33,10 +40,10 @@ def test_the_table_stands_beside_the_graph_and_inside_the_picture(direction):
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_every_flow_has_a_line_and_a_head_and_ends_at_its_node(direction):
     shown = picture(support(), support_run(), direction=direction)
-    geometry = plain_layout(shown)
+    geometry = compute_plain_layout(shown)
     boxes = {box.id: box for box in shown.boxes}
-    spot = board_place(shown.board, geometry, direction)
-    for flow, (line, heads) in zip(shown.board.flows, flow_lines(shown, shown.board, geometry, spot), strict=True):
+    spot = place_board(shown.board, geometry, direction)
+    for flow, (line, heads) in zip(shown.board.flows, iter_flow_lines(shown, shown.board, geometry, spot), strict=True):
         x, y = map(float, re.match(r"M(-?[\d.]+),(-?[\d.]+)L", line).groups())
         box, (at_x, at_y) = boxes[flow.node], geometry.boxes[boxes[flow.node].name]
         assert abs(x - at_x) <= box.width / 2 + 0.1
@@ -48,11 +55,13 @@ def test_every_flow_has_a_line_and_a_head_and_ends_at_its_node(direction):
 
 def test_a_flow_ends_at_the_middle_of_its_rows():
     shown = picture(diamond())
-    spot = board_place(shown.board, plain_layout(shown), "TB")
-    lines = dict(zip(shown.board.flows, flow_lines(shown, shown.board, plain_layout(shown), spot), strict=True))
+    spot = place_board(shown.board, compute_plain_layout(shown), "TB")
+    lines = dict(
+        zip(shown.board.flows, iter_flow_lines(shown, shown.board, compute_plain_layout(shown), spot), strict=True)
+    )
     flow = next(flow for flow in lines if flow.node == "load")
     for row in flow.rows:
-        assert f"{spot[0]:g},{spot[1] + row_middle(row):g}" in lines[flow][0]
+        assert f"{spot[0]:g},{spot[1] + compute_row_middle(row):g}" in lines[flow][0]
 
 
 def points_of(line):
@@ -90,8 +99,8 @@ def test_flows_run_around_the_nodes_between_them_and_the_board(given, layout, di
     monkeypatch.setenv(VARIABLE, layout)
     geometry = lay_out(shown)
     assert geometry.layout == layout
-    spot = board_place(shown.board, geometry, direction)
-    lines = zip(shown.board.flows, flow_lines(shown, shown.board, geometry, spot), strict=True)
+    spot = place_board(shown.board, geometry, direction)
+    lines = zip(shown.board.flows, iter_flow_lines(shown, shown.board, geometry, spot), strict=True)
     found = [(flow.node, crossed(flow, line, shown, geometry)) for flow, (line, _) in lines]
     assert found
     assert [each for each in found if each[1]] == []
@@ -107,24 +116,29 @@ def test_spare_rows_are_there_and_empty():
 
 def test_a_picture_without_a_board_has_none():
     shown = picture(diamond(), board=False)
-    assert board_parts(shown, plain_layout(shown), (0.0, 0.0)) == ("", "")
-    assert groups(write_svg(shown, plain_layout(shown)), "board") == []
+    assert render_board_parts(shown, compute_plain_layout(shown), (0.0, 0.0)) == ("", "")
+    assert groups(write_svg(shown, compute_plain_layout(shown)), "board") == []
 
 
 def test_many_flows_are_faint():
     shown = picture(long(40))
-    assert groups(write_svg(shown, plain_layout(shown)), "dense")
+    assert groups(write_svg(shown, compute_plain_layout(shown)), "dense")
 
 
 def test_the_table_of_an_empty_recipe_stands_at_the_corner():
     for direction in ("TB", "LR"):
-        assert board_place(BoardTable((), ()), plain_layout(picture(recipe([]))), direction) == (0.0, 0.0)
+        assert place_board(BoardTable((), ()), compute_plain_layout(picture(recipe([]))), direction) == (0.0, 0.0)
 
 
 def test_classes():
-    assert flow_classes(Flow("a", "read", (0,), "", active=True, seen=True)) == ["flow", "flow-read", "seen", "active"]
-    assert row_classes(Row("a", "a", "", "", ("written",))) == ["row", "written"]
-    assert [row_classes(row) for row in board_table(diamond(), None).rows] == [["row"]] * 5
+    assert get_flow_classes(Flow("a", "read", (0,), "", active=True, seen=True)) == [
+        "flow",
+        "flow-read",
+        "seen",
+        "active",
+    ]
+    assert get_row_classes(Row("a", "a", "", "", ("written",))) == ["row", "written"]
+    assert [get_row_classes(row) for row in make_board_table(diamond(), None).rows] == [["row"]] * 5
 
 
 def test_values_carry_their_key_and_full_texts_are_tips():

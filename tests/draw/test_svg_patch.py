@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentnb.draw.dot import draw_recipe
 from agentnb.draw.run_view import RunView
-from agentnb.draw.svg_patch import PARTS, diff
+from agentnb.draw.svg_patch import PARTS, diff_patches
 from tests.draw.recipes import DIRECTIONS, HOSTILE, SVG, diamond, groups, hostile, hostile_run, support, support_run
 
 SPARE = 6
@@ -132,7 +132,7 @@ def test_any_run_is_patched_as_it_is_drawn(view):
 def test_the_changes_lead_from_one_patch_to_the_next(before, after):
     drawing = draw_recipe(diamond(), spare=SPARE)
     old, new = drawing.patch(before), drawing.patch(after)
-    for part, entries in diff(old, new).items():
+    for part, entries in diff_patches(old, new).items():
         assert entries
         old[part] = {key: entry for key, entry in {**old[part], **entries}.items() if entry is not None}
     assert old == new
@@ -150,11 +150,11 @@ def test_a_step_changes_little():
     drawing = draw_recipe(support(), spare=SPARE)
     old = drawing.patch(RunView(current="write", visited={"classify": 1}, board={"ticket": 1}))
     new = drawing.patch(RunView(current="critic", visited={"classify": 1, "write": 1}, board={"ticket": 1, "draft": 2}))
-    delta = diff(old, new)
+    delta = diff_patches(old, new)
     assert set(delta["nodes"]) == {"write", "critic"}
     assert [entry["key"] for entry in delta["rows"].values()] == ["draft"]
     assert delta["flows"]["read write"] is None
-    assert diff(new, new) == {}
+    assert diff_patches(new, new) == {}
 
 
 def test_a_name_that_the_recipe_lacks_is_left_out():

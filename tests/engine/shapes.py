@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentnb.engine.core.drivers import LOOP, in_own_loop, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.core.drivers import LOOP, run_in_loop, run_in_own_loop, run_plain, step_in_loop
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.time_travel import open_tip
@@ -80,14 +80,14 @@ def step(run: Run) -> int:
     """One step, whatever it needs; in the past it begins a branch."""
     open_tip(run)
     code = run_plain(run, once=True)
-    return in_own_loop(lambda: step_in_loop(run)) if code == LOOP else code
+    return run_in_own_loop(lambda: step_in_loop(run)) if code == LOOP else code
 
 
 def go_on(run: Run) -> int:
     """Run to where it stops."""
     open_tip(run)
     code = run_plain(run)
-    return in_own_loop(lambda: run_in_loop(run)) if code == LOOP else code
+    return run_in_own_loop(lambda: run_in_loop(run)) if code == LOOP else code
 
 
 def board(run: Run) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from agentnb.engine.control.cursor import cursor_of, frontier_of, stack_of
+from agentnb.engine.control.cursor import get_cursor, get_frontier, get_stack
 from agentnb.engine.core.time_travel import goto
 from tests.engine.shapes import begun, branches, step
 from tests.kinds.test_loop import body
@@ -13,21 +13,21 @@ from tests.session.making import counting, fan, graph, looping, session
 
 def test_a_cursor_is_a_value():
     run = branches().run()
-    before = cursor_of(run)
+    before = get_cursor(run)
     step(run)
-    after = cursor_of(run)
+    after = get_cursor(run)
     assert before != after
     with pytest.raises(dataclasses.FrozenInstanceError):
         after.position = 5
     goto(run, 0)
-    assert cursor_of(run) == before
-    assert hash(cursor_of(run)) == hash(before)
+    assert get_cursor(run) == before
+    assert hash(get_cursor(run)) == hash(before)
 
 
 def test_branches_are_in_the_frontier_and_their_frames_are_open():
     run = branches().run()
     step(run)
-    cursor = cursor_of(run)
+    cursor = get_cursor(run)
     assert [(one.node, one.depth, one.branch, one.why) for one in cursor.frontier] == [
         ("first", 1, 0, "entry of 'one'"),
         ("second", 1, 1, "entry of 'two'"),
@@ -37,7 +37,7 @@ def test_branches_are_in_the_frontier_and_their_frames_are_open():
         ("one", 0, "one@1.0"),
         ("two", 1, "two@1.1"),
     ]
-    assert [frame.region for frame in stack_of(run)] == ["root", "one"]
+    assert [frame.region for frame in get_stack(run)] == ["root", "one"]
 
 
 def test_the_turn_of_a_composite_node_is_told():
@@ -62,15 +62,15 @@ def test_the_turn_after_a_failure_inside():
 
 def test_a_delivery_names_its_event():
     run = begun("reactive")
-    assert frontier_of(run)[0].why == "event evt_001 of type 'hello'"
-    assert [one.turn for one in frontier_of(run)] == ["start", "start", "event"]
+    assert get_frontier(run)[0].why == "event evt_001 of type 'hello'"
+    assert [one.turn for one in get_frontier(run)] == ["start", "start", "event"]
 
 
 def test_where_a_node_came_from_is_found_over_the_moves_of_the_queue():
     run = begun("diamond")
     for _ in range(4):
         step(run)
-    assert [(one.node, one.why) for one in frontier_of(run)] == [
+    assert [(one.node, one.why) for one in get_frontier(run)] == [
         ("b", "edge 'a' -> 'b'"),
         ("d", "edge 'b' -> 'd'"),
         ("c", "edge 'fix' -> 'c'"),

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from agentnb.engine.control import interventions
 from agentnb.engine.core.history import History
-from agentnb.engine.core.time_travel import branch, goto
+from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, load_document
-from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, family, whole
+from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, collect_family, encode_whole
 from agentnb.errors import StoreError
 from tests.trace.runs import go, odyssey, started
 
@@ -20,7 +20,9 @@ def through(document):
 
 
 def sizes(run):
-    return [(history, len(history.s_pend)) for history in family([*(chain for chain, _ in run.left), run.chain])]
+    return [
+        (history, len(history.s_pend)) for history in collect_family([*(chain for chain, _ in run.left), run.chain])
+    ]
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 4), max_size=8))
@@ -34,7 +36,7 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
                 interventions.edit(run, {"free": move})
             case 1 if run.position > 1:
                 goto(run, run.position // 2)
-                branch(run)
+                start_branch(run)
             case _:
                 go(run, move)
         if move != 2:
@@ -51,7 +53,7 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
 def test_it_goes_on_where_another_process_stopped():
     run = go(started(), 5)
     found = DeltaLoader()
-    found.add([whole(run.chain)])
+    found.add([encode_whole(run.chain)])
     tables, histories = found.finish()
     encoder = DeltaEncoder.after(tables, histories)
     assert encoder.take([(history, len(history.s_pend)) for history in histories]) == {}

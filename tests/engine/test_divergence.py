@@ -4,7 +4,7 @@ import pytest
 
 from agentnb import ABSENT
 from agentnb.engine.core.work import Append, Outcome
-from agentnb.engine.replay.divergence import Divergence, Sides, compare_steps, inside
+from agentnb.engine.replay.divergence import Divergence, Sides, compare_steps, iter_inner_differences
 from agentnb.engine.replay.step_record import Record
 from agentnb.recipe.model import Edge
 from agentnb.secrets import MASK, hide
@@ -231,9 +231,9 @@ def test_a_node_of_the_record_that_the_replay_lacks_has_no_turn_there():
 def test_no_secret_is_told():
     hide("s3cret-of-divergence")
     rows = [
-        *inside((1, "n0", "write"), ("api_key",), "one-key", "other-key"),
-        *inside((1, "n0", "call"), ("look",), {"token": "abcd"}, {"token": "efgh"}),
-        *inside((1, "n0", "write"), ("a",), "the s3cret-of-divergence", "x"),
+        *iter_inner_differences((1, "n0", "write"), ("api_key",), "one-key", "other-key"),
+        *iter_inner_differences((1, "n0", "call"), ("look",), {"token": "abcd"}, {"token": "efgh"}),
+        *iter_inner_differences((1, "n0", "write"), ("a",), "the s3cret-of-divergence", "x"),
     ]
     assert [row.key for row in rows] == ["api_key", "token", None]
     for row in rows:
@@ -243,7 +243,7 @@ def test_no_secret_is_told():
 
 
 def test_only_the_first_places_of_a_value_are_told():
-    rows = list(inside((1, "n0", "write"), ("a",), list(range(100)), list(range(1, 101))))
+    rows = list(iter_inner_differences((1, "n0", "write"), ("a",), list(range(100)), list(range(1, 101))))
     assert (len(rows), rows[0].path) == (20, "a.0")
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from agentnb.engine.core.drivers import LOOP, heads, in_own_loop, run_in_loop, run_plain, step_in_loop
+from agentnb.engine.core.drivers import LOOP, find_heads, run_in_loop, run_in_own_loop, run_plain, step_in_loop
 from agentnb.engine.core.run import DONE, FAILED, GO, PAUSED
 from agentnb.recipe.model import Edge
 from tests.engine.making import data, run_of
@@ -20,7 +20,7 @@ def test_without_a_loop_it_says_where_one_is_needed_and_goes_on_inside_one():
     run = run_of(lambda work: {}, later, lambda work: {"b": work.board["a"]})
     assert run_plain(run) == LOOP
     assert (run.position, len(run.pending_steps)) == (1, 1)
-    assert in_own_loop(lambda: run_in_loop(run)) == DONE
+    assert run_in_own_loop(lambda: run_in_loop(run)) == DONE
     assert data(run) == {"a": 1, "b": 1}
 
 
@@ -76,11 +76,11 @@ def test_halt_ends_it_before_the_next_step():
 
 def test_the_heads_are_the_first_of_each_lane():
     run = branches().run()
-    assert [act.node.id for act in heads(run)] == ["both"]
+    assert [act.node.id for act in find_heads(run)] == ["both"]
     step(run)
-    assert [act.node.id for act in heads(run)] == ["first", "second"]
+    assert [act.node.id for act in find_heads(run)] == ["first", "second"]
     step(run)
-    assert [act.node.id for act in heads(run)] == ["left", "second"]
+    assert [act.node.id for act in find_heads(run)] == ["left", "second"]
 
 
 def test_sync_branches_run_in_threads_at_the_same_time():

@@ -12,7 +12,7 @@ import pytest
 
 from agentnb.board.codec import Record, decode, encode
 from agentnb.board.values import ABSENT, Opaque, freeze
-from agentnb.engine.replay.equality import says_the_same, unlike
+from agentnb.engine.replay.equality import are_messages_equal, iter_innermost_differences
 from agentnb.secrets import MASK, hide
 
 Pair = namedtuple("Pair", "one other")  # noqa: PYI024  (a plain one)
@@ -43,7 +43,7 @@ class Thing:
 
 
 def found(one, other):
-    return [(row.path, row.recorded, row.replayed, row.sure) for row in unlike(one, other)]
+    return [(row.path, row.recorded, row.replayed, row.sure) for row in iter_innermost_differences(one, other)]
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_what_is_the_same_differs_nowhere(one, other):
     ids=repr,
 )
 def test_the_innermost_place_that_differs_is_named(one, other, path):
-    rows = list(unlike(freeze(one), freeze(other)))
+    rows = list(iter_innermost_differences(freeze(one), freeze(other)))
     assert [(row.path, row.sure) for row in rows] == [(path, True)]
 
 
 def test_every_place_is_told_in_order():
     one, other = freeze({"a": 1, "b": [1, 2], "c": 3}), freeze({"a": 2, "b": [1, 4, 5], "d": 3})
-    assert [row.path for row in unlike(one, other)] == [("a",), ("b", 1), ("b", 2), ("c",), ("d",)]
+    assert [row.path for row in iter_innermost_differences(one, other)] == [("a",), ("b", 1), ("b", 2), ("c",), ("d",)]
 
 
 def test_a_value_that_came_back_from_json_is_the_one_that_went():
@@ -126,10 +126,10 @@ def test_a_value_whose_class_was_not_known_where_it_was_read():
     known = freeze(Point(1, 2))
     document = encode(known)
     read = freeze(decode(document | {"type": "gone.module:Point"}))
-    assert [row.sure for row in unlike(read, known)] == [True]  # it was of another class
+    assert [row.sure for row in iter_innermost_differences(read, known)] == [True]  # it was of another class
     unknown = freeze(Record("dataclass", document))
     assert found(unknown, known) == found(known, unknown) == []
-    assert [row.path for row in unlike(unknown, freeze(Point(1, 3)))] == [()]
+    assert [row.path for row in iter_innermost_differences(unknown, freeze(Point(1, 3)))] == [()]
 
 
 def test_a_mask_stands_for_any_value_and_for_none_that_is_not_there():
@@ -150,10 +150,12 @@ def test_a_text_with_a_masked_secret_is_that_text_with_the_secret():
 def test_objects_by_reference_are_others_in_each_run():
     thing = Thing()
     assert found(Opaque(thing), Opaque(thing)) == []
-    assert [row.sure for row in unlike(Opaque(Thing()), Opaque(Thing()))] == [False]
-    assert [row.sure for row in unlike(Opaque(Thing()), Opaque(len))] == [True]
-    assert [row.sure for row in unlike(Thing(), Thing())] == [False]  # a condition's value is as it was returned
-    assert [row.sure for row in unlike(Thing(), Point(1, 2))] == [True]
+    assert [row.sure for row in iter_innermost_differences(Opaque(Thing()), Opaque(Thing()))] == [False]
+    assert [row.sure for row in iter_innermost_differences(Opaque(Thing()), Opaque(len))] == [True]
+    assert [row.sure for row in iter_innermost_differences(Thing(), Thing())] == [
+        False
+    ]  # a condition's value is as it was returned
+    assert [row.sure for row in iter_innermost_differences(Thing(), Point(1, 2))] == [True]
 
 
 def test_what_refuses_to_be_compared_is_not_the_same():
@@ -163,10 +165,10 @@ def test_what_refuses_to_be_compared_is_not_the_same():
 
         __hash__ = None
 
-    assert [row.sure for row in unlike(Opaque(Odd()), Opaque(Odd()))] == [False]
+    assert [row.sure for row in iter_innermost_differences(Opaque(Odd()), Opaque(Odd()))] == [False]
 
 
 def test_where_an_object_lies_is_no_part_of_a_message():
-    assert says_the_same("<Thing at 0x7f001122> is not a number", "<Thing at 0x7faabbcc> is not a number")
-    assert not says_the_same("<Thing at 0x7f001122>", "<Other at 0x7f001122>")
-    assert not says_the_same("0x1", "0x2")
+    assert are_messages_equal("<Thing at 0x7f001122> is not a number", "<Thing at 0x7faabbcc> is not a number")
+    assert not are_messages_equal("<Thing at 0x7f001122>", "<Other at 0x7f001122>")
+    assert not are_messages_equal("0x1", "0x2")

@@ -11,7 +11,7 @@ from weakref import ref
 
 import pytest
 
-from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, in_own_loop, run_beside
+from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, run_beside, run_in_own_loop
 
 WORD = ContextVar("WORD", default="")
 
@@ -26,7 +26,7 @@ def where(found):
 
 def test_without_a_loop_it_runs_here():
     found = []
-    assert in_own_loop(where(found)) == 7
+    assert run_in_own_loop(where(found)) == 7
     assert found[0][0] is threading.current_thread()
 
 
@@ -40,7 +40,7 @@ def test_where_a_loop_is_running_it_runs_in_a_thread_with_the_words_of_here():
             found.append((WORD.get(), threading.current_thread()))
             return 3
 
-        return in_own_loop(work)
+        return run_in_own_loop(work)
 
     assert asyncio.run(main()) == 3
     assert (found[0][0], found[0][1] is threading.main_thread()) == ("here", False)
@@ -51,10 +51,10 @@ def test_what_it_raises_is_raised_here():
         raise KeyboardInterrupt
 
     async def main():
-        in_own_loop(breaks)
+        run_in_own_loop(breaks)
 
     home = LoopThread()
-    for work in (lambda: in_own_loop(breaks), lambda: asyncio.run(main()), lambda: in_own_loop(breaks, home)):
+    for work in (lambda: run_in_own_loop(breaks), lambda: asyncio.run(main()), lambda: run_in_own_loop(breaks, home)):
         with pytest.raises(KeyboardInterrupt):
             work()
     home.leave()
@@ -63,7 +63,7 @@ def test_what_it_raises_is_raised_here():
 def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
     found, home = [], LoopThread()
     for _ in range(2):
-        assert in_own_loop(where(found), home) == 7
+        assert run_in_own_loop(where(found), home) == 7
     assert found[0] == found[1]
     assert found[0][0] is not threading.current_thread()
     waiting = []
@@ -76,8 +76,8 @@ def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
         asyncio.get_running_loop().call_soon(waiting[0].set_result, 5)
         return await waiting[0]
 
-    in_own_loop(begin, home)
-    assert in_own_loop(end, home) == 5
+    run_in_own_loop(begin, home)
+    assert run_in_own_loop(end, home) == 5
     home.leave()
     assert found[0][1].is_closed()
     assert not found[0][0].is_alive()
@@ -85,7 +85,7 @@ def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
 
 def test_a_home_that_nobody_holds_any_more_ends():
     found, home = [], LoopThread()
-    in_own_loop(where(found), home)
+    run_in_own_loop(where(found), home)
     gone = ref(home)
     del home
     gc.collect()
@@ -101,8 +101,8 @@ def test_a_home_may_be_left_from_inside():
         home.leave()
         return 1
 
-    in_own_loop(where(found), home)
-    assert in_own_loop(work, home) == 1
+    run_in_own_loop(where(found), home)
+    assert run_in_own_loop(work, home) == 1
     found[0][0].join(10)
     assert not found[0][0].is_alive()
 
@@ -133,9 +133,9 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
             return wait
 
     with pytest.raises(KeyboardInterrupt):
-        in_own_loop(waits, Interrupted())
+        run_in_own_loop(waits, Interrupted())
     assert found == ["ended"]
-    assert in_own_loop(where(found), home) == 7
+    assert run_in_own_loop(where(found), home) == 7
     home.leave()
 
 
@@ -184,7 +184,7 @@ def test_an_errand_that_is_cancelled_ends_there_first():
         assert found == ["ended"]
 
     asyncio.run(main())
-    assert in_own_loop(where(found), home) == 7
+    assert run_in_own_loop(where(found), home) == 7
     home.leave()
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from agentnb.clock import TickingClock
 from agentnb.engine.core.event_queue import emit_from_outside
-from agentnb.engine.core.events import make_event, retold, stamp_events, visible_events
+from agentnb.engine.core.events import get_visible_events, make_event, restore_event, stamp_events
 from agentnb.engine.core.time_travel import goto, open_tip
 from tests.engine.making import one, run_of
 from tests.engine.shapes import begun, path, step
@@ -22,7 +22,7 @@ def test_events_are_numbered_in_one_sequence():
     emit_from_outside(run, "start", 1)
     for _ in range(3):
         one(run)
-    found = [(event.seq, event.id, event.type, event.step, event.at, event.actor) for event in visible_events(run)]
+    found = [(event.seq, event.id, event.type, event.step, event.at, event.actor) for event in get_visible_events(run)]
     assert found == [
         (1, "evt_001", "start", None, 0, "user"),
         (2, "evt_002", "a", 1, 1, "n0"),
@@ -35,10 +35,10 @@ def test_what_comes_later_is_not_seen_from_the_past_and_comes_with_the_same_numb
     one(run)
     one(run)
     goto(run, 1)
-    assert [event.type for event in visible_events(run)] == ["a"]
+    assert [event.type for event in get_visible_events(run)] == ["a"]
     open_tip(run)
     one(run)
-    assert [(event.id, event.type) for event in visible_events(run)] == [("evt_001", "a"), ("evt_002", "b")]
+    assert [(event.id, event.type) for event in get_visible_events(run)] == [("evt_001", "a"), ("evt_002", "b")]
 
 
 def test_a_fork_has_the_events_before_and_its_own():
@@ -48,8 +48,8 @@ def test_a_fork_has_the_events_before_and_its_own():
     new = run.fork()
     run.emit("mine")
     new.emit("yours")
-    assert [event.type for event in visible_events(run._parts.run)] == ["ours", "mine"]
-    assert [event.type for event in visible_events(new._parts.run)] == ["ours", "yours"]
+    assert [event.type for event in get_visible_events(run._parts.run)] == ["ours", "mine"]
+    assert [event.type for event in get_visible_events(new._parts.run)] == ["ours", "yours"]
 
 
 def test_the_visible_time_ticks_once_an_event():
@@ -57,7 +57,7 @@ def test_the_visible_time_ticks_once_an_event():
     run.clock = TickingClock()
     one(run)
     emit_from_outside(run, "b", None)
-    assert [event.time.second for event in visible_events(run)] == [0, 1]
+    assert [event.time.second for event in get_visible_events(run)] == [0, 1]
 
 
 def test_the_payload_is_kept_as_it_was():
@@ -82,7 +82,7 @@ def test_a_cause_is_the_event_that_a_node_answers_to():
     run = begun("reactive")
     while run.frontier():
         step(run)
-    causes = {event.id: event.cause for event in visible_events(run)}
+    causes = {event.id: event.cause for event in get_visible_events(run)}
     assert causes == {"evt_001": None, "evt_002": None, "evt_003": "evt_001", "evt_004": "evt_002"}
 
 
@@ -107,7 +107,7 @@ def test_branches_that_emit_before_one_of_them_is_committed_have_numbers_of_thei
     regions = [Region("one", ("a",), owner="both"), Region("two", ("b",), owner="both")]
     run = Shape(nodes, [], ("both",), [], {}, regions).run()
     go_on(run)
-    assert sorted(event.seq for event in visible_events(run)) == [1, 2, 3, 4]
+    assert sorted(event.seq for event in get_visible_events(run)) == [1, 2, 3, 4]
     assert emit_from_outside(run, "later", 1).seq == 5
 
 
@@ -166,6 +166,6 @@ def test_a_committed_event_differs_in_its_step_alone():
 
 def test_what_is_told_once_more_keeps_its_number_id_and_time():
     event = make_event(run_of(lambda work: None), None, "x", None, "ann", {})
-    assert retold(event, None, {}) is event
-    again = retold(event, "bob", {"cause": "evt_9", "id": "other", "time": None, "mark": "m"})
+    assert restore_event(event, None, {}) is event
+    again = restore_event(event, "bob", {"cause": "evt_9", "id": "other", "time": None, "mark": "m"})
     assert again == event._replace(actor="bob", cause="evt_9", mark="m")

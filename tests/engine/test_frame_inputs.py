@@ -3,7 +3,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from agentnb.engine.core.frames import came_to, frame_inputs, last_inside
+from agentnb.engine.core.frames import get_frame_inputs, get_last_observation, get_step_result
 from tests.dialects.agentruntime.making import stepped, text, write
 from tests.session.making import looping, session
 
@@ -22,21 +22,21 @@ def nested(tmp_path):
 
 def test_the_inputs_of_a_frame_are_those_around_it_with_its_own_over_them(nested):
     run = nested._parts.run
-    assert [frame_inputs(run, frame) for frame in range(3)] == [
+    assert [get_frame_inputs(run, frame) for frame in range(3)] == [
         {"x": 0}, {"x": 0, "k": 1}, {"x": 0, "k": 2, "l": 5},
     ]  # fmt: skip
     assert nested.board["a"] == {"x": 0, "k": 2, "l": 5}
 
 
 def test_they_are_copies(nested):
-    frame_inputs(nested._parts.run, 1)["k"] = 9
-    assert frame_inputs(nested._parts.run, 1)["k"] == 1
+    get_frame_inputs(nested._parts.run, 1)["k"] = 9
+    assert get_frame_inputs(nested._parts.run, 1)["k"] == 1
 
 
 def test_they_are_the_same_after_going_back_and_in_a_fork(nested):
     nested.goto(2)
     assert (
-        frame_inputs(nested._parts.run, nested._parts.run.activation(nested._parts.run.frontier()[0]).frame.id)["k"]
+        get_frame_inputs(nested._parts.run, nested._parts.run.activation(nested._parts.run.frontier()[0]).frame.id)["k"]
         == 2
     )
     fork = nested.fork(at=2)
@@ -54,7 +54,7 @@ def test_what_a_step_came_to_is_its_observation_or_its_failure(tmp_path):
     edges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: d}]
     """
     run = stepped(write(tmp_path, text(graph)), {"x": 1})._parts.run
-    found = [came_to(run.history, step) for step in range(1, 5)]
+    found = [get_step_result(run.history, step) for step in range(1, 5)]
     assert (found[0], found[1]["error"]["type"], found[3]) == ({"result": 2}, "quota", None)
     assert found[2] == {"exception": "it broke"}
 
@@ -69,8 +69,8 @@ def test_the_last_step_inside_is_that_of_the_frame_itself_and_not_of_one_within(
     assert run.status == "finished"
     run.goto(len(run.trace.steps) - 1)
     frames = [frame for frame in run._parts.run.frames.values() if frame.parent is run._parts.run.root]
-    assert last_inside(run._parts.run, frames)["a"]["k"] == 2
-    assert last_inside(run._parts.run, []) is None
+    assert get_last_observation(run._parts.run, frames)["a"]["k"] == 2
+    assert get_last_observation(run._parts.run, []) is None
 
 
 def test_before_the_first_round_nothing_was_inside():
@@ -79,4 +79,4 @@ def test_before_the_first_round_nothing_was_inside():
     run = session(looping(body, times=2))
     run.step()
     frames = [frame for frame in run._parts.run.frames.values() if frame.parent is run._parts.run.root]
-    assert last_inside(run._parts.run, frames) is None
+    assert get_last_observation(run._parts.run, frames) is None

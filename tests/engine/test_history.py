@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agentnb.engine.core.time_travel import branch, fork_run, goto, open_tip, repair
+from agentnb.engine.core.time_travel import fork_run, goto, open_tip, repair, start_branch
 from agentnb.world.effect import Effect
 from tests.engine.making import data, one, run_of
 from tests.engine.shapes import branches, go_on, step
@@ -102,7 +102,7 @@ def test_a_history_knows_what_its_steps_were_made_with():
     other = run_of(lambda work: {"else": 1}, lambda work: {}).plan
     fork = fork_run(run, other, 1)
     goto(fork, 0)
-    branch(fork)
+    start_branch(fork)
     assert [history.plan for history in (run.history, *fork.chain)] == [run.plan, run.plan, other]
 
 

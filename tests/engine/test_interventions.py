@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.engine.control.interventions import current, edit, here, note, note_held, set_next, skip
+from agentnb.engine.control.interventions import (
+    edit,
+    get_current_activation,
+    get_current_scope,
+    note,
+    note_held,
+    set_next,
+    skip,
+)
 from agentnb.engine.core.drivers import run_plain
 from agentnb.engine.core.time_travel import goto
 from agentnb.errors import BoardError, ExecutionError
@@ -55,10 +63,10 @@ def test_an_edit_that_is_refused_changes_nothing_and_the_run_goes_on():
 def test_an_edit_stands_in_the_scope_of_the_next_node():
     run = branches().run()
     step(run)
-    assert here(run).name == "one@1.0"
+    assert get_current_scope(run).name == "one@1.0"
     edit(run, {"x": "changed"})
     step(run)
-    assert (run.root.scope.get("x"), here(run).get("seen")) == ("root's", "changed")
+    assert (run.root.scope.get("x"), get_current_scope(run).get("seen")) == ("root's", "changed")
 
 
 def test_the_frame_of_an_edit_in_the_past_is_rebuilt():
@@ -115,7 +123,7 @@ def test_one_that_waits_already_only_comes_first():
 def test_skip_writes_in_place_of_the_node_and_follows_its_edges():
     run = run_of(count, count)
     skip(run, {"n": 5})
-    assert (path(run), data(run), current(run).node.id) == (["n0 skipped"], {"n": 5}, "n1")
+    assert (path(run), data(run), get_current_activation(run).node.id) == (["n0 skipped"], {"n": 5}, "n1")
 
 
 def test_a_composite_node_can_be_skipped_before_and_after_its_inside():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.engine.persistence.journal import text_of
+from agentnb.engine.persistence.journal import to_json_text
 
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 documents = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
@@ -15,7 +15,7 @@ documents = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(
 
 @given(documents)
 def test_a_document_is_the_same_when_it_is_read_again(document):
-    assert json.loads(text_of(document)) == document
+    assert json.loads(to_json_text(document)) == document
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ def test_a_document_is_the_same_when_it_is_read_again(document):
     ids=["text", "name", "deep", "large"],
 )
 def test_what_is_rare_is_written_too(document):
-    assert json.loads(text_of(document)) == document
+    assert json.loads(to_json_text(document)) == document
 
 
 def test_it_is_written_without_blanks_and_in_its_own_letters():
-    assert text_of({"a": [1, "é"], "b": None}) == '{"a":[1,"é"],"b":null}'
+    assert to_json_text({"a": [1, "é"], "b": None}) == '{"a":[1,"é"],"b":null}'

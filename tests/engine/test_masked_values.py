@@ -5,7 +5,7 @@ import json
 from agentnb.board.values import thaw
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.core.work import Append
-from agentnb.engine.persistence.masked_values import fill, find_masks, unknown
+from agentnb.engine.persistence.masked_values import fill, find_masked_paths, find_masks
 from agentnb.engine.persistence.snapshot import dump, revive
 from tests.trace.runs import go, started
 
@@ -18,14 +18,14 @@ def again(run):
 
 def test_what_was_masked_is_known_by_its_path():
     run = again(started(deep={"list": [1, {"auth_token": "t-1234"}], "open": 1}))
-    assert unknown(run) == ["password", "deep.list.1.auth_token"]
+    assert find_masked_paths(run) == ["password", "deep.list.1.auth_token"]
     assert list(find_masks(run.root.scope.data["deep"], ("deep",))) == [("deep", "list", 1, "auth_token")]
 
 
 def test_a_run_that_was_never_kept_asks_for_nothing():
     run = again(started())
     run.masks = False
-    assert unknown(run) == []
+    assert find_masked_paths(run) == []
 
 
 def test_a_value_is_put_wherever_its_mask_stands():
@@ -37,7 +37,7 @@ def test_a_value_is_put_wherever_its_mask_stands():
     found = again(run)
     size = len(thaw(found.root.scope.data["log"]))
     fill(found, {"password": "s3cret", "deep.auth_token": "t-1234", f"log.{size - 1}.auth_token": "t-1234"})
-    assert unknown(found) == []
+    assert find_masked_paths(found) == []
     for step in range(run.position, -1, -1):
         goto(run, step)
         goto(found, step)

@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.clock import FrozenClock
 from agentnb.engine.core.drivers import run_plain, step_in_loop
-from agentnb.engine.core.event_loops import NEED_LOOP, NeedLoop, in_loop, running_loop
+from agentnb.engine.core.event_loops import NEED_LOOP, NeedLoop, get_running_loop, is_in_loop
 from agentnb.engine.core.pending_step import Hold
 from agentnb.engine.core.run import SUSPENDED
 from agentnb.errors import ExecutionError
@@ -107,6 +107,6 @@ def test_what_is_no_coroutine_is_awaited_in_a_loop():
 
 def test_whether_a_loop_is_running_here():
     async def main():
-        return in_loop(), running_loop() is asyncio.get_running_loop()
+        return is_in_loop(), get_running_loop() is asyncio.get_running_loop()
 
-    assert (in_loop(), running_loop(), asyncio.run(main())) == (False, None, (True, True))
+    assert (is_in_loop(), get_running_loop(), asyncio.run(main())) == (False, None, (True, True))

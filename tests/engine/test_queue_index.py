@@ -13,7 +13,7 @@ from agentnb.engine.core import scheduler
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.session.reopen import reopen_run
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.store import MemoryLog
 from agentnb.trace import SimulationTrace
 
@@ -54,13 +54,13 @@ def recipe(branches):
 
 def queues(session):
     """Return the activations that are next after each step of a session's own history."""
-    history = state_of(session).run.history
+    history = get_state(session).run.history
     return [history.queue_after(step) for step in range(history.base, history.tip + 1)]
 
 
 def naive_queues(session):
     """Return the same, from what each step scheduled in place of its own activation."""
-    history = state_of(session).run.history
+    history = get_state(session).run.history
     queue = history.p_act[: history.s_pend[0]].tolist()
     found = [queue]
     for row in range(1, len(history.s_act)):
@@ -88,7 +88,7 @@ def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, p
         at = place % (session.position + 1)
         session.goto(at)
         frontier = session.frontier
-        run = state_of(session).run
+        run = get_state(session).run
         assert [entry.node for entry in frontier] == [run.node_of(number) for number in queues(session)[at]]
         fork = session.fork(at)
         fork.step(back + 1)
@@ -96,7 +96,7 @@ def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, p
         fork.run()
         assert dict(fork.board) == end
         session.close()
-        again = reopen_run(log, log.run("r"), state_of(session).run.plan)
+        again = reopen_run(log, log.run("r"), get_state(session).run.plan)
         assert queues(again) == queues(session)
         again.goto(at)
         assert again.frontier == frontier
@@ -116,4 +116,4 @@ def test_a_step_of_many_branches_pushes_what_follows_it_and_nothing_else():
     session = Session(recipe([[0, 0] for _ in range(200)]))
     session.run()
     assert session.status == "finished"
-    assert len(state_of(session).run.history.p_act) < 3 * session.position
+    assert len(get_state(session).run.history.p_act) < 3 * session.position

@@ -9,7 +9,7 @@ import pytest
 from agentnb.board.values import freeze
 from agentnb.engine.core.history import Call
 from agentnb.engine.effects.recorded_calls import answer_of
-from agentnb.engine.effects.recorded_errors import error_of, problems_in
+from agentnb.engine.effects.recorded_errors import parse_problems, rebuild_error
 from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, error_text
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 
@@ -46,7 +46,7 @@ def row(kind="tool", result=None, error=None, **words):
 
 def again(error):
     """Return an error as its row tells it."""
-    return error_of(row(error=f"{type(error).__name__}: {error}"))
+    return rebuild_error(row(error=f"{type(error).__name__}: {error}"))
 
 
 def test_an_answer_is_the_readers_own():
@@ -109,17 +109,17 @@ def test_a_class_of_a_name_that_two_have_is_not_guessed():
     error = again(Twin.SameError("which?"))
     assert not isinstance(error, Twin.SameError | OtherTwin.SameError)
     assert type(error).__name__ == "SameError"
-    known = error_of(row(error="SameError: this one"), OtherTwin.SameError("this one"))
+    known = rebuild_error(row(error="SameError: this one"), OtherTwin.SameError("this one"))
     assert isinstance(known, OtherTwin.SameError)
 
 
 def test_what_a_class_does_when_it_is_made_does_not_run():
-    error = error_of(row(error="PickyError: no"))
+    error = rebuild_error(row(error="PickyError: no"))
     assert (isinstance(error, PickyError), str(error)) == (True, "no")
 
 
 def test_an_error_of_another_class_says_nothing_of_this_one():
-    assert not isinstance(error_of(row(error="ValueError: no"), SlowError("no")), TimeoutError)
+    assert not isinstance(rebuild_error(row(error="ValueError: no"), SlowError("no")), TimeoutError)
 
 
 def test_what_a_server_refused_may_be_asked_again():
@@ -127,19 +127,19 @@ def test_what_a_server_refused_may_be_asked_again():
 
 
 def test_the_answer_that_was_the_failure_comes_with_it():
-    error = error_of(row(error="ResultError: HTTP 404", result={"status": 404}))
+    error = rebuild_error(row(error="ResultError: HTTP 404", result={"status": 404}))
     assert error.result == {"status": 404}
-    assert not hasattr(error_of(row(error="ResultError: HTTP 404")), "result")
+    assert not hasattr(rebuild_error(row(error="ResultError: HTTP 404")), "result")
 
 
 def test_problems_are_read_from_their_text():
     warning = Problem("R1", "x", "y", "z", "do", severity="warning")
     coded = Problem("R101", "one", "here", "why", "do it")
     both = f"{coded}\n{PROBLEM}"
-    assert problems_in(both) == (coded, PROBLEM)
-    assert problems_in(f"a text\n{coded}") == ()
-    assert problems_in(str(warning)) == ()
-    assert problems_in("warning " + str(coded)) == (Problem("R101", "one", "here", "why", "do it", "warning"),)
+    assert parse_problems(both) == (coded, PROBLEM)
+    assert parse_problems(f"a text\n{coded}") == ()
+    assert parse_problems(str(warning)) == ()
+    assert parse_problems("warning " + str(coded)) == (Problem("R101", "one", "here", "why", "do it", "warning"),)
 
 
 def test_a_class_of_this_name_in_another_package_changes_nothing():

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from agentnb import ABSENT
 from agentnb.engine.control import interventions
-from agentnb.engine.core.drivers import in_own_loop, run_in_loop
+from agentnb.engine.core.drivers import run_in_loop, run_in_own_loop
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.time_travel import amend
 from agentnb.engine.core.work import Append
@@ -126,7 +126,7 @@ def test_branches_that_ran_at_the_same_time_are_replayed_in_the_order_of_the_rec
         return node
 
     run = fan([turn("a0", "b0"), turn("a1", "b1")], [turn("b0", None), turn("b1", "a0")])
-    in_own_loop(lambda: run_in_loop(run))
+    run_in_own_loop(lambda: run_in_loop(run))
     order = [run.node_of(number) for number in run.history.s_act[1:]]
     assert order[1:5] == ["b1_0", "b0_0", "b1_1", "b0_1"]
     done.append("replay")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agentnb.engine.core.plan import Plan
-from agentnb.engine.persistence.snapshot import check_fit, dump, renumbering, revive
+from agentnb.engine.persistence.snapshot import check_fit, dump, make_renumbering, revive
 from agentnb.errors import StoreError
 from agentnb.recipe.model import Node, Recipe
 from tests.trace.runs import KINDS, counter, go, started
@@ -16,7 +16,7 @@ from tests.trace.runs import KINDS, counter, go, started
 def test_the_nodes_of_a_record_get_the_numbers_of_the_plan():
     plan = counter()
     route, count = plan.index["route"], plan.index["count"]
-    assert renumbering(plan, ["route", "gone", "count"]) == {-1: -1, 0: route, 1: -3, 2: count}
+    assert make_renumbering(plan, ["route", "gone", "count"]) == {-1: -1, 0: route, 1: -3, 2: count}
 
 
 def test_a_node_that_moved_elsewhere_is_told():

@@ -5,7 +5,7 @@ import pytest
 from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.time_travel import goto
-from agentnb.engine.persistence.state_projection import StateProjection, before
+from agentnb.engine.persistence.state_projection import StateProjection, get_previous
 from tests.trace.runs import go, odyssey, started
 
 
@@ -41,4 +41,4 @@ def test_a_deletion_in_a_child_scope_is_remembered():
     assert replica.data[1]["n"] is DELETED
     assert replica.get(1, "n") is ABSENT
     assert "n" not in replica.visible_items(1)
-    assert before(DELETED, ("n",)) is ABSENT
+    assert get_previous(DELETED, ("n",)) is ABSENT

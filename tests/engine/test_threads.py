@@ -8,21 +8,21 @@ import threading
 
 import pytest
 
-from agentnb.engine.core.threads import in_thread, spell_out
+from agentnb.engine.core.threads import call_in_thread, replace_unraisable
 
 here = contextvars.ContextVar("here", default="nowhere")
 
 
 def test_it_returns_what_the_function_returns_or_raises_what_it_raises():
-    assert asyncio.run(in_thread(divmod, 7, 2)) == (3, 1)
+    assert asyncio.run(call_in_thread(divmod, 7, 2)) == (3, 1)
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(in_thread(divmod, 7, 0))
+        asyncio.run(call_in_thread(divmod, 7, 0))
 
 
 def test_the_function_runs_elsewhere_with_the_context_variables_of_here():
     async def main():
         here.set("set")
-        return await in_thread(lambda: (here.get(), threading.current_thread()))
+        return await call_in_thread(lambda: (here.get(), threading.current_thread()))
 
     value, thread = asyncio.run(main())
     assert value == "set"
@@ -33,7 +33,7 @@ def test_many_wait_for_one_another():
     barrier = threading.Barrier(50, timeout=30)
 
     async def main():
-        await asyncio.gather(*(in_thread(barrier.wait) for _ in range(50)))
+        await asyncio.gather(*(call_in_thread(barrier.wait) for _ in range(50)))
 
     asyncio.run(main())
     assert not barrier.broken
@@ -41,13 +41,13 @@ def test_many_wait_for_one_another():
 
 def test_an_iterator_that_has_nothing_left_is_told_and_waits_for_nothing():
     with pytest.raises(RuntimeError, match="it raised StopIteration") as caught:
-        asyncio.run(in_thread(next, iter([])))
+        asyncio.run(call_in_thread(next, iter([])))
     assert isinstance(caught.value.__cause__, StopIteration)
 
 
 def test_other_errors_are_as_they_are():
     for error in (ValueError("no"), RuntimeError("coroutine"), RuntimeError("coroutine raised StopIteration")):
-        assert spell_out(error) is error
+        assert replace_unraisable(error) is error
 
 
 STUCK = """

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.drivers import run_plain
-from agentnb.engine.core.time_travel import branch, fork_run, goto, home, open_tip, reopen_branch, repair, undo
+from agentnb.engine.core.time_travel import (
+    find_history,
+    fork_run,
+    goto,
+    open_tip,
+    reopen_branch,
+    repair,
+    start_branch,
+    undo,
+)
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.recipe.model import Edge
 from tests.engine.making import data, one, run_of
@@ -57,7 +66,7 @@ def test_from_the_past_a_step_begins_a_branch():
     assert data(run) == seen[5]
     assert [tip for _, tip in run.left] == [10]
     goto(run, 2)
-    assert (data(run), home(run, 2)) == (seen[2], old)
+    assert (data(run), find_history(run, 2)) == (seen[2], old)
 
 
 def test_at_the_tip_nothing_is_begun():
@@ -82,7 +91,7 @@ def test_branches_of_branches_go_back_to_the_start():
     rng = random.Random(5)
     for _ in range(30):
         goto(run, rng.randrange(run.position + 1))
-        branch(run)
+        start_branch(run)
         for _ in range(rng.randrange(1, 6)):
             one(run)
         for k in rng.sample(range(run.position + 1), min(4, run.position + 1)):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT, freeze, thaw
-from agentnb.engine.persistence.value_deltas import difference, put_back, unfrozen
+from agentnb.engine.persistence.value_deltas import decode_value, encode_difference, put_back
 
 atoms = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text())
 values = st.recursive(atoms, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
@@ -20,8 +20,8 @@ def through(document):
 def test_a_value_comes_back_from_the_one_before(before, after):
     old = freeze(before)
     new = freeze(after, old)
-    assert thaw(put_back(through(difference(new, old)), old)) == after
-    assert thaw(unfrozen(through(difference(new, ABSENT)))) == after
+    assert thaw(put_back(through(encode_difference(new, old)), old)) == after
+    assert thaw(decode_value(through(encode_difference(new, ABSENT)))) == after
 
 
 @given(st.lists(values), st.lists(values, min_size=1))
@@ -30,25 +30,25 @@ def test_a_list_that_grew_is_told_by_what_came(before, more):
     new = old
     for item in more:
         new = new.grown(freeze(item))
-    document = difference(new, old)
+    document = encode_difference(new, old)
     assert len(document["v"]) == len(more)
     assert thaw(put_back(through(document), old)) == before + more
 
 
 def test_of_a_mapping_only_what_changed_is_told():
     old = freeze({f"k{number}": "x" * 100 for number in range(50)})
-    document = difference(freeze({**thaw(old), "k1": "y"}, old), old)
+    document = encode_difference(freeze({**thaw(old), "k1": "y"}, old), old)
     assert document == {"$": "merged", "v": {"k1": "y"}}
     assert put_back(document, old)["k2"] is old["k2"]
 
 
 def test_the_same_value_is_said_to_be_the_same():
     old = freeze({"a": [1, 2]})
-    assert difference(old, old) == {"$": "same"}
+    assert encode_difference(old, old) == {"$": "same"}
     assert put_back({"$": "same"}, old) is old
 
 
 def test_a_secret_inside_is_masked():
     old = freeze({"a": 1, "token": "t-12345", "b": 2})
     new = freeze({"a": 1, "token": "t-67890", "b": 2}, old)
-    assert "t-67890" not in json.dumps(difference(new, old))
+    assert "t-67890" not in json.dumps(encode_difference(new, old))

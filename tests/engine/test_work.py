@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from agentnb.board.values import ABSENT
-from agentnb.engine.core.work import Append, op_of
+from agentnb.engine.core.work import Append, split_op
 from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Edge
 from agentnb.world.effect import Effect
@@ -141,7 +141,7 @@ def test_phase_and_iteration_of_a_leaf():
 
 
 def test_the_op_that_a_value_stands_for():
-    assert op_of(5) == (0, 5)
-    assert op_of(ABSENT) == (1, ABSENT)
-    assert op_of(Append("x")) == (2, "x")
+    assert split_op(5) == (0, 5)
+    assert split_op(ABSENT) == (1, ABSENT)
+    assert split_op(Append("x")) == (2, "x")
     assert repr(Append("x")) == "Append('x')"

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 
 from agentnb.errors import ExecutionError, RecipeError
-from agentnb.expressions.board_queries import as_question
+from agentnb.expressions.board_queries import compile_question
 
 BOARD = {
     "task#1": {"data": {"title": "read", "n": [7]}},
@@ -35,14 +35,14 @@ BOARD = {
     ],
 )
 def test_a_text_is_what_lies_at_the_path_and_else_an_expression(text, value):
-    assert as_question(text, BOARD)(BOARD) == value
+    assert compile_question(text, BOARD)(BOARD) == value
 
 
 def test_a_key_that_comes_later_is_read_from_then_on():
-    asked = as_question("my-key", {})
+    asked = compile_question("my-key", {})
     assert asked({"my": 5, "key": 1}) == 4
     assert asked(BOARD) == 3
-    numbered = as_question("task#2.data")
+    numbered = compile_question("task#2.data")
     with pytest.raises(ExecutionError, match="X314") as raised:
         numbered(BOARD)
     assert "the board has no value at this path" in raised.value.problems[0].why
@@ -52,11 +52,11 @@ def test_a_key_that_comes_later_is_read_from_then_on():
 def test_what_is_neither_a_path_nor_an_expression_is_a_problem_at_once():
     for text in ("n ==", "no such words", "#(", ""):
         with pytest.raises(RecipeError):
-            as_question(text, BOARD)
+            compile_question(text, BOARD)
 
 
 def test_it_is_told_copied_and_explained_as_it_was_written():
-    asked = deepcopy(as_question("task#1.data.title"))
+    asked = deepcopy(compile_question("task#1.data.title"))
     assert (asked.text, asked.source, asked.kind) == ("task#1.data.title",) * 2 + ("text",)
     assert asked.reads == (("task#1", "data", "title"),)
     assert asked.explain(BOARD) == [("task#1.data.title", "read")]

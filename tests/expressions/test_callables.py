@@ -9,7 +9,7 @@ import tokenize
 import pytest
 
 from agentnb.errors import Place, RecipeError
-from agentnb.expressions.callables import callable_text, check_callable
+from agentnb.expressions.callables import check_callable, get_callable_text
 
 
 def is_done(board):
@@ -56,10 +56,10 @@ def test_what_cannot(value, why):
 
 def test_a_callable_is_read_by_its_name_and_a_lambda_by_its_words():
     short = lambda board: board["score"] > 3  # noqa: E731 - it is the lambda that is looked at
-    assert callable_text(short) == "board['score'] > 3"
-    assert callable_text(is_done) == "is_done"
-    assert callable_text(Asking()) == "Asking"
-    assert callable_text(eval("lambda board: 1")) == "a lambda"
+    assert get_callable_text(short) == "board['score'] > 3"
+    assert get_callable_text(is_done) == "is_done"
+    assert get_callable_text(Asking()) == "Asking"
+    assert get_callable_text(eval("lambda board: 1")) == "a lambda"
 
 
 @pytest.mark.parametrize("error", [OSError("no file"), tokenize.TokenError("a number", (1, 2)), IndexError(3)])
@@ -68,9 +68,9 @@ def test_a_lambda_whose_source_has_changed_has_no_words(error, monkeypatch):
         raise error
 
     monkeypatch.setattr(inspect, "getsource", raise_error)
-    assert callable_text(lambda board: 1) == "a lambda"
+    assert get_callable_text(lambda board: 1) == "a lambda"
 
 
 def test_of_two_lambdas_in_one_line_none_is_guessed():
     pair = (lambda board: 1, lambda board: 2)
-    assert callable_text(pair[1]) == "a lambda"
+    assert get_callable_text(pair[1]) == "a lambda"

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentnb.errors import AgentNbError
-from agentnb.expressions.conditions import Condition, as_condition, compile_rule
+from agentnb.expressions.conditions import Condition, compile_rule, to_condition
 from agentnb.expressions.jsonlogic import rule_text
 from agentnb.expressions.templates import compile_expression
 
@@ -102,5 +102,5 @@ def test_a_board_that_cannot_be_read_is_reported_by_the_interpreter(source):
             raise OSError("disk")
 
     with pytest.raises((AgentNbError, OSError)) as raised:
-        as_condition(source)(Broken())
+        to_condition(source)(Broken())
     assert "disk" in str(raised.value)

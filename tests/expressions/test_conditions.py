@@ -17,13 +17,13 @@ from agentnb.board.scopes import Board, Scope
 from agentnb.board.values import freeze
 from agentnb.errors import ExecutionError, Place, RecipeError
 from agentnb.expressions import conditions
-from agentnb.expressions.conditions import Condition, as_condition, compile_rule
+from agentnb.expressions.conditions import Condition, compile_rule, to_condition
 
 
 @pytest.fixture(scope="module", autouse=True, params=["datalogic_py", "plain"])
 def engine(request):
     """Evaluate rules by datalogic-py, and by the engine for platforms that it has no wheel for."""
-    caches = (conditions._engine, conditions._operators)
+    caches = (conditions._get_engine, conditions._get_operators)
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "plain":
             patch.setitem(sys.modules, "datalogic_py", None)
@@ -46,7 +46,7 @@ def lenient(rule, **names):
 
 def failure(source, names):
     with pytest.raises(ExecutionError) as caught:
-        as_condition(source, Place("r.yaml", 3, 9, "when"))(names)
+        to_condition(source, Place("r.yaml", 3, 9, "when"))(names)
     (problem,) = caught.value.problems
     assert problem.where == "r.yaml:3:9, when"
     return problem
@@ -57,14 +57,14 @@ LESS = {"<": [{"var": "tries"}, 3]}
 
 @pytest.mark.parametrize("source", ["tries < 3", " {{ tries < 3 }} ", LESS, lambda names: names["tries"] < 3])
 def test_three_ways_to_ask_the_same(source):
-    condition = as_condition(source)
+    condition = to_condition(source)
     assert [condition(board(tries=n)) for n in (2, 3)] == [True, False]
     assert [condition.call({"tries": n}) for n in (2, 3)] == [True, False]
-    assert as_condition(condition) is condition
+    assert to_condition(condition) is condition
 
 
 def test_what_a_condition_says_of_itself():
-    rule, text, ask = as_condition(LESS), as_condition("order.total > 3"), as_condition(len)
+    rule, text, ask = to_condition(LESS), to_condition("order.total > 3"), to_condition(len)
     assert (rule.kind, rule.text, rule.reads, rule.whole) == ("rule", "tries < 3", (("tries",),), False)
     assert (text.kind, text.text, text.reads, text.whole) == ("text", "order.total > 3", (("order", "total"),), False)
     assert (ask.kind, ask.text, ask.reads, ask.whole) == ("callable", "len", (), True)
@@ -78,14 +78,14 @@ def test_a_callable_may_say_itself_what_it_reads():
         def __call__(self, names):
             return names["done"]
 
-    condition = as_condition(Asking())
+    condition = to_condition(Asking())
     assert (condition.text, condition.reads, condition.whole) == ("is it done", (("done",),), False)
 
 
 @pytest.mark.parametrize("source", [None, 3, [1], b"x", lambda: True, "a {{ b }}", "{% if a %}{% endif %}"])
 def test_what_is_no_condition(source):
     with pytest.raises(RecipeError, match="R310") as caught:
-        as_condition(source, Place("r.yaml", 3, 9))
+        to_condition(source, Place("r.yaml", 3, 9))
     assert caught.value.problems[0].where == "r.yaml:3:9"
 
 
@@ -94,13 +94,13 @@ def test_what_is_no_condition(source):
 )
 def test_mistakes_are_told_when_it_is_made(source, code):
     with pytest.raises(RecipeError) as caught:
-        as_condition(source)
+        to_condition(source)
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
 def test_true_and_false_are_rules():
-    assert as_condition(value=True)({}) is True
-    assert as_condition(value=False)({}) is False
+    assert to_condition(value=True)({}) is True
+    assert to_condition(value=False)({}) is False
 
 
 # ------------------------------------------------------------------------------------------------ against the library
@@ -154,7 +154,7 @@ def test_a_strict_rule_says_the_same_or_tells_what_is_missing(rule, state):
 
 @given(operations(rules), states)
 def test_the_board_answers_as_a_dict_does(rule, state):
-    condition = as_condition(rule, strict=False)
+    condition = to_condition(rule, strict=False)
     try:
         wanted = condition(state)
     except ExecutionError:
@@ -221,8 +221,8 @@ def test_what_is_missing_is_not_taken_for_zero(rule, state):
     problem = failure(rule, state)
     assert problem.code == "X310"
     assert "'tries'" in problem.what
-    assert as_condition(rule, strict=False)(state) is not None
-    assert as_condition(rule).strictly(strict=False)(state) == as_condition(rule, strict=False)(state)
+    assert to_condition(rule, strict=False)(state) is not None
+    assert to_condition(rule).strictly(strict=False)(state) == to_condition(rule, strict=False)(state)
 
 
 def test_what_is_missing_is_told_with_what_is_there():
@@ -232,7 +232,7 @@ def test_what_is_missing_is_told_with_what_is_there():
 
 
 def test_text_compared_with_a_number_is_warned_of():
-    condition = as_condition({"==": [{"var": "n"}, 3]})
+    condition = to_condition({"==": [{"var": "n"}, 3]})
     assert condition({"n": "3"}) is True
     assert condition.warning == "n == 3 compares text with a number"
     assert condition({"n": 3}) is True
@@ -249,8 +249,8 @@ def test_only_what_is_read_is_asked_of_the_board():
             asked.append(key)
             return super().get(key, default)
 
-    assert as_condition(LESS)(Noting(tries=1, big=object())) is True
-    assert as_condition("tries < 3")(Noting(tries=1, big=object())) is True
+    assert to_condition(LESS)(Noting(tries=1, big=object())) is True
+    assert to_condition("tries < 3")(Noting(tries=1, big=object())) is True
     assert asked == ["tries", "tries"]
 
 
@@ -303,24 +303,24 @@ def test_a_callable_that_fails_or_answers_later_is_a_problem():
 
 
 def test_explain_tells_every_value():
-    rule = as_condition({"and": [LESS, {"!": [{"var": "done"}]}, {"==": ["{{ a ~ 'b' }}", "xb"]}]})
+    rule = to_condition({"and": [LESS, {"!": [{"var": "done"}]}, {"==": ["{{ a ~ 'b' }}", "xb"]}]})
     rows = rule.explain({"tries": 2, "done": False, "a": "x"})
     assert ("tries", 2) in rows
     assert ("tries < 3", True) in rows
     assert ("done", False) in rows
     assert rows[-1] == (rule.text, True)
-    assert as_condition(LESS).explain({})[-1][1].startswith("fails: ")
-    assert as_condition("tries < 3").explain({"tries": 1}) == [("tries", 1), ("tries < 3", True)]
-    assert as_condition(len).explain({"a": 1}) == [("len", 1)]
+    assert to_condition(LESS).explain({})[-1][1].startswith("fails: ")
+    assert to_condition("tries < 3").explain({"tries": 1}) == [("tries", 1), ("tries < 3", True)]
+    assert to_condition(len).explain({"a": 1}) == [("len", 1)]
 
 
 def test_explain_of_much_says_less():
-    rows = as_condition({"in": [1, {"var": "xs"}]}).explain({"xs": list(range(900_000))})
+    rows = to_condition({"in": [1, {"var": "xs"}]}).explain({"xs": list(range(900_000))})
     assert [text for text, _ in rows] == ["xs", "1 in xs"]
 
 
 def test_a_copy_asks_the_same():
     for source in (LESS, "tries < 3"):
-        twin = copy.deepcopy(as_condition(source, Place("r.yaml", 1, 1)))
+        twin = copy.deepcopy(to_condition(source, Place("r.yaml", 1, 1)))
         assert isinstance(twin, Condition)
         assert (twin.place, twin({"tries": 1})) == (Place("r.yaml", 1, 1), True)

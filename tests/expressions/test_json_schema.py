@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pytest
 
 from agentnb.board.values import freeze
-from agentnb.expressions.json_schema import LONGEST, Fault, Schema, asks_types_only
+from agentnb.expressions.json_schema import LONGEST, Fault, Schema, is_types_only
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 ORDER = {
@@ -217,7 +217,7 @@ def test_a_rule_is_told_without_the_value(schema, value, rule):
     ],
 )
 def test_some_schemas_ask_for_types_only(schema, only):
-    assert asks_types_only(schema) is only
+    assert is_types_only(schema) is only
     assert not (only and list(Schema(schema).own_faults()))
 
 

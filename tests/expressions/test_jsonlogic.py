@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from agentnb.errors import Place, RecipeError
-from agentnb.expressions.conditions import as_condition
-from agentnb.expressions.jsonlogic import Operator, check_rule, make_ready, normal, rule_text
+from agentnb.expressions.conditions import to_condition
+from agentnb.expressions.jsonlogic import Operator, check_rule, make_ready, normalize, rule_text
 
 OPERATORS = {
     **{name: Operator(2, None) for name in ("==", "!=", "<", ">", "and", "or", "+")},
@@ -81,7 +81,7 @@ def test_a_rule_of_too_many_parts():
 
 
 def test_what_yaml_reads_becomes_json():
-    assert normal({"==": ({"var": "d"}, dt.date(2020, 1, 2))}) == {"==": [{"var": "d"}, "2020-01-02"]}
+    assert normalize({"==": ({"var": "d"}, dt.date(2020, 1, 2))}) == {"==": [{"var": "d"}, "2020-01-02"]}
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_only_ordered_comparisons_are_guarded_and_only_where_strict():
 @pytest.mark.parametrize("name", ["if", "?:"])
 def test_a_choice_of_nothing_is_null(name):
     assert list(check_rule({name: []}, {name: Operator(1, None)}, None)) == []
-    assert normal({"!": [{name: []}]}) == {"!": [None]}
-    assert as_condition({"==": [{name: []}, None]})({}) is True
-    assert as_condition({name: []})({}) is None
+    assert normalize({"!": [{name: []}]}) == {"!": [None]}
+    assert to_condition({"==": [{name: []}, None]})({}) is True
+    assert to_condition({name: []})({}) is None
 
 
 def test_a_rule_may_have_ten_thousand_parts():

@@ -23,14 +23,14 @@ from agentnb.board.scopes import Board, Scope
 from agentnb.board.values import freeze
 from agentnb.expressions.lookup import (
     NOTHING,
-    fitting,
+    find_missing_prefix,
+    get_value,
     has_json,
     is_number,
     is_simple,
-    nearest,
     put,
+    to_finite,
     to_json,
-    value_at,
 )
 from agentnb.expressions.paths import resolve_path
 
@@ -59,18 +59,18 @@ def board(**keys):
 )
 def test_what_lies_at_a_path(path, found):
     context = {"a": {"b": [10, {"c": None}]}, "d.e": 5, "d": {"e": 6}, "n": {1: "one"}, "s": "text"}
-    assert value_at(context, path) == found
+    assert get_value(context, path) == found
 
 
 def test_the_board_is_read_by_paths_as_a_dict_is():
     values = {"a": {"b": [10, 20]}, "d.e": 5, "d": {"e": 6}}
     for path in [("a", "b", "1"), ("d", "e"), ("a", "x"), ("x",), ("a",)]:
-        assert value_at(board(**values), path) == value_at(values, path)
+        assert get_value(board(**values), path) == get_value(values, path)
 
 
 def test_looking_does_not_let_a_defaultdict_grow():
     held = defaultdict(dict, a=1)
-    assert value_at(held, ("b", "c")) is NOTHING
+    assert get_value(held, ("b", "c")) is NOTHING
     assert held == {"a": 1}
 
 
@@ -83,15 +83,15 @@ def test_a_dict_is_read_as_resolve_path_says(context, path):
     here = context
     for key in resolve_path(".".join(path), context):
         here = here.get(key, NOTHING) if isinstance(here, dict) else NOTHING
-    assert value_at(context, path) == here
+    assert get_value(context, path) == here
 
 
 def test_the_nearest_part_that_is_missing():
     context = {"a": {"b": {"c": 1}}}
-    assert nearest(context, ("a", "x", "y")) == (("a", "x"), ["b"])
-    assert nearest(context, ("z",)) == (("z",), ["a"])
-    assert nearest(context, ("a", "b", "c", "d")) == (("a", "b", "c", "d"), [])
-    assert nearest(context, ("a", "b")) is None
+    assert find_missing_prefix(context, ("a", "x", "y")) == (("a", "x"), ["b"])
+    assert find_missing_prefix(context, ("z",)) == (("z",), ["a"])
+    assert find_missing_prefix(context, ("a", "b", "c", "d")) == (("a", "b", "c", "d"), [])
+    assert find_missing_prefix(context, ("a", "b")) is None
 
 
 def test_put_makes_the_dicts_on_its_way():
@@ -155,7 +155,7 @@ def test_what_has_no_form_in_json(value):
 def test_what_is_too_large_is_made_to_fit():
     most = 1.7976931348623157e308
     held = {"a": [math.inf, -math.inf, 10**400, -(10**400), 5, True], "b": (1.5, "x")}
-    assert fitting(held) == {"a": [most, -most, most, -most, 5, True], "b": [1.5, "x"]}
+    assert to_finite(held) == {"a": [most, -most, most, -most, 5, True], "b": [1.5, "x"]}
     assert has_json(held)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.expressions.paths import parse_path, path_text, resolve_path
+from agentnb.expressions.paths import format_path, parse_path, resolve_path
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,5 @@ def test_a_literal_key_with_a_dot_wins(text, board, path):
 
 @given(st.text(alphabet="ab.", min_size=1), st.dictionaries(st.text(alphabet="ab.", max_size=3), st.integers()))
 def test_a_path_says_the_text_that_it_came_from(text, board):
-    assert path_text(resolve_path(text, board)) == text
-    assert path_text(parse_path(text)) == text
+    assert format_path(resolve_path(text, board)) == text
+    assert format_path(parse_path(text)) == text

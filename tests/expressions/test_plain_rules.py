@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from agentnb.errors import ExecutionError
 from agentnb.expressions import conditions
-from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.conditions import to_condition
 from agentnb.expressions.plain_rules import Engine, RuleError
 
-LIBRARY, PLAIN = conditions._engine(1_000_000), Engine(1_000_000)
+LIBRARY, PLAIN = conditions._get_engine(1_000_000), Engine(1_000_000)
 RULES = [json.loads(line) for line in (Path(__file__).parent / "rules.jsonl").read_text(encoding="utf-8").splitlines()]
 CONTEXT = {
     "a": {"b": 1}, "xs": [3, 1, 2], "s": "héllo", "o": {"y": 2, "z": 1}, "rows": [{"k": 2}, {"k": 1}], "n": None,
@@ -110,14 +110,14 @@ def test_of_two_failures_the_same_is_first(name, more):
 
 def test_dates_are_refused_with_the_operators_that_there_are(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datalogic_py", None)
-    for cached in (conditions._engine, conditions._operators):
+    for cached in (conditions._get_engine, conditions._get_operators):
         cached.cache_clear()
     try:
-        assert as_condition({"<": [{"var": "n"}, 3]})({"n": 2}) is True
+        assert to_condition({"<": [{"var": "n"}, 3]})({"n": 2}) is True
         with pytest.raises(ExecutionError, match="X310"):
-            as_condition({"<": [{"var": "n"}, 3]})({"m": 2})
+            to_condition({"<": [{"var": "n"}, 3]})({"m": 2})
         with pytest.raises(Exception, match="R313"):
-            as_condition({"datetime": ["2020-01-02"]})
+            to_condition({"datetime": ["2020-01-02"]})
     finally:
-        for cached in (conditions._engine, conditions._operators):
+        for cached in (conditions._get_engine, conditions._get_operators):
             cached.cache_clear()

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agentnb.expressions.regex import LONGEST, EndlessError, Pattern, pattern_of
+from agentnb.expressions.regex import LONGEST, EndlessError, Pattern, compile_pattern
 
 MANY_WAYS = [
     r"^[a-z0-9]+(-[a-z0-9]+)*$", r"(a+)+$", r"^(a|aa)+$", r"\b\w+\b \bfoo\b.*x+y*$", r"(?i)^(ab+c?)+$",
@@ -68,7 +68,7 @@ def test_a_wrong_pattern_is_told_as_the_library_does():
 
 
 def test_a_pattern_is_kept():
-    assert pattern_of("^a$") is pattern_of("^a$")
+    assert compile_pattern("^a$") is compile_pattern("^a$")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.expressions import sandbox
-from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.conditions import to_condition
 from agentnb.expressions.templates import compile_expression, compile_template
 
 
@@ -112,7 +112,7 @@ def test_a_number_that_a_template_builds_has_a_limit(text):
     "text", ["0x" + "f" * 3000, "0b" + "1" * 12_000, "0o" + "7" * 5000, "[1, -0x" + "f" * 3000 + "]"]
 )
 def test_a_literal_number_has_a_limit(text):
-    for compiled in (compile_expression, lambda text: compile_template(f"{{{{ {text} }}}}"), as_condition):
+    for compiled in (compile_expression, lambda text: compile_template(f"{{{{ {text} }}}}"), to_condition):
         with pytest.raises(RecipeError) as caught:
             compiled(text)
         assert caught.value.problems[0].code == "R302"
@@ -120,7 +120,7 @@ def test_a_literal_number_has_a_limit(text):
 
 def test_a_condition_builds_no_larger_number_than_a_template():
     with pytest.raises(ExecutionError, match="more than 10,000 bits"):
-        as_condition("('f' * 5000)|int(base=16) > 1")({})
+        to_condition("('f' * 5000)|int(base=16) > 1")({})
 
 
 TEXT, ITEMS, BITS = 1_000_000, 100_000, 10_000
@@ -250,7 +250,7 @@ def test_what_weighs_more_than_the_longest_text_is_refused():
 
 def test_a_number_of_any_size_can_be_read():
     assert compile_template("{{ huge }}").render({"huge": 2**10_000}) == 2**10_000
-    assert as_condition("huge > 1 and [huge, 1]|max == huge")({"huge": 2**10_000}) is True
+    assert to_condition("huge > 1 and [huge, 1]|max == huge")({"huge": 2**10_000}) is True
 
 
 def test_what_a_template_only_reads_may_be_of_any_size():

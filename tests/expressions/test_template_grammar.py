@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.expressions.template_grammar import MAX_LENGTH, Refused, compile_text, mentions
+from agentnb.expressions.template_grammar import MAX_LENGTH, Refused, compile_text, list_mentions
 
 
 def refusals(text, *, bare=False):
@@ -172,7 +172,7 @@ def test_what_a_template_reads(text, reads):
 )
 def test_what_a_template_mentions(text, found):
     text = text.replace("\\n", "\n")
-    mentioned = [tuple(each) for each in mentions(text, bare=False)]
+    mentioned = [tuple(each) for each in list_mentions(text, bare=False)]
     for each in found:
         assert each in mentioned
     if not found:

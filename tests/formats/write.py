@@ -14,7 +14,7 @@ from pathlib import Path
 import networkx as nx
 
 import agentnb as nb
-from agentnb.recordings.golden_files import text_of
+from agentnb.recordings.golden_files import to_json_text
 
 FOLDER = Path(__file__).parent
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -61,7 +61,7 @@ def main() -> None:
     folder.mkdir()
     run = session(store=folder / "run.db")
     run.trace.to_json(folder / "trace.json")
-    (folder / "golden.jsonl").write_text(text_of(run.trace), encoding="utf-8")
+    (folder / "golden.jsonl").write_text(to_json_text(run.trace), encoding="utf-8")
     run.to_html(folder / "page.html")
     run.trace.to_parquet(folder / "run.parquet")
     run.breakpoints.save(folder / "breakpoints.json")

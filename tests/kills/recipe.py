@@ -25,7 +25,7 @@ from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.session.limits import Limits
 from agentnb.session.reopen import reopen_run
-from agentnb.session.session import session_of
+from agentnb.session.session import make_session
 from agentnb.store import open_log
 from agentnb.world.effect import Effect
 from agentnb.world.world import World
@@ -198,7 +198,7 @@ def begin(
     """Return a new session of the recipe, kept in a store."""
     run = Run(plan(tools, rounds), EffectDispatcher(), clock=TickingClock(), seed=11)
     run.begin(INPUTS)
-    session = session_of(run, Limits(Budget()), "killed", dict(INPUTS), run_id)
+    session = make_session(run, Limits(Budget()), "killed", dict(INPUTS), run_id)
     session._parts.persistence.record_new_run(store, durability)
     return session
 

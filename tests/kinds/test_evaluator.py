@@ -13,7 +13,7 @@ from agentnb.load import load
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
 from agentnb.trace.steps import StepType
-from agentnb.world.llm.verdict import verdict_in
+from agentnb.world.llm.verdict import find_verdict
 from tests.dialects.coreason.making import agent, content
 from tests.session.making import path, session
 
@@ -179,7 +179,7 @@ def test_an_answer_that_a_person_has_changed_is_what_counts():
 
 def test_what_was_answered_before_is_not_read_again(monkeypatch):
     read = []
-    monkeypatch.setattr(evaluator, "verdict_in", lambda answer: read.append(answer) or verdict_in(answer))
+    monkeypatch.setattr(evaluator, "find_verdict", lambda answer: read.append(answer) or find_verdict(answer))
     run = judged(*[0.1] * 8, max_refinements=7)
     run.run()
     assert observed(run)[-1] == (0.1, 7, None, True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from agentnb.kinds.router import choice
+from agentnb.kinds.router import choose
 from tests.dialects.agentruntime.making import edges, line, ran, text
 from tests.session.making import path, session
 
@@ -28,11 +28,11 @@ from tests.session.making import path, session
 def test_the_text_of_the_value_is_matched(value, target):
     routes = {"refund": "r", "1": "one", "1.0": "float", "true": "yes", "False": "no", "[1]": "list", "": "empty",
               "0": "zero", "None": "text"}  # fmt: skip
-    assert choice(routes, value, "other") == target
+    assert choose(routes, value, "other") == target
 
 
 def test_without_a_match_and_a_default_it_leads_nowhere():
-    assert choice({"a": "b"}, "c", None) is None
+    assert choose({"a": "b"}, "c", None) is None
 
 
 def router(**attributes):

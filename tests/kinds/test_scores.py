@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from agentnb.kinds.evaluator import verdict
+from agentnb.kinds.evaluator import parse_verdict
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse
 from tests.kinds.test_evaluator import observed, recipe
@@ -25,7 +25,7 @@ from tests.session.making import path
      ("no", 0.0, None)],
 )  # fmt: skip
 def test_what_is_a_score(answer, score, critique):
-    assert verdict(answer) == (score, critique)
+    assert parse_verdict(answer) == (score, critique)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_is_a_score(answer, score, critique):
 )  # fmt: skip
 def test_what_is_none_is_told_with_who_answered_it(answer):
     with pytest.raises(ValueError, match=r"."):
-        verdict(answer)
+        parse_verdict(answer)
     run = Session(recipe(), tools={"critic": lambda output: answer})
     run.run()
     assert (run.status, run.current, run.trace.score) == ("failed", "judge", None)

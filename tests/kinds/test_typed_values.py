@@ -16,11 +16,11 @@ from agentnb.kinds.typed_values import (
     SystemContext,
     TypedCondition,
     find_key,
+    get_key,
+    get_keys,
+    get_type_name,
     is_of,
-    key_of,
-    keys_of,
-    members,
-    type_name,
+    list_members,
 )
 
 
@@ -34,14 +34,14 @@ class Words(TypedDict):
 
 
 def test_a_key_is_the_module_and_the_qualified_name():
-    assert key_of(Outer.Inner) == f"{__name__}.Outer.Inner"
-    assert (key_of(str), key_of(dict[str, list[int]])) == ("builtins.str", "builtins.dict[str, list[int]]")
-    assert (type_name(Outer.Inner), type_name(list[Outer])) == ("Outer.Inner", "list[Outer]")
+    assert get_key(Outer.Inner) == f"{__name__}.Outer.Inner"
+    assert (get_key(str), get_key(dict[str, list[int]])) == ("builtins.str", "builtins.dict[str, list[int]]")
+    assert (get_type_name(Outer.Inner), get_type_name(list[Outer])) == ("Outer.Inner", "list[Outer]")
 
 
 def test_types_of_one_name_get_keys_of_their_own_in_their_order():
     first, second, third = (type("Same", (), {"__module__": "types"}) for _ in range(3))
-    assert list(keys_of([first, second, first, third]).values()) == ["types.Same", "types.Same~2", "types.Same~3"]
+    assert list(get_keys([first, second, first, third]).values()) == ["types.Same", "types.Same~2", "types.Same~3"]
 
 
 def test_a_value_is_stored_under_the_declared_type_that_it_is_of_else_under_its_own():
@@ -56,9 +56,9 @@ def test_a_value_is_stored_under_the_declared_type_that_it_is_of_else_under_its_
 
 
 def test_a_union_is_its_members_without_none():
-    assert members(int | None) == (int,)
-    assert members(int | str) == (int, str)
-    assert members(int) == (int,)
+    assert list_members(int | None) == (int,)
+    assert list_members(int | str) == (int, str)
+    assert list_members(int) == (int,)
 
 
 def test_a_question_is_asked_of_any_board_and_until_turns_its_answer_round():

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import agentnb as nb
-from agentnb.magics.workspace import Bench, standing
+from agentnb.magics.workspace import Bench, format_status
 from tests.magics.making import wrong
 from tests.session.making import counting
 
@@ -36,4 +36,4 @@ def test_the_last_recipe_is_meant_else_the_variable_recipe():
 def test_one_line_says_where_it_stands():
     found = session()
     found.step()
-    assert standing(found) == "paused after step 1, next check"
+    assert format_status(found) == "paused after step 1, next check"

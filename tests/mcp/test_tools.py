@@ -21,7 +21,7 @@ from mcp.types import Implementation
 from agentnb.mcp.answers import LONGEST
 from agentnb.mcp.assistant import Assistant
 from agentnb.mcp.open_runs import OpenRuns
-from agentnb.mcp.server import server_of
+from agentnb.mcp.server import make_server
 from agentnb.mcp.tools import Tools
 
 ME = Implementation(name="helper", version="1")
@@ -62,7 +62,7 @@ class Asked:
 async def asked(runs, **options):
     assistant = Assistant(runs, **options)
     try:
-        async with Client(server_of(assistant), client_info=ME) as client:
+        async with Client(make_server(assistant), client_info=ME) as client:
             yield Asked(client)
     finally:
         assistant.close()

@@ -8,13 +8,13 @@ from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
-from agentnb.engine.core.time_travel import home
+from agentnb.engine.core.time_travel import find_history
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.kinds import KINDS
 from agentnb.session import Session
 from agentnb.session.limits import Limits
-from agentnb.session.session import session_of as session_of_run
+from agentnb.session.session import make_session as session_of_run
 from agentnb.world.world import World
 from tests.property.model import Model
 from tests.property.programs import perform
@@ -76,7 +76,7 @@ def shown(session: Session) -> dict[str, Any]:
 def row_of(session: Session) -> tuple[str, str, str] | None:
     """Return node, phase and status of the step where a session stands."""
     run = session._parts.run
-    history = home(run, session.position)
+    history = find_history(run, session.position)
     if session.position == history.base:  # the start of a branch repeats the step that it begins after
         found = [h for h in run.chain if h.base < session.position <= h.tip]
         if not found:

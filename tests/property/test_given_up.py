@@ -17,7 +17,7 @@ from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.session import Session
 from agentnb.session.limits import Limits
 from agentnb.session.reopen import reopen_run
-from agentnb.session.session import session_of as session_of_run
+from agentnb.session.session import make_session as session_of_run
 from agentnb.store import MemoryLog
 from agentnb.world.effect import Effect
 from tests.engine.shapes import SHAPES, Shape, shape_of

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.conditions import to_condition
 from agentnb.recipe import control_flow
 from agentnb.recipe.model import Edge, Region
 from tests.recipe.making import node, recipe, told
 
-HOLDS = as_condition("n > 1")
+HOLDS = to_condition("n > 1")
 
 
 def test_an_edge_behind_one_that_always_holds_is_never_taken():
@@ -84,11 +84,11 @@ def test_where_no_inputs_are_declared_any_key_may_be_given():
 
 
 def test_an_ignored_edge_names_the_kind_that_ignores_it():
-    assert "'router'" in control_flow.ignored_edge(Edge("a", "b"), "router", "here").why
+    assert "'router'" in control_flow.make_ignored_edge_problem(Edge("a", "b"), "router", "here").why
 
 
 def test_nesting_counts_the_regions_inside_one_another():
-    assert control_flow.nesting(recipe(["a"])) == 0
+    assert control_flow.measure_nesting(recipe(["a"])) == 0
     names = ["one", "two", "three"]
     nodes = [
         node("a", "loop", bodies=("one",)),
@@ -98,9 +98,9 @@ def test_nesting_counts_the_regions_inside_one_another():
         node("e", scope="three"),
     ]
     regions = [Region(name, (), "", "a") for name in names]
-    assert control_flow.nesting(recipe(nodes, regions=regions)) == 3
+    assert control_flow.measure_nesting(recipe(nodes, regions=regions)) == 3
 
 
 def test_a_region_in_itself_is_not_counted():
     nodes = [node("a", "subgraph", bodies=("one",)), node("b", "subgraph", scope="one", bodies=("one",))]
-    assert control_flow.nesting(recipe(nodes, regions=[Region("one", (), "", "a")])) <= 1
+    assert control_flow.measure_nesting(recipe(nodes, regions=[Region("one", (), "", "a")])) <= 1

@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from agentnb.errors import Place
-from agentnb.recipe.descriptions import OTHERWISE, choices, fits, list_names, parse_typed, types_of, where_is
+from agentnb.recipe.descriptions import (
+    OTHERWISE,
+    fits_type,
+    format_place,
+    list_choices,
+    list_names,
+    list_types,
+    parse_typed,
+)
 from tests.recipe.making import node, recipe
 
 
@@ -15,25 +23,25 @@ def test_names_are_listed_up_to_so_many():
 
 def test_a_place_is_the_recipe_where_none_is_known():
     made = recipe(["a"])
-    assert where_is(made, None) == "recipe 'made'"
-    assert where_is(made, Place("a.yaml", 1, 2)) == "a.yaml:1:2"
+    assert format_place(made, None) == "recipe 'made'"
+    assert format_place(made, Place("a.yaml", 1, 2)) == "a.yaml:1:2"
 
 
 def test_a_router_chooses_by_text_and_by_default():
     router = node("r", "router", params={"routes": {1: "a", "x": ""}, "default": "b"})
-    assert choices(router) == [("1", "a"), ("x", ""), (OTHERWISE, "b")]
-    assert choices(node("r", "router", params={"routes": None})) == []
+    assert list_choices(router) == [("1", "a"), ("x", ""), (OTHERWISE, "b")]
+    assert list_choices(node("r", "router", params={"routes": None})) == []
 
 
 def test_an_evaluator_passes_or_fails():
-    assert choices(node("e", "evaluator", params={"pass_route": "a", "fail_route": "b"})) == [
+    assert list_choices(node("e", "evaluator", params={"pass_route": "a", "fail_route": "b"})) == [
         ("pass", "a"),
         ("fail", "b"),
     ]
 
 
 def test_other_kinds_choose_nothing():
-    assert choices(node("a", "agent", params={"routes": {"x": "y"}})) == []
+    assert list_choices(node("a", "agent", params={"routes": {"x": "y"}})) == []
 
 
 @pytest.mark.parametrize(
@@ -62,9 +70,10 @@ def test_a_typed_word_is_what_its_input_is_declared_as(text, schema, value):
 
 
 def test_simple_types():
-    assert types_of({"type": ["integer", "unheard"]}) == ["integer"]
-    assert types_of({}) == types_of(None) == []
+    assert list_types({"type": ["integer", "unheard"]}) == ["integer"]
+    assert list_types({}) == list_types(None) == []
     found = {
-        value: [kind for kind in ("integer", "number", "boolean", "string") if fits(value, kind)] for value in (True, 2)
+        value: [kind for kind in ("integer", "number", "boolean", "string") if fits_type(value, kind)]
+        for value in (True, 2)
     }
     assert found == {True: ["boolean"], 2: ["integer", "number"]}

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 import networkx as nx
 import pytest
 
-from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.conditions import to_condition
 from agentnb.recipe.model import Edge
 from tests.recipe.making import node, recipe
 
@@ -41,7 +41,7 @@ def two(board):
         recipe([node("a", "tool", params={"function": one})]),
         recipe([node("a", "function", params={"function": one})], [("a", "a")]),
         recipe([node("a", "function", params={"function": one})], limits={"max_steps": 3}),
-        recipe([node("a", "function", params={"function": one, "until": as_condition("n > 1")})]),
+        recipe([node("a", "function", params={"function": one, "until": to_condition("n > 1")})]),
     ],
 )
 def test_what_decides_how_it_runs_changes_the_fingerprint(other):
@@ -50,7 +50,7 @@ def test_what_decides_how_it_runs_changes_the_fingerprint(other):
 
 def test_conditions_are_told_apart_by_what_they_ask():
     def made(when):
-        return recipe(["a"], [Edge("a", "a", "conditional", as_condition(when), "same label")]).fingerprint
+        return recipe(["a"], [Edge("a", "a", "conditional", to_condition(when), "same label")]).fingerprint
 
     assert made("n > 1") == made("n > 1")
     assert len({made("n > 1"), made("n > 2"), made({">": [{"var": "n"}, 3]}), made(one), made(two)}) == 5

@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from agentnb.recipe.user_functions import check_ran, is_async, is_generator, unrun
+from agentnb.recipe.user_functions import check_ran, find_unrun, is_async, is_generator
 
 
 def plain(**words):
@@ -71,7 +71,7 @@ def test_what_a_function_is_whatever_holds_it(function, of_async, of_generator):
 )
 def test_what_a_call_returned_in_place_of_running(call, made):
     value = call()
-    assert unrun(value) == made
+    assert find_unrun(value) == made
     if made is None:
         assert check_ran(value) is value
         return

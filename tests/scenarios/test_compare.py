@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT
-from agentnb.scenarios.compare import MOST_TOLD, Mismatch, alike, exact, leaving, likeness
+from agentnb.scenarios.compare import (
+    MOST_TOLD,
+    Mismatch,
+    compare_exactly,
+    compare_texts,
+    measure_likeness,
+    to_displayed,
+)
 
 TRUE = np.ones(1, dtype=bool)[0]
 
@@ -29,7 +36,7 @@ class Line:
 
 
 def told(expected, found):
-    return list(map(str, exact(expected, found).mismatches))
+    return list(map(str, compare_exactly(expected, found).mismatches))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,7 @@ def told(expected, found):
     ],
 )
 def test_the_same(expected, actual):
-    assert exact({"k": expected}, {"k": actual}) == (True, 1.0, ())
+    assert compare_exactly({"k": expected}, {"k": actual}) == (True, 1.0, ())
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,7 @@ def test_the_same(expected, actual):
     ],
 )
 def test_not_the_same(expected, actual):
-    compared = exact({"k": expected}, {"k": actual})
+    compared = compare_exactly({"k": expected}, {"k": actual})
     assert (compared.passed, compared.score, len(compared.mismatches)) == (False, 0.0, 1)
 
 
@@ -92,19 +99,19 @@ def test_what_is_missing_and_what_is_too_much():
 
 
 def test_keys_that_nobody_expects_do_not_count():
-    assert exact({"a": 1}, {"a": 1, "b": 2}).passed
-    assert exact({}, {"b": 2}).passed
+    assert compare_exactly({"a": 1}, {"a": 1, "b": 2}).passed
+    assert compare_exactly({}, {"b": 2}).passed
 
 
 def test_tables_can_be_compared():
     table = pd.DataFrame({"a": [1, 2]})
-    assert exact({"k": table}, {"k": table.copy()}).passed
-    assert not exact({"k": table}, {"k": table * 2}).passed
-    assert not exact({"k": 1}, {"k": table}).passed
+    assert compare_exactly({"k": table}, {"k": table.copy()}).passed
+    assert not compare_exactly({"k": table}, {"k": table * 2}).passed
+    assert not compare_exactly({"k": 1}, {"k": table}).passed
 
 
 def test_a_list_that_is_all_wrong_is_told_by_its_first():
-    assert len(exact({"k": [1] * 10_000}, {"k": [2] * 10_000}).mismatches) == MOST_TOLD
+    assert len(compare_exactly({"k": [1] * 10_000}, {"k": [2] * 10_000}).mismatches) == MOST_TOLD
 
 
 def test_a_secret_is_not_told():
@@ -118,14 +125,14 @@ def test_a_secret_is_not_told():
 
 
 def test_the_least_alike_is_the_score():
-    compared = alike({"a": "Good morning", "b": "same"}, {"a": "Good evening", "b": "same"}, 0.8)
+    compared = compare_texts({"a": "Good morning", "b": "same"}, {"a": "Good evening", "b": "same"}, 0.8)
     assert (compared.passed, compared.score) == (False, 0.75)
     assert [str(row) for row in compared.mismatches] == ["a: expected 'Good morning', found 'Good evening', 0.75 alike"]
-    assert alike({"a": "Good morning"}, {"a": "Good evening"}, 0.75).passed
+    assert compare_texts({"a": "Good morning"}, {"a": "Good evening"}, 0.75).passed
 
 
 def test_what_is_missing_is_like_nothing():
-    compared = alike({"a": "x", "b": "y"}, {"a": "x"}, 0.5)
+    compared = compare_texts({"a": "x", "b": "y"}, {"a": "x"}, 0.5)
     assert (compared.passed, compared.score) == (False, 0.0)
     assert [str(row) for row in compared.mismatches] == ["b: expected 'y', but it is not there"]
 
@@ -144,15 +151,15 @@ def test_what_is_missing_is_like_nothing():
     ],
 )
 def test_what_is_no_text_is_compared_as_json(one, other, wanted):
-    found = likeness(one, other)
+    found = measure_likeness(one, other)
     assert 0 < found < 1 if wanted is None else found == wanted
 
 
 @given(st.text(), st.text())
 def test_likeness_is_a_share_and_goes_both_ways(one, other):
-    assert 0 <= likeness(one, other) <= 1
-    assert likeness(one, other) == likeness(other, one)
-    assert (likeness(one, other) == 1) == (one == other)
+    assert 0 <= measure_likeness(one, other) <= 1
+    assert measure_likeness(one, other) == measure_likeness(other, one)
+    assert (measure_likeness(one, other) == 1) == (one == other)
 
 
 # -- what may be shown ------------------------------------------------------------------------------------------------
@@ -164,7 +171,7 @@ def test_what_leaves_is_opened_and_masked():
         user: str
         password: str
 
-    assert leaving({"login": Login("ada", "pw-4711"), "n": np.int64(3), (1, 2): {"x"}}) == {
+    assert to_displayed({"login": Login("ada", "pw-4711"), "n": np.int64(3), (1, 2): {"x"}}) == {
         "login": {"user": "ada", "password": "********"},
         "n": 3,
         "(1, 2)": ["x"],

@@ -11,7 +11,7 @@ from agentnb.dialects.coreason import RecipeDefinition, SimulationScenario
 from agentnb.dialects.coreason.parts.sections_schema import ChaosConfig, SimulationRequest
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Scenario
-from agentnb.scenarios.definitions import copy_expected, scenarios_of
+from agentnb.scenarios.definitions import collect_scenarios, copy_expected
 from tests.scenarios.making import codes, refunds, writes
 
 RECIPE = writes(n=1)
@@ -19,12 +19,12 @@ RECIPE = writes(n=1)
 
 def refused(given, recipe=RECIPE):
     with pytest.raises(ExecutionError) as raised:
-        scenarios_of(recipe, given)
+        collect_scenarios(recipe, given)
     return raised
 
 
 def test_left_out_they_are_the_recipes_own():
-    first, second = scenarios_of(refunds(), None)
+    first, second = collect_scenarios(refunds(), None)
     assert (first.id, first.about, first.compare) == ("refund", "Money is asked back", "exact_match")
     assert second.inputs == {"ticket": "hello"}
 
@@ -45,12 +45,12 @@ def test_left_out_they_are_the_recipes_own():
     ],
 )  # fmt: skip
 def test_each_form_comes_to_the_same(row):
-    assert scenarios_of(RECIPE, [row]) == (Scenario("a", {"n": 1}, {"n": 2}, "fuzzy", "b"),)
+    assert collect_scenarios(RECIPE, [row]) == (Scenario("a", {"n": 1}, {"n": 2}, "fuzzy", "b"),)
 
 
 def test_an_id_is_enough():
-    assert scenarios_of(RECIPE, [{"id": "a"}]) == (Scenario("a", {}),)
-    assert scenarios_of(RECIPE, iter([{"id": 7}]))[0].id == "7"
+    assert collect_scenarios(RECIPE, [{"id": "a"}]) == (Scenario("a", {}),)
+    assert collect_scenarios(RECIPE, iter([{"id": 7}]))[0].id == "7"
 
 
 def test_none_at_all_are_refused_with_what_to_write():
@@ -63,7 +63,7 @@ def test_none_at_all_are_refused_with_what_to_write():
 def test_what_it_tells_to_write_can_be_loaded():
     order = refused(None).value.problems[0].do
     text = order[order.index("`") + 1 : order.rindex("`")]
-    assert scenarios_of(refunds(text + "\n"), None)[0].id == "greets"
+    assert collect_scenarios(refunds(text + "\n"), None)[0].id == "greets"
 
 
 def test_two_of_one_id():

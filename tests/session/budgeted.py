@@ -9,14 +9,14 @@ from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Recipe, Region
 from agentnb.session import Session
 from agentnb.session.limits import Limits
-from agentnb.session.session import session_of
+from agentnb.session.session import make_session
 from agentnb.world.world import World
 from tests.engine.shapes import KINDS, begun
 
 
 def over(run: Run, budget=None, name="made") -> Session:
     """Return a session of a run that has begun."""
-    return session_of(run, Limits(Budget.of(budget, {})), name, {})
+    return make_session(run, Limits(Budget.of(budget, {})), name, {})
 
 
 def budgeted(name, budget=None) -> Session:

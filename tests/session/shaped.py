@@ -12,7 +12,7 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.session import Session
 from agentnb.session.limits import Limits
-from agentnb.session.session import session_of as session_of_run
+from agentnb.session.session import make_session as session_of_run
 from agentnb.world.effect import Effect
 from tests.engine.shapes import SHAPES, Meeting, Shape, branches, path, shape_of
 

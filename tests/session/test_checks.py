@@ -11,7 +11,7 @@ from agentnb.errors import ExecutionError, Place
 from agentnb.load import load
 from agentnb.recipe.model import Node, Recipe, Requirement
 from agentnb.session import Session
-from agentnb.session.checks import check_answers, check_inputs, inputs_of
+from agentnb.session.checks import check_answers, check_inputs, to_inputs
 from tests.session.gates import live
 from tests.session.making import asking, graph, session
 
@@ -196,15 +196,15 @@ def test_simple_types_are_told_without_jsonschema():
 @pytest.mark.parametrize("inputs", [[1], [], "text", 5, object()])
 def test_inputs_that_are_no_mapping(inputs):
     with pytest.raises(nb.RecipeError, match="pass a dict") as caught:
-        inputs_of(inputs)
+        to_inputs(inputs)
     assert codes(caught) == ["R207"]
 
 
 def test_inputs_are_a_dict_of_their_own():
     given = {"a": 1}
-    assert inputs_of(None) == {}
-    assert inputs_of(given) == given
-    assert inputs_of(given) is not given
+    assert to_inputs(None) == {}
+    assert to_inputs(given) == given
+    assert to_inputs(given) is not given
 
 
 def test_scripts_by_node_name_nodes_of_the_recipe():

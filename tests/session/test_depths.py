@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentnb.session.usage import depth_of, measure_usage
+from agentnb.session.usage import get_depth, measure_usage
 from tests.dialects.activegraph.making import on, runtime, tell
 
 
@@ -23,11 +23,11 @@ def test_how_deep_an_event_is_follows_from_its_causes_by_its_id_and_by_its_numbe
         found: dict[str, int] = {}
         for event in run.events():
             found[event.id] = found.get(event.cause or "", 0) + 1
-            assert depth_of(run.at, event.id, run.position) == found[event.id]
-            assert depth_of(run.at, event.seq, run.position) == found[event.id]
-            assert depth_of(run.at, event.seq, event.at - 1) == 0, "it was not there yet"
+            assert get_depth(run.at, event.id, run.position) == found[event.id]
+            assert get_depth(run.at, event.seq, run.position) == found[event.id]
+            assert get_depth(run.at, event.seq, event.at - 1) == 0, "it was not there yet"
         assert max(found.values()) == measure_usage(run.at, run.position).depth + 1 == 6
-    assert depth_of(team.session._parts.run.at, "evt_999", 99) == 0
+    assert get_depth(team.session._parts.run.at, "evt_999", 99) == 0
 
 
 def test_of_steps_in_flight_together_the_last_to_be_committed_may_have_emitted_first():
@@ -37,4 +37,4 @@ def test_of_steps_in_flight_together_the_last_to_be_committed_may_have_emitted_f
     history, position = team.session._parts.run.history, team.session.position
     first, second, *rest = history.events
     history.events[:] = [first, second._replace(seq=3), rest[0]._replace(seq=2), *rest[1:]]
-    assert [depth_of(history, seq, position) for seq in (1, 2, 3)] == [1, 2, 2]
+    assert [get_depth(history, seq, position) for seq in (1, 2, 3)] == [1, 2, 2]

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from agentnb.engine.control.interventions import current
+from agentnb.engine.control.interventions import get_current_activation
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Region
 from agentnb.samples import samples
 from agentnb.session import Session
-from agentnb.session.execution import is_left, node_is_next
+from agentnb.session.execution import is_left, make_node_condition
 from tests.engine.shapes import Shape, leaf
 from tests.session.making import asking, broken, calling, counting, fan, graph, looping, path, session
 from tests.session.shaped import session_of
@@ -394,17 +394,17 @@ def test_a_composite_that_listens_is_part_of_the_delivery():
 def test_the_root_frame_lasts_to_the_end(steps):
     run = session(counting(), {"n": 0})
     run.step(steps)
-    assert is_left(run._parts.run, current(run._parts.run)) is None
+    assert is_left(run._parts.run, get_current_activation(run._parts.run)) is None
     run.step_out()
     assert run.status == "finished"
 
 
 def test_a_node_is_next():
     run = session(counting(), {"n": 0})
-    asked = node_is_next(run._parts.run, "check")
+    asked = make_node_condition(run._parts.run, "check")
     assert (asked.met(), run.step() is not None, asked.met()) == (False, True, True)
     assert asked.turn is not None
-    assert asked.turn(current(run._parts.run))
+    assert asked.turn(get_current_activation(run._parts.run))
 
 
 def test_a_breakpoint_is_counted_where_until_is_met_too():

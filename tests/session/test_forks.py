@@ -7,7 +7,7 @@ from agentnb.errors import ExecutionError
 from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
-from agentnb.session.forks import parting
+from agentnb.session.forks import find_parting
 from agentnb.store import MemoryLog
 from tests.kinds.test_loop import body
 from tests.session.making import boards, broken, calling, counting, looping, path, session
@@ -186,11 +186,11 @@ def test_two_runs_part_where_their_steps_are_no_longer_the_same():
     run = session(counting(), {"n": 0})
     run.run()
     fork = run.fork(at=2)
-    assert (parting(run, fork), parting(fork, run), parting(run, run)) == (2, 2, 7)
+    assert (find_parting(run, fork), find_parting(fork, run), find_parting(run, run)) == (2, 2, 7)
     run.goto(1).step()
     (left,) = [one for one in run.forks if one is not fork]
-    assert (parting(run, left), parting(run, fork), parting(fork, left)) == (1, 1, 2)
-    assert parting(run, session(counting(), {"n": 0})) is None
+    assert (find_parting(run, left), find_parting(run, fork), find_parting(fork, left)) == (1, 1, 2)
+    assert find_parting(run, session(counting(), {"n": 0})) is None
 
 
 def test_the_trace_of_a_run_keeps_its_id_when_the_session_is_reset():

@@ -6,23 +6,23 @@ import pytest
 
 import agentnb as nb
 from agentnb.session import history_fold, last_writers, node_coverage
-from agentnb.session.history_fold import group_indices, ints, rows_of, unknown
+from agentnb.session.history_fold import compute_rows, group_indices, iter_unknown_pairs, to_array
 from tests.session.making import broken, calling, counting, fan, graph, looping, session
 
 
 def numbers(*found):
-    return ints(array("I", found), 0, len(found))
+    return to_array(array("I", found), 0, len(found))
 
 
 def test_a_part_of_a_column_is_a_copy():
     column = array("I", [5, 6, 7])
-    part = ints(column, 1, 3)
+    part = to_array(column, 1, 3)
     column.append(8)
     assert part.tolist() == [6, 7]
 
 
 def test_each_entry_has_its_row():
-    rows, begin, end = rows_of(array("I", [2, 2, 5, 6]), 1, 4)
+    rows, begin, end = compute_rows(array("I", [2, 2, 5, 6]), 1, 4)
     assert (rows.tolist(), begin, end) == ([2, 2, 2, 3], 2, 6)
 
 
@@ -30,8 +30,8 @@ def test_each_entry_has_its_row():
 def test_only_pairs_that_are_not_known_are_named(monkeypatch, table):
     monkeypatch.setattr(history_fold, "_TABLE", table)
     left, right = numbers(0, 1, 0, 3, 1, 0), numbers(0, 1, 0, 2, 1, 9)
-    assert list(unknown(left, right, {(0, 0), (1, 1), (50, 1), (1, 50)})) == [(3, 3, 2), (5, 0, 9)]
-    assert list(unknown(numbers(), numbers(), {(0, 0)})) == []
+    assert list(iter_unknown_pairs(left, right, {(0, 0), (1, 1), (50, 1), (1, 50)})) == [(3, 3, 2), (5, 0, 9)]
+    assert list(iter_unknown_pairs(numbers(), numbers(), {(0, 0)})) == []
 
 
 @pytest.mark.parametrize("size", [0, 1 << 20])

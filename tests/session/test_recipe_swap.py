@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.engine.control.budget import Budget
 from agentnb.errors import ExecutionError, RecipeError, StoreError
 from agentnb.load import load
-from agentnb.session.recipe_swap import budget_of, check_shared, plan_to_go_on, plan_to_replay
+from agentnb.session.recipe_swap import check_shared, convert_budget, plan_to_go_on, plan_to_replay
 from tests.session.making import calling, counting, fan, graph, looping, path, session
 
 
@@ -100,11 +100,11 @@ def test_the_limits_of_a_recipe_go_with_it_and_those_of_the_session_stay():
     object.__setattr__(before, "limits", {"max_steps": 50, "max_cost_usd": 2})
     object.__setattr__(now, "limits", {"max_steps": 80, "max_tokens": 9})
     own = Budget.of(None, before.limits)
-    assert budget_of(own, before, now) == Budget(max_steps=80, max_tokens=9)
+    assert convert_budget(own, before, now) == Budget(max_steps=80, max_tokens=9)
     given = Budget.of({"max_steps": 7, "max_cost_usd": Decimal("1.5")}, before.limits)
-    assert budget_of(given, before, now) == Budget(max_steps=7, max_cost_usd=Decimal("1.5"), max_tokens=9)
+    assert convert_budget(given, before, now) == Budget(max_steps=7, max_cost_usd=Decimal("1.5"), max_tokens=9)
     lifted = Budget.of({"max_steps": None}, before.limits)
-    assert budget_of(lifted, before, now).max_steps is None
+    assert convert_budget(lifted, before, now).max_steps is None
 
 
 # --------------------------------------------------------------------------------------------- forks that go on with it

@@ -118,7 +118,7 @@ def test_a_store_without_indexes_is_listed_and_gets_them_when_it_is_written(tmp_
 
 
 def test_a_page_of_a_file_is_found_by_an_index(tmp_path):
-    from agentnb.store.tables import listing
+    from agentnb.store.tables import build_listing
 
     where = store(tmp_path / "runs.db")
     for filters in ({"limit"}, {"limit", "after"}, {"limit", "recipe"}, {"limit", "fingerprint"}, {"limit", "parent"},
@@ -127,7 +127,9 @@ def test_a_page_of_a_file_is_found_by_an_index(tmp_path):
         with closing(sqlite3.connect(where)) as connection:
             plan = [
                 row[3]
-                for row in connection.execute(f"EXPLAIN QUERY PLAN {listing('sqlite', frozenset(filters))}", names)
+                for row in connection.execute(
+                    f"EXPLAIN QUERY PLAN {build_listing('sqlite', frozenset(filters))}", names
+                )
             ]
         assert "agentnb_runs_by" in plan[0], (filters, plan)
         assert not any("TEMP B-TREE" in line for line in plan), (filters, plan)

@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 
 from agentnb import ABSENT
-from agentnb.session.run_queries import first_keys
+from agentnb.session.run_queries import get_first_keys
 from tests.session.making import add, asking, broken, counting, fan, graph, path, session
 
 
@@ -107,8 +107,8 @@ def test_the_view_inside_a_frame_marks_its_owners():
 
 def test_the_keys_that_inputs_read():
     run = session(counting(), {"n": 0})
-    assert first_keys(run.recipe.nodes["add"]) == ["n"]
-    assert first_keys(run.recipe.nodes["check"]) == []
+    assert get_first_keys(run.recipe.nodes["add"]) == ["n"]
+    assert get_first_keys(run.recipe.nodes["check"]) == []
     assert add(1) == {"n": 2}
     assert path(run) == []
 

@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from agentnb.session.setup import refit, world_of
+from agentnb.session.setup import make_world, refit
 from agentnb.world.llm.scripted import ScriptedClient
 from agentnb.world.llm.simulated import SimulatedClient
 from tests.dialects.agentruntime.making import HEAD, line, text, write
@@ -12,7 +12,7 @@ from tests.session.making import graph
 
 
 def test_a_recipe_without_tools_has_those_that_are_given():
-    world = world_of(
+    world = make_world(
         load(graph("a")), tools={"look": len}, llm=["one"], answers=["yes"], resources={int: 1}, strict=False
     )
     assert world.tools == {"look": len}
@@ -21,19 +21,19 @@ def test_a_recipe_without_tools_has_those_that_are_given():
 
 
 def test_without_anything_there_is_no_model():
-    world = world_of(load(graph("a")))
+    world = make_world(load(graph("a")))
     assert (world.llm, world.tools, world.strict) == (None, {}, True)
 
 
 def test_a_recipes_tools_are_loaded_now_and_not_before(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     (tmp_path / "tools.py").write_text("def echo(): return 'changed'\nadd = failing = raising = echo\n")
-    assert world_of(recipe).tools["echo"]() == "changed"
+    assert make_world(recipe).tools["echo"]() == "changed"
 
 
 def test_what_is_given_stands_in_place_of_them_and_is_given_their_config(tmp_path):
     content = text(line("a")).replace('impl: "tools.py#echo"', 'impl: "tools.py#echo", config: {k: 1}')
-    world = world_of(load(write(tmp_path, content)), tools={"echo": lambda **given: given, "more": len})
+    world = make_world(load(write(tmp_path, content)), tools={"echo": lambda **given: given, "more": len})
     assert world.tools["echo"](q=2) == {"k": 1, "q": 2}
     assert world.tools["more"] is len
     assert set(world.tools) == {"echo", "add", "failing", "raising", "more"}
@@ -43,7 +43,7 @@ def test_all_that_cannot_be_loaded_is_told_at_once(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     (tmp_path / "tools.py").write_text("def echo(): ...\n")
     with pytest.raises(RecipeError) as caught:
-        world_of(recipe)
+        make_world(recipe)
     assert len(caught.value.problems) == 3
 
 
@@ -52,8 +52,8 @@ PROVIDED = HEAD.replace("{name: t}", "{name: t, defaults: {llm: 'mine:some'}, pr
 
 def test_a_recipes_own_provider_answers_where_nobody_else_is_named(tmp_path):
     recipe = load(write(tmp_path, text(line("a"), head=PROVIDED)))
-    assert isinstance(world_of(recipe).llm, SimulatedClient)
-    assert isinstance(world_of(recipe, llm=["one"]).llm, ScriptedClient)
+    assert isinstance(make_world(recipe).llm, SimulatedClient)
+    assert isinstance(make_world(recipe, llm=["one"]).llm, ScriptedClient)
 
 
 def test_tools_from_elsewhere_need_leave(tmp_path):
@@ -63,13 +63,13 @@ def test_tools_from_elsewhere_need_leave(tmp_path):
     (other / "far.py").write_text("def echo(): return 'far'\n")
     file = write(home, text(line("a")).replace("tools.py#echo", "../other/far.py#echo"))
     with pytest.raises(RecipeError):
-        world_of(load(file))
-    assert world_of(load(file, allow=[str(other)])).tools["echo"]() == "far"
+        make_world(load(file))
+    assert make_world(load(file, allow=[str(other)])).tools["echo"]() == "far"
 
 
 def test_what_has_not_changed_of_a_recipe_is_taken_over_as_it_is(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
-    old = world_of(recipe, llm=["one"], tools={"add": lambda **given: "mine"})
+    old = make_world(recipe, llm=["one"], tools={"add": lambda **given: "mine"})
     same = refit(old, recipe, load(write(tmp_path, "\n\n" + text(line("a", "b")))))
     assert {name: same.tools[name] is old.tools[name] for name in old.tools} == dict.fromkeys(old.tools, True)
     assert (same.llm, same.given.keys()) == (old.llm, {"add"})
@@ -80,7 +80,7 @@ def test_what_has_not_changed_of_a_recipe_is_taken_over_as_it_is(tmp_path):
 
 def test_a_tool_that_has_changed_is_loaded_anew_and_one_that_is_gone_is_gone(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
-    old = world_of(recipe, tools={"add": lambda **given: given, "more": len})
+    old = make_world(recipe, tools={"add": lambda **given: given, "more": len})
     changed = text(line("a")).replace('impl: "tools.py#add"', 'impl: "tools.py#echo", config: {by: 7}')
     changed = changed.replace('  - {id: raising, kind: python, impl: "tools.py#raising"}\n', "")
     now = refit(old, recipe, load(write(tmp_path, changed)))
@@ -91,5 +91,5 @@ def test_a_tool_that_has_changed_is_loaded_anew_and_one_that_is_gone_is_gone(tmp
 def test_a_recipe_that_names_a_provider_for_the_first_time(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     provided = load(write(tmp_path, text(line("a"), head=PROVIDED)))
-    assert isinstance(refit(world_of(recipe), recipe, provided).llm, SimulatedClient)
-    assert isinstance(refit(world_of(recipe, llm=["x"]), recipe, provided).llm, ScriptedClient)
+    assert isinstance(refit(make_world(recipe), recipe, provided).llm, SimulatedClient)
+    assert isinstance(refit(make_world(recipe, llm=["x"]), recipe, provided).llm, ScriptedClient)

@@ -10,7 +10,7 @@ import pytest
 
 from agentnb.session.limits import Limits
 from agentnb.session.status import Status, StatusWord
-from agentnb.ui.view_model import screen
+from agentnb.ui.view_model import make_screen
 from tests.session.making import asking, broken, counting, graph, session
 
 BUDGET = {"max_steps": 4, "max_tokens": 100, "max_cost_usd": 2}
@@ -115,4 +115,4 @@ def test_nothing_is_worked_out_before_somebody_looks(monkeypatch):
 
 def test_the_cockpit_is_given_a_plain_word():
     run = stood()
-    assert type(screen(run, run.recipe.draw(board=False))["status"]) is str
+    assert type(make_screen(run, run.recipe.draw(board=False))["status"]) is str

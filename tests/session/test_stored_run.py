@@ -11,23 +11,23 @@ import pytest
 import agentnb as nb
 from agentnb.engine.persistence.event_log import Entry, seal
 from agentnb.engine.persistence.journal import Batch
-from agentnb.session.stored_run import aux_of, batch_of, head_of, options_of
+from agentnb.session.stored_run import make_aux, parse_head, parse_options, to_batch
 from agentnb.store import MemoryLog
 from tests.session.making import counting
 
 
 def test_durability_says_how_much_may_be_lost():
-    assert batch_of("step") is None
-    assert batch_of("batch") == Batch()
-    assert batch_of({"steps": 5}) == Batch(5)
-    assert batch_of({"ms": 50}) == Batch(ms=50)
-    assert batch_of(Batch(7, 8)) == Batch(7, 8)
+    assert to_batch("step") is None
+    assert to_batch("batch") == Batch()
+    assert to_batch({"steps": 5}) == Batch(5)
+    assert to_batch({"ms": 50}) == Batch(ms=50)
+    assert to_batch(Batch(7, 8)) == Batch(7, 8)
 
 
 @pytest.mark.parametrize("wrong", ["bacth", {"stps": 1}, {"steps": 0}, {"steps": True}, {"ms": 1.5}, 7, None])
 def test_any_other_durability_is_refused(wrong):
     with pytest.raises(nb.ExecutionError, match="X140"):
-        batch_of(wrong)
+        to_batch(wrong)
 
 
 def test_what_a_run_was_begun_with_is_in_its_head():
@@ -36,7 +36,7 @@ def test_what_a_run_was_begun_with_is_in_its_head():
     session = nb.Session(nb.load(counting()), {"n": 0, "token": "t-12345"}, store=log, seed=7, chaos=chaos,
                          budget={"max_cost_usd": Decimal("0.5")}, strict_expressions=False, name="mine")  # fmt: skip
     row = log.run(session.run_id)
-    head = head_of(row)
+    head = parse_head(row)
     assert (row.name, row.recipe, row.dialect, row.fingerprint) == (
         "mine",
         session.recipe.name,
@@ -45,7 +45,7 @@ def test_what_a_run_was_begun_with_is_in_its_head():
     )
     assert (head["seed"], head["strict"], head["nodes"]) == (7, False, ["add", "check", "done"])
     assert "t-12345" not in row.head
-    budget, same = options_of(head, json.loads(json.dumps(aux_of(session._parts.state))))
+    budget, same = parse_options(head, json.loads(json.dumps(make_aux(session._parts.state))))
     assert budget.max_cost_usd == Decimal("0.5")
     assert same == session._parts.run.chaos
 
@@ -56,7 +56,7 @@ def test_a_head_that_is_damaged_is_told():
     row = log.run(session.run_id)
     for head in ("nonsense", "{}", "[]"):
         with pytest.raises(nb.AgentNbError, match="L402"):
-            head_of(row._replace(head=head))
+            parse_head(row._replace(head=head))
 
 
 @pytest.mark.parametrize("body", ['{"p":[[7]]}', '{"told":[["back",1,[]]]}'])

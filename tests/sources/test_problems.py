@@ -5,32 +5,33 @@ from agentnb.sources import problems
 
 
 def test_a_missing_file_asks_for_the_one_that_is_near():
-    problem = problems.no_such_file("tirage.yaml", ["triage.yaml", "other.yaml"], ".")
+    problem = problems.make_missing_file_problem("tirage.yaml", ["triage.yaml", "other.yaml"], ".")
     assert problem.do == "did you mean 'triage.yaml'?"
 
 
 def test_a_line_is_shown_short():
-    problem = problems.syntax(Place("a.yaml", 7, 1), "x" * 500, "why", "do")
+    problem = problems.make_syntax_problem(Place("a.yaml", 7, 1), "x" * 500, "why", "do")
     assert len(problem.what) < 100
 
 
 def test_a_word_that_is_no_text_is_explained_by_what_yaml_makes_of_it():
     place = Place("a.yaml", 1, 1)
-    assert "'no' is false" in problems.unquoted_key("no", place).why
-    assert "'on' is true" in problems.unquoted_value("on", place).why
-    assert "null" in problems.unquoted_key("~", place).why
-    assert problems.unquoted_key("yes", place).do == 'quote it: "yes":'
+    assert "'no' is false" in problems.make_unquoted_key_problem("no", place).why
+    assert "'on' is true" in problems.make_unquoted_value_problem("on", place).why
+    assert "null" in problems.make_unquoted_key_problem("~", place).why
+    assert problems.make_unquoted_key_problem("yes", place).do == 'quote it: "yes":'
 
 
 def test_a_dict_is_not_told_about_quotes():
-    assert "YAML" not in problems.unquoted_key("True", Place("<dict>")).why
-    assert problems.unquoted_value("True", Place("<dict>")).do == "write 'True'"
+    assert "YAML" not in problems.make_unquoted_key_problem("True", Place("<dict>")).why
+    assert problems.make_unquoted_value_problem("True", Place("<dict>")).do == "write 'True'"
 
 
 def test_a_file_that_is_not_there_is_guessed_by_its_own_name():
     known = ["/agents/of/the/desk/obj.yaml", "/agents/of/the/desk/refunds.yml"]
     assert (
-        "did you mean" not in problems.no_such_file("/agents/of/the/desk/nofile.yaml", known, "/agents/of/the/desk").do
+        "did you mean"
+        not in problems.make_missing_file_problem("/agents/of/the/desk/nofile.yaml", known, "/agents/of/the/desk").do
     )
-    near = problems.no_such_file("/agents/of/the/desk/refund.yaml", known, "/agents/of/the/desk").do
+    near = problems.make_missing_file_problem("/agents/of/the/desk/refund.yaml", known, "/agents/of/the/desk").do
     assert near == "did you mean '/agents/of/the/desk/refunds.yml'?"

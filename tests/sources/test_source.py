@@ -5,8 +5,8 @@ import os
 import pytest
 
 from agentnb.errors import Place
-from agentnb.sources import MAX_BYTES, plain_source, read_file, read_text
-from agentnb.sources.source import Lines, Source, path_of
+from agentnb.sources import MAX_BYTES, make_plain_source, read_file, read_text
+from agentnb.sources.source import Lines, Source, format_path
 
 
 def codes(source):
@@ -26,7 +26,7 @@ def test_what_is_not_there_stands_at_what_is_around_it():
 
 
 def test_a_path_is_written_as_people_write_it():
-    assert path_of(("nodes", 3, "routes", "a b", "c")) == "nodes[3].routes['a b'].c"
+    assert format_path(("nodes", 3, "routes", "a b", "c")) == "nodes[3].routes['a b'].c"
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\r\nb", "a\rb"])
@@ -87,15 +87,15 @@ def test_control_characters_are_told_with_their_place():
 def test_a_dict_is_checked_like_a_text():
     endless: dict = {}
     endless["me"] = endless
-    assert codes(plain_source(endless)) == ["R108"]
-    assert codes(plain_source({"a": 1, 1: 2, "1": 3})) == ["R103"]
-    assert codes(plain_source({("a", "b"): 1})) == ["R114"]
-    assert codes(plain_source({"a": list(range(100_001))})) == ["R108"]
-    assert plain_source({"a": (1, {2: None})}).content == {"a": [1, {"2": None}]}
+    assert codes(make_plain_source(endless)) == ["R108"]
+    assert codes(make_plain_source({"a": 1, 1: 2, "1": 3})) == ["R103"]
+    assert codes(make_plain_source({("a", "b"): 1})) == ["R114"]
+    assert codes(make_plain_source({"a": list(range(100_001))})) == ["R108"]
+    assert make_plain_source({"a": (1, {2: None})}).content == {"a": [1, {"2": None}]}
 
 
 def test_a_dict_says_that_a_key_is_no_text():
-    assert plain_source({True: 1, None: 2}).odd_keys == {("True",): "True", ("None",): "None"}
+    assert make_plain_source({True: 1, None: 2}).odd_keys == {("True",): "True", ("None",): "None"}
 
 
 def test_a_source_that_nobody_read_has_no_lines():

@@ -7,13 +7,13 @@ import pytest
 from agentnb.errors import StoreError
 from agentnb.secrets import hide
 from agentnb.store import SqlLog, open_log
-from agentnb.store.database_errors import _WORDS, driver_error
+from agentnb.store.database_errors import _WORDS, make_driver_error
 from tests.store.stores import row
 
 
 @pytest.mark.parametrize("code", sorted(_WORDS))
 def test_each_failure_has_four_answers(code):
-    error = driver_error(code, "runs.db", ValueError("so it is\n  said"), "NAME")
+    error = make_driver_error(code, "runs.db", ValueError("so it is\n  said"), "NAME")
     (problem,) = error.problems
     assert isinstance(error, StoreError)
     assert (problem.code, problem.where) == (code, "runs.db")
@@ -28,11 +28,11 @@ def test_each_failure_is_told_apart():
 
 def test_a_secret_is_not_told():
     hide("s3cr3t-77")
-    assert "s3cr3t-77" not in str(driver_error("L421", "runs.db", ValueError("no login with s3cr3t-77")))
+    assert "s3cr3t-77" not in str(make_driver_error("L421", "runs.db", ValueError("no login with s3cr3t-77")))
 
 
 def test_an_error_without_words_is_told_by_its_name():
-    assert driver_error("L427", "runs.db", KeyError()).problems[0].why == "the database says: KeyError"
+    assert make_driver_error("L427", "runs.db", KeyError()).problems[0].why == "the database says: KeyError"
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "~nobody-has-this-name/runs.db", ".", "file/inside.db"])

@@ -12,7 +12,7 @@ import pytest
 
 from agentnb.store import SqlLog, open_log
 from agentnb.store.postgres import PostgresServer
-from agentnb.store.writer_identity import _began, me
+from agentnb.store.writer_identity import _read_start, identify_writer
 from tests.store.postgres import PASSWORD, free_port
 from tests.store.stores import HOLDS, Elsewhere, refused, row, some
 
@@ -164,13 +164,13 @@ class Slow:
 
 
 def test_a_server_that_has_not_noticed_a_death_is_waited_for():
-    gone = replace(me("gone"), pid=2**22 + 1)
+    gone = replace(identify_writer("gone"), pid=2**22 + 1)
     server, slow = PostgresServer("", "there", 1), Slow(3)
     server.claim(slow, "one", gone.to_text(), "mine")
     assert slow.times == -1
     for writer in (
         replace(gone, host="elsewhere"),
-        replace(gone, pid=os.getppid(), started=_began(os.getppid())),
+        replace(gone, pid=os.getppid(), started=_read_start(os.getppid())),
         None,
     ):
         slow = Slow(1)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from agentnb.store.run_errors import duplicate_error, no_run, no_runs
+from agentnb.store.run_errors import make_duplicate_error, make_empty_store_error, make_missing_run_error
 
 
 def test_a_run_that_is_not_there_is_told_with_the_newest_ones():
-    few = no_run("on", ["one", "two"], 2, "runs.db").problems[0]
+    few = make_missing_run_error("on", ["one", "two"], 2, "runs.db").problems[0]
     assert (few.code, few.where) == ("L413", "runs.db")
     assert few.why == "the runs that it keeps: 'one', 'two'"
     assert few.do == "did you mean 'one'?"
-    many = no_run("xyz", [f"run-{number}" for number in range(9, 0, -1)], 900, "runs.db").problems[0]
+    many = make_missing_run_error("xyz", [f"run-{number}" for number in range(9, 0, -1)], 900, "runs.db").problems[0]
     assert many.why == "it keeps 900 runs, the newest: 'run-9', 'run-8', 'run-7', 'run-6', 'run-5'"
     assert "nb.runs" in many.do
-    assert no_run("xyz", [], 0, "runs.db").problems[0].why.endswith("none")
+    assert make_missing_run_error("xyz", [], 0, "runs.db").problems[0].why.endswith("none")
 
 
 def test_a_store_without_runs_and_an_id_that_is_taken_are_told():
-    assert no_runs("runs.db").problems[0].code == "L413"
-    assert "'one'" in duplicate_error("one", "runs.db").problems[0].what
+    assert make_empty_store_error("runs.db").problems[0].code == "L413"
+    assert "'one'" in make_duplicate_error("one", "runs.db").problems[0].what

@@ -7,13 +7,13 @@ import sqlite3
 
 import pytest
 
-from agentnb.store.tables import SAID, STANDS, Words, words_of
+from agentnb.store.tables import SAID, STANDS, Words, compile_statements
 
 
 @pytest.fixture
 def database():
     connection = sqlite3.connect(":memory:")
-    for statement in (*words_of("sqlite").tables, *words_of("sqlite").indexes.values()):
+    for statement in (*compile_statements("sqlite").tables, *compile_statements("sqlite").indexes.values()):
         connection.execute(statement)
     yield connection
     connection.close()
@@ -21,17 +21,17 @@ def database():
 
 @pytest.mark.parametrize("name", [name for name in Words.__slots__ if name not in {"kind", "tables", "indexes", "put"}])
 def test_sqlite_understands_it_and_all_of_it_is_given_by_name(database, name):
-    statement = getattr(words_of("sqlite"), name)
+    statement = getattr(compile_statements("sqlite"), name)
     names = dict.fromkeys(re.findall(r"(?<!:):(\w+)", statement))
     database.execute(f"EXPLAIN {statement}", names)
-    served = getattr(words_of("postgresql"), name)
+    served = getattr(compile_statements("postgresql"), name)
     assert dict.fromkeys(re.findall(r"%\((\w+)\)s", served)) == names
     assert not any(re.fullmatch(r"\w+_\d+", given) for given in names), "a constant that nobody would give"
 
 
 def test_one_entry_is_one_statement_on_a_server():
-    assert words_of("sqlite").put is None
-    put = words_of("postgresql").put
+    assert compile_statements("sqlite").put is None
+    put = compile_statements("postgresql").put
     assert {"number", "mine", "before", "after", "step", "body"} <= {*re.findall(r"%\((\w+)\)s", put)}
 
 
@@ -52,4 +52,4 @@ def test_only_what_a_run_may_lack_may_be_null(database):
 
 
 def test_the_words_are_put_once():
-    assert words_of("sqlite") is words_of("sqlite")
+    assert compile_statements("sqlite") is compile_statements("sqlite")

@@ -12,13 +12,21 @@ import pytest
 
 from agentnb.secrets import hide
 from agentnb.store import writer_identity
-from agentnb.store.writer_identity import LIVE, Writer, alive, me, overtaken, read, writer_error
+from agentnb.store.writer_identity import (
+    LIVE,
+    Writer,
+    identify_writer,
+    is_alive,
+    make_overtaken_error,
+    make_writer_error,
+    read,
+)
 
 
 @pytest.fixture
 def mine():
     LIVE.add("a token")
-    yield me("a token")
+    yield identify_writer("a token")
     LIVE.discard("a token")
 
 
@@ -39,34 +47,34 @@ def test_what_no_writer_has_written_names_nobody(text):
 
 
 def test_this_process_writes_while_its_log_is_open(mine):
-    assert alive(mine)
+    assert is_alive(mine)
     LIVE.discard("a token")
-    assert not alive(mine)
+    assert not is_alive(mine)
 
 
 @pytest.mark.parametrize("distance", [-1, 1])
 def test_another_process_is_not_this_one_whether_its_number_is_lower_or_higher(monkeypatch, distance):
-    other = me("a token of its own")
+    other = identify_writer("a token of its own")
     monkeypatch.setattr(os, "getpid", lambda: other.pid + distance)
-    assert alive(other)
+    assert is_alive(other)
 
 
 def test_another_process_writes_while_it_runs():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        began = writer_identity._began(process.pid)
-        other = replace(me("x"), pid=process.pid, started=began)
-        assert alive(other)
-        assert not alive(replace(other, started=began - 60)), "another program had this number before"
+        began = writer_identity._read_start(process.pid)
+        other = replace(identify_writer("x"), pid=process.pid, started=began)
+        assert is_alive(other)
+        assert not is_alive(replace(other, started=began - 60)), "another program had this number before"
         process.kill()
         while psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE:
             pass
-        assert not alive(other)
-    assert not alive(other)
+        assert not is_alive(other)
+    assert not is_alive(other)
 
 
 def test_nobody_and_another_machine_write_no_more(mine):
-    assert not alive(None)
-    assert not alive(replace(mine, host="elsewhere"))
+    assert not is_alive(None)
+    assert not is_alive(replace(mine, host="elsewhere"))
 
 
 def test_a_process_that_may_not_be_looked_at_is_alive(mine, monkeypatch):
@@ -74,7 +82,7 @@ def test_a_process_that_may_not_be_looked_at_is_alive(mine, monkeypatch):
         raise psutil.AccessDenied(pid)
 
     monkeypatch.setattr(psutil, "Process", may_not)
-    assert alive(mine)
+    assert is_alive(mine)
 
 
 def test_setting_the_clock_changes_nothing(mine, monkeypatch):
@@ -83,7 +91,7 @@ def test_setting_the_clock_changes_nothing(mine, monkeypatch):
     earlier, born = psutil.boot_time(), psutil.Process.create_time
     monkeypatch.setattr(psutil, "boot_time", lambda: earlier + 5000)
     monkeypatch.setattr(psutil.Process, "create_time", lambda self: born(self) + 5000)
-    assert alive(mine)
+    assert is_alive(mine)
 
 
 def test_a_user_without_a_name_has_a_number(monkeypatch):
@@ -91,7 +99,7 @@ def test_a_user_without_a_name_has_a_number(monkeypatch):
         raise KeyError("getpwuid(): uid not found: 4711")
 
     monkeypatch.setattr(writer_identity.getpass, "getuser", unknown)
-    assert me("x").user == str(os.getuid())
+    assert identify_writer("x").user == str(os.getuid())
 
 
 def test_a_program_is_named_without_its_arguments(monkeypatch):
@@ -99,23 +107,23 @@ def test_a_program_is_named_without_its_arguments(monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
     monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
     monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "--key=s3cr3t-77"])
-    assert me("x").program == "train.py"
+    assert identify_writer("x").program == "train.py"
     monkeypatch.setattr(sys, "argv", ["/somewhere/s3cr3t-77.py"])
-    assert me("x").program == "********.py"
+    assert identify_writer("x").program == "********.py"
     monkeypatch.setattr(sys, "argv", [""])
-    assert me("x").program.startswith("python")
+    assert identify_writer("x").program.startswith("python")
     monkeypatch.setenv("JPY_SESSION_NAME", "/somewhere/triage.ipynb")
-    assert me("x").program == "triage.ipynb"
+    assert identify_writer("x").program == "triage.ipynb"
 
 
 def test_a_run_that_is_held_is_told_with_its_writer(mine):
     other = replace(mine, pid=4711, program="train.py")
-    problem = writer_error("one", other, "runs.db").problems[0]
+    problem = make_writer_error("one", other, "runs.db").problems[0]
     assert (problem.code, problem.where) == ("L411", "runs.db")
     assert str(other) in problem.why
-    assert "another program" in writer_error("one", None, "runs.db").problems[0].why
-    assert "this very process" in writer_error("one", mine, "runs.db").problems[0].why
-    assert "number 7" in overtaken("one", 7, 5, "runs.db").problems[0].why
+    assert "another program" in make_writer_error("one", None, "runs.db").problems[0].why
+    assert "this very process" in make_writer_error("one", mine, "runs.db").problems[0].why
+    assert "number 7" in make_overtaken_error("one", 7, 5, "runs.db").problems[0].why
 
 
 def test_a_writer_is_equal_to_itself_only():

@@ -8,7 +8,7 @@ from agentnb.engine.control import interventions
 from agentnb.engine.core.drivers import run_plain
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
-from agentnb.engine.core.time_travel import branch, goto
+from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.engine.core.work import Append, Body, Enter, Kind, Outcome
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Edge, Node, Recipe, Region
@@ -89,7 +89,7 @@ def odyssey(seed, acts=12):
                     interventions.edit(run, {"n": 0})
             case 1 if run.position > 1:
                 goto(run, chance.randrange(run.position))
-                branch(run)
+                start_branch(run)
             case _:
                 go(run, chance.randrange(1, 8))
     return run

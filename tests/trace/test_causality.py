@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agentnb.engine.core.history import Event
-from agentnb.trace.causality import about_of, chain_of, reports_delivery
+from agentnb.trace.causality import find_chain, index_by_object, reports_delivery
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,7 +47,7 @@ LOG = (
 
 def parts(wanted):
     found = {"cause": [], "self": [], "effect": []}
-    for link in chain_of(LOG, wanted):
+    for link in find_chain(LOG, wanted):
         found[link.part].append(link.event.seq)
     return found
 
@@ -68,7 +68,7 @@ def test_it_goes_back_to_the_roots_and_forward_to_the_end():
     assert parts("e8") == {"cause": [1, 2], "self": [8], "effect": [9, 10, 11, 12]}
     assert parts("e1")["cause"] == []
     assert parts("e12")["effect"] == []
-    assert {link.event.seq: link.away for link in chain_of(LOG, "e8")} == {
+    assert {link.event.seq: link.away for link in find_chain(LOG, "e8")} == {
         1: -2,
         2: -1,
         8: 0,
@@ -80,9 +80,9 @@ def test_it_goes_back_to_the_roots_and_forward_to_the_end():
 
 
 def test_it_stands_in_the_order_of_the_events_and_says_what_each_is_about():
-    links = chain_of(LOG, "a")
+    links = find_chain(LOG, "a")
     assert [link.event.seq for link in links] == sorted(link.event.seq for link in links)
-    about = about_of(LOG)
+    about = index_by_object(LOG)
     assert about["e4"] == ("r", "a", "b")
     assert about["e8"] == ("a",)  # an event of one's own is about what it names
     assert about["e10"] == ("r", "a", "b")  # where the relation was, its making has told
@@ -90,14 +90,14 @@ def test_it_stands_in_the_order_of_the_events_and_says_what_each_is_about():
 
 
 def test_of_what_nothing_tells_there_is_none():
-    assert chain_of(LOG, "c") == []
-    assert chain_of((), "a") == []
+    assert find_chain(LOG, "c") == []
+    assert find_chain((), "a") == []
 
 
 def test_causes_that_go_round_come_to_an_end():
     log = (event(1, "x", 2), event(2, "x", 1), event(3, "x", 3))
-    assert [link.event.seq for link in chain_of(log, "e1")] == [1, 2]
-    assert [link.part for link in chain_of(log, "e3")] == ["self"]
+    assert [link.event.seq for link in find_chain(log, "e1")] == [1, 2]
+    assert [link.part for link in find_chain(log, "e3")] == ["self"]
 
 
 def test_payloads_may_be_anything():
@@ -106,8 +106,8 @@ def test_payloads_may_be_anything():
         Event(2, None, "e2", "patch.applied", "x", "e1", NOW, {"patch": 7, "target": 3}, 0),
         Event(3, None, "e3", "own", "x", None, NOW, b"raw", 0),
     )
-    assert about_of(log) == {"e1": (), "e2": (), "e3": ()}
-    assert [link.part for link in chain_of(log, "e2")] == ["cause", "self"]
+    assert index_by_object(log) == {"e1": (), "e2": (), "e3": ()}
+    assert [link.part for link in find_chain(log, "e2")] == ["cause", "self"]
 
 
 def test_what_only_tells_of_a_delivery():

@@ -6,34 +6,34 @@ import numpy as np
 import pytest
 
 from agentnb.trace import SimulationTrace
-from agentnb.trace.columns import Columns, find_used, firsts, ints, least, objects, where_is
+from agentnb.trace.columns import Columns, choose_int_type, find_firsts, find_used, mask_identical, to_array, to_objects
 from tests.trace.runs import go, odyssey, started
 
 
 def test_a_copied_column_lets_the_run_grow_it():
     column = array("I", [1, 2, 3])
-    copied = ints(column, 2)
+    copied = to_array(column, 2)
     column.append(4)
     assert copied.tolist() == [1, 2]
 
 
 def test_lists_stay_lists():
-    made = objects([[1, 2], [3, 4], None])
+    made = to_objects([[1, 2], [3, 4], None])
     assert made.shape == (3,)
     assert made[0] == [1, 2]
-    assert objects([1, 2, 3], 2).tolist() == [1, 2]
-    assert where_is([1, None, 2], None).tolist() == [False, True, False]
+    assert to_objects([1, 2, 3], 2).tolist() == [1, 2]
+    assert mask_identical([1, None, 2], None).tolist() == [False, True, False]
 
 
 def test_first_places_are_found_in_windows():
     numbers = np.array([3] * 5000 + [1] * 30_000 + [2])
     assert find_used(numbers, 5) == [1, 2, 3]
-    assert sorted(firsts(numbers, [1, 2, 3])) == [0, 5000, 35_000]
+    assert sorted(find_firsts(numbers, [1, 2, 3])) == [0, 5000, 35_000]
 
 
 @pytest.mark.parametrize(("size", "kind"), [(0, np.int8), (127, np.int8), (128, np.int16), (40_000, np.int32)])
 def test_the_smallest_type_that_holds_them(size, kind):
-    assert least(size) is kind
+    assert choose_int_type(size) is kind
 
 
 @pytest.mark.parametrize("seed", range(10))

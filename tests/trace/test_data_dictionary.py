@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentnb.trace import SimulationTrace
-from agentnb.trace.data_dictionary import DATA_DICTIONARY, data_dictionary_page
+from agentnb.trace.data_dictionary import DATA_DICTIONARY, render_data_dictionary
 from agentnb.trace.frames import NAMES, Frames
 from tests.trace.runs import go, started
 from tests.trace.test_table_exports import frames  # noqa: F401  (a fixture)
@@ -33,7 +33,7 @@ def test_a_number_of_a_measure_has_its_unit(name):
 
 def test_the_page_of_the_data_dictionary_is_generated(request):
     about = {name: getattr(Frames, name).__doc__.split(":")[0].split("\n")[0].rstrip(".") + "." for name in NAMES}
-    page = data_dictionary_page(about)
+    page = render_data_dictionary(about)
     if request.config.getoption("--update-golden"):
         PAGE.write_text(page, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page, "run: pytest tests/trace/test_data_dictionary.py --update-golden"

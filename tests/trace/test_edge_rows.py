@@ -7,7 +7,7 @@ import agentnb as nb
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.samples import reactive
 from agentnb.session import Session
-from agentnb.trace.edge_rows import deliveries
+from agentnb.trace.edge_rows import iter_deliveries
 from tests.session.making import counting, session
 
 
@@ -69,7 +69,7 @@ def told(session):
     names = [node.id for node in reading.nodes]
     return [
         (one.step, None if one.source < 0 else names[one.source], names[one.target], one.event.type)
-        for one in deliveries(reading)
+        for one in iter_deliveries(reading)
     ]
 
 

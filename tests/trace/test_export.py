@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentnb.board.codec import Record
 from agentnb.errors import StoreError
 from agentnb.trace import SimulationTrace
-from agentnb.trace.export import text_of, trace_of
+from agentnb.trace.export import to_json_text, trace_of
 from tests.trace.runs import go, odyssey, started
 
 
@@ -22,7 +22,7 @@ def secret_free(state):
 @given(st.integers(0, 10_000))
 def test_a_read_trace_answers_the_same_questions(seed):
     trace = SimulationTrace.of(odyssey(seed), run_id="r", outcome=lambda: {"status": "paused"})
-    again = trace_of(text_of(trace))
+    again = trace_of(to_json_text(trace))
     assert len(again) == len(trace)
     assert again.outcome == trace.outcome
     assert again.trace_id == trace.trace_id
@@ -34,7 +34,7 @@ def test_a_read_trace_answers_the_same_questions(seed):
     pd.testing.assert_frame_equal(again.wide(["n", "m"]).astype(object), trace.wide(["n", "m"]).astype(object))
     assert repr(again) == repr(trace)
     assert repr(again.steps) == repr(trace.steps)
-    assert text_of(again) == text_of(trace)
+    assert to_json_text(again) == to_json_text(trace)
 
 
 def test_a_file_is_written_and_read(tmp_path):
@@ -54,7 +54,7 @@ def test_what_no_codec_takes_is_kept_as_text():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = started(odd=Odd())
-    again = trace_of(text_of(SimulationTrace.of(run)))
+    again = trace_of(to_json_text(SimulationTrace.of(run)))
     assert isinstance(again.state_at(0)["odd"], Record)
     assert "opaque" in repr(again.state_at(0)["odd"])
 
@@ -70,13 +70,13 @@ def test_what_is_no_trace_is_told(text, tmp_path):
 
 
 def test_a_damaged_trace_is_told():
-    document = json.loads(text_of(SimulationTrace.of(go(started(), 3))))
+    document = json.loads(to_json_text(SimulationTrace.of(go(started(), 3))))
     for key in ("slices", "nodes", "outcome"):
         with pytest.raises(StoreError, match="L402"):
             trace_of(json.dumps({name: value for name, value in document.items() if name != key}))
 
 
 def test_a_trace_of_a_newer_version_is_told():
-    document = json.loads(text_of(SimulationTrace.of(started()))) | {"version": 99}
+    document = json.loads(to_json_text(SimulationTrace.of(started()))) | {"version": 99}
     with pytest.raises(StoreError, match="L403"):
         trace_of(json.dumps(document))

@@ -15,8 +15,8 @@ from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import Call, Event
 from agentnb.secrets import hide
 from agentnb.trace import SimulationTrace
-from agentnb.trace.export import text_of, trace_of
-from agentnb.trace.frames import NAMES, table
+from agentnb.trace.export import to_json_text, trace_of
+from agentnb.trace.frames import NAMES, make_table
 from tests.session.making import graph, session
 from tests.trace.runs import counter, go, node, odyssey, started
 
@@ -120,7 +120,7 @@ def test_edges_name_the_condition_and_its_value():
 
 @pytest.mark.parametrize("rows", [[pd.NA, "a"], [pd.NA], ["a", None], [pd.NA, 1.5], [True, pd.NA], []])
 def test_what_is_absent_in_a_table_is_na_and_none_stays_none(rows):
-    made = table([{"any": value, "count": 1} for value in rows], {"any": object, "count": "Int64"})
+    made = make_table([{"any": value, "count": 1} for value in rows], {"any": object, "count": "Int64"})
     assert [type(value) for value in made["any"]] == [type(value) for value in rows]
     assert made["any"].dtype == object
 
@@ -223,8 +223,8 @@ def test_pandas_verbs_work_on_dict_columns():
 
 
 def test_rows_become_a_table():
-    assert table([{"a": 1, "b": None}])["a"].tolist() == [1]
-    assert table([]).empty
+    assert make_table([{"a": 1, "b": None}])["a"].tolist() == [1]
+    assert make_table([]).empty
     assert node("x", print).id == "x"
 
 
@@ -252,7 +252,7 @@ def test_calls_and_events_become_rows():
     assert frames.events.step[0] is frames.events.cause[0] is pd.NA
     assert frames.events.payload.tolist() == [{"token": "********"}, None]
     assert frames.events.time[0] == moment
-    again = trace_of(text_of(SimulationTrace.of(run))).frames
+    again = trace_of(to_json_text(SimulationTrace.of(run))).frames
     pd.testing.assert_frame_equal(again.calls, frames.calls)
     pd.testing.assert_frame_equal(again.events, frames.events)
 

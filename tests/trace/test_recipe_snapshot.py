@@ -7,7 +7,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.engine.core.plan import Plan
-from agentnb.trace.recipe_snapshot import changes, kinds_to_read, recipe_of, to_snapshot
+from agentnb.trace.recipe_snapshot import changes, make_readable_kinds, rebuild_recipe, to_snapshot
 from agentnb.world.world import World
 from tests.samples.installed import NAMES
 
@@ -16,7 +16,7 @@ from tests.samples.installed import NAMES
 def test_every_sample_is_kept_as_json_and_looks_the_same(name):
     recipe = nb.samples(name)
     kept = json.loads(json.dumps(to_snapshot(recipe)))
-    again = recipe_of(kept)
+    again = rebuild_recipe(kept)
     assert again.draw().dot == recipe.draw().dot
     assert (again.name, again.dialect, again.entry, again.outputs) == (
         recipe.name,
@@ -25,7 +25,7 @@ def test_every_sample_is_kept_as_json_and_looks_the_same(name):
         recipe.outputs,
     )
     assert kept["text"] == recipe.text
-    Plan(again, kinds_to_read(again), World())
+    Plan(again, make_readable_kinds(again), World())
     assert changes(kept, recipe) == []
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from agentnb.board.values import ABSENT
 from agentnb.engine.control import interventions
-from agentnb.engine.core.time_travel import branch, goto
+from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.trace import SimulationTrace
-from agentnb.trace.row_index import before
+from agentnb.trace.row_index import get_previous
 from tests.trace.runs import go, started
 
 
@@ -12,7 +12,7 @@ def test_a_fork_shares_its_parents_steps_and_its_edits_belong_to_where_it_begins
     run = go(started(), 5)
     old = SimulationTrace.of(run).reading()
     goto(run, 3)
-    branch(run)
+    start_branch(run)
     interventions.edit(run, {"n": 50})
     go(run, 2)
     new = SimulationTrace.of(run).reading()
@@ -35,8 +35,8 @@ def test_names_of_frames_and_scopes():
 
 
 def test_what_stood_at_a_path_before():
-    assert before(ABSENT, ("a", "b")) is ABSENT
-    assert before(5, ("a",)) == 5
+    assert get_previous(ABSENT, ("a", "b")) is ABSENT
+    assert get_previous(5, ("a",)) == 5
 
 
 def test_what_a_nodes_inputs_name_is_read_at_each_of_its_steps():

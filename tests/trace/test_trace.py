@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT
-from agentnb.engine.core.time_travel import branch, goto
+from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.errors import ExecutionError
 from agentnb.trace import SimulationTrace
 from tests.trace.runs import go, odyssey, started
@@ -24,7 +24,7 @@ def test_a_trace_is_live_and_shows_the_chain_up_to_its_tip():
     goto(run, 5)
     assert len(trace) == 12
     old = trace.steps[6]
-    branch(run)
+    start_branch(run)
     go(run, 1)
     assert len(trace) == 6
     assert old.step == 7

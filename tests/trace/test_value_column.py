@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from pandas.tests.extension import base
 
-from agentnb.trace.columns import objects
+from agentnb.trace.columns import to_objects
 from agentnb.trace.value_column import ValueArray, ValueDtype
 
 
@@ -19,7 +19,7 @@ class Words:
         return self.held[row]
 
     def every(self):
-        return objects(self.held)
+        return to_objects(self.held)
 
 
 def lazily(*values):

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from agentnb.ui.command_queue import problems_of
-from agentnb.ui.commands import COMMANDS, carry_out, command_rows
-from agentnb.ui.debugger import page_module, page_style
-from agentnb.ui.graph_view import at_once, drawing_of
-from agentnb.ui.view_model import screen
+from agentnb.ui.command_queue import to_problems
+from agentnb.ui.commands import COMMANDS, carry_out, list_commands
+from agentnb.ui.debugger import build_page_module, build_page_style
+from agentnb.ui.graph_view import draw_at_once, get_drawing
+from agentnb.ui.view_model import make_screen
 from tests.ui import runs
 from tests.ui.pages import HOST, opened
 
@@ -51,12 +51,12 @@ class Host:
 
     def __init__(self, page, session, views):
         self.page, self.session = page, session
-        self.drawing = drawing_of(session)
-        state = {"svg": at_once(session), "state": screen(session, self.drawing), "commands": command_rows()}
-        page.evaluate("([a, b, c, d]) => mount(a, b, c, d)", [page_module(), page_style(), state, views])
+        self.drawing = get_drawing(session)
+        state = {"svg": draw_at_once(session), "state": make_screen(session, self.drawing), "commands": list_commands()}
+        page.evaluate("([a, b, c, d]) => mount(a, b, c, d)", [build_page_module(), build_page_style(), state, views])
 
     def show(self, **over):
-        state = {**screen(self.session, self.drawing), **over}
+        state = {**make_screen(self.session, self.drawing), **over}
         self.page.evaluate("state => host.model.set('state', state)", state)
 
     def obey(self):
@@ -73,13 +73,13 @@ class Host:
                 try:
                     found = carry_out(self.session, message["do"], message["value"], message["target"])
                 except Exception as error:  # noqa: BLE001
-                    problems = problems_of(error, message["do"])
+                    problems = to_problems(error, message["do"])
                 if COMMANDS[message["do"]].leads and not problems:
                     self.session, found = found, None
                 heard = {"heard": message["number"], "view": message["view"], "found": found}
                 self.page.evaluate("heard => host.fire('msg:custom', heard)", heard)
             self.problems = problems
-            self.state = screen(self.session, self.drawing, problems)
+            self.state = make_screen(self.session, self.drawing, problems)
             self.page.evaluate("state => host.model.set('state', state)", self.state)
             asked = self.page.evaluate("host.sent.splice(0)")
         return verbs

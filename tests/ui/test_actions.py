@@ -10,13 +10,13 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError
 from agentnb.recipe.model import Requirement
-from agentnb.ui.actions import limit_of
+from agentnb.ui.actions import describe_limit
 from agentnb.ui.command_queue import CommandQueue, Request
 from agentnb.ui.commands import carry_out
 from agentnb.ui.details import pane
 from agentnb.ui.page_queries import look
-from agentnb.ui.status_line import status_text
-from agentnb.ui.view_model import abilities
+from agentnb.ui.status_line import format_status_line
+from agentnb.ui.view_model import list_abilities
 from tests.ui import runs
 
 MEANS = ("emit", "retry", "skip", "set_next", "set_budget")
@@ -27,7 +27,7 @@ def code_of(caught):
 
 
 def able(session):
-    can = abilities(session)
+    can = list_abilities(session)
     return {verb for verb in MEANS if can[verb]}
 
 
@@ -58,7 +58,7 @@ def test_what_can_be_done_is_told_where_it_can_be_done():
 
 def test_an_event_is_emitted_and_the_idle_run_has_work_to_do():
     session = nb.Session(nb.samples("team"))
-    assert status_text(session).endswith("Idle: nothing is due. Emit an event to go on.")
+    assert format_status_line(session).endswith("Idle: nothing is due. Emit an event to go on.")
     carry_out(session, "emit", '{"goal": "Tell of swifts."}', "goal.created")
     assert (session.status, session.current) == ("ready", "plan")
     assert session.events[-1].payload == {"goal": "Tell of swifts."}
@@ -133,7 +133,7 @@ def test_a_limit_that_is_used_up_is_told_raised_and_lifted():
     session = counting(max_steps=3)
     session.run()
     assert session.status == "exhausted"
-    assert limit_of(session) == {"name": "max_steps", "value": "3", "used": "3", "more": "6"}
+    assert describe_limit(session) == {"name": "max_steps", "value": "3", "used": "3", "more": "6"}
     with pytest.raises(AgentNbError) as caught:
         carry_out(session, "set_budget", "many", "max_steps")
     assert code_of(caught) == "U305"
@@ -141,7 +141,7 @@ def test_a_limit_that_is_used_up_is_told_raised_and_lifted():
         carry_out(session, "set_budget", "2.5", "max_steps")
     assert code_of(refused) == "X203"
     carry_out(session, "set_budget", "5", "max_steps")
-    assert limit_of(session) is None
+    assert describe_limit(session) is None
     carry_out(session, "run")
     assert (session.status, session.position) == ("exhausted", 5)
     carry_out(session, "set_budget", None, "max_steps")
@@ -150,7 +150,7 @@ def test_a_limit_that_is_used_up_is_told_raised_and_lifted():
 
 
 def test_a_limit_of_nothing_can_be_raised_too():
-    assert limit_of(counting(max_steps=0))["more"] == "1"
+    assert describe_limit(counting(max_steps=0))["more"] == "1"
 
 
 @pytest.mark.parametrize("name", ["research", "search", "refine", "fanout", "team"])
@@ -166,7 +166,7 @@ def test_a_node_is_offered_as_the_next_one_exactly_where_it_can_be(name):
             if node == walked.current:
                 continue
             other = walked.fork()
-            offered = pane.of_node(walked, node)["node"]["settable"]
+            offered = pane.describe_node_pane(walked, node)["node"]["settable"]
             with suppress(ExecutionError):
                 carry_out(other, "set_next", None, node)
             assert offered == (other.current == node), (walked.position, node)

@@ -4,8 +4,8 @@ import pytest
 
 import agentnb as nb
 from agentnb.recipe.model import Edge, Node, Recipe
-from agentnb.ui.artefacts import artefact_of, line_diff
-from agentnb.ui.prompts import about, describe_pending
+from agentnb.ui.artefacts import diff_lines, make_artefact
+from agentnb.ui.prompts import describe_pending, describe_request
 
 FIRST = "# Offer\n\nDear Ada,\n\n- one night\n- breakfast\n\nWe charge 90 EUR."
 SECOND = (
@@ -40,14 +40,14 @@ def second_draft():
 def test_the_first_version_has_no_changes():
     session = nb.Session(offers(), {"rounds": 0})
     session.run()
-    offer, rooms = about(session, session.pending[0])
+    offer, rooms = describe_request(session, session.pending[0])
     assert offer == {"key": "offer", "text": FIRST, "as": "text"}
     assert rooms == {"key": "rooms", "text": '{\n  "beds": 1\n}', "as": "json"}
 
 
 def test_a_later_version_is_compared_with_the_one_that_it_replaced():
     session = second_draft()
-    offer, rooms = about(session, session.pending[0])
+    offer, rooms = describe_request(session, session.pending[0])
     signs = [sign for sign, _ in offer["diff"]]
     assert signs == [" ", " ", " ", " ", "-", "+", " ", " ", "-", "+"]
     assert offer["since"] == "the value before step 3"
@@ -57,20 +57,20 @@ def test_a_later_version_is_compared_with_the_one_that_it_replaced():
 
 def test_both_versions_can_be_read_from_the_lines():
     for before, after in ((FIRST, SECOND), ("a\nb\nc", "b\nc\nd"), ("one", ""), ("x" * 3000, "x" * 2999), ("", "a")):
-        lines = [(sign, "".join(text for text, _ in parts)) for sign, parts in line_diff(before, after)]
+        lines = [(sign, "".join(text for text, _ in parts)) for sign, parts in diff_lines(before, after)]
         assert [text for sign, text in lines if sign in " -"] == before.splitlines()
         assert [text for sign, text in lines if sign in " +"] == after.splitlines()
 
 
 def test_secrets_are_in_neither_version():
-    found = artefact_of({"api_key": "sk-abc"}, "x", {"api_key": "sk-old"}, "before")
+    found = make_artefact({"api_key": "sk-abc"}, "x", {"api_key": "sk-old"}, "before")
     assert "sk-" not in str(found)
-    assert "diff" not in artefact_of("new", "password", "old", "before")
+    assert "diff" not in make_artefact("new", "password", "old", "before")
 
 
 def test_another_type_or_nothing_before_is_no_earlier_version():
-    assert "diff" not in artefact_of("1", "n", 1, "before")
-    assert "diff" not in artefact_of("now", "n", "", "before")
+    assert "diff" not in make_artefact("1", "n", 1, "before")
+    assert "diff" not in make_artefact("now", "n", "", "before")
 
 
 @pytest.mark.parametrize(("op", "lost"), [("update", False), ("replace", True)])

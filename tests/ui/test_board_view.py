@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.board.values import freeze
 from agentnb.secrets import hide
-from agentnb.ui.board_view import PAGE, ROWS, rows_of, search_rows, type_of
+from agentnb.ui.board_view import PAGE, ROWS, get_type_name, make_rows, search_rows
 from tests.ui import runs
 
 
@@ -18,7 +18,7 @@ class Order:
 
 
 def rows(session):
-    found, more = rows_of(session, session._parts.pictures.view())
+    found, more = make_rows(session, session._parts.pictures.view())
     return {row[0]: row[1:] for row in found}, more
 
 
@@ -52,7 +52,7 @@ def test_an_object_of_a_reactive_run_is_a_row():
      (2.5, "a", "float")],
 )  # fmt: skip
 def test_a_type_says_how_many_parts_it_opens_to(value, key, name):
-    assert type_of(freeze(value), key) == name
+    assert get_type_name(freeze(value), key) == name
 
 
 def test_what_is_masked_later_is_masked_in_texts_that_were_made_before():

@@ -4,14 +4,14 @@ import pytest
 
 import agentnb as nb
 from agentnb.engine.control import breakpoints
-from agentnb.ui.breakpoint_form import CLAUSES, clause_rows, wrong_breakpoint
+from agentnb.ui.breakpoint_form import CLAUSES, describe_form_error, list_clauses
 from agentnb.ui.commands import carry_out
 from tests.ui import runs
 
 
 def test_every_clause_but_those_of_the_graph_is_a_choice():
     assert set(CLAUSES) == set(breakpoints.CLAUSES) - {"node", "edge"}
-    assert [row[0] for row in clause_rows()] == list(CLAUSES)
+    assert [row[0] for row in list_clauses()] == list(CLAUSES)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_every_clause_but_those_of_the_graph_is_a_choice():
 def test_what_is_typed_becomes_a_breakpoint(clause, text, shown):
     session = runs.session("hello")
     typed = {"clause": clause, "text": text, "log": ""}
-    assert wrong_breakpoint(session, typed) == ""
+    assert describe_form_error(session, typed) == ""
     carry_out(session, "stop_when", typed)
     assert [str(row) for row in session.breakpoints] == [shown]
     assert carry_out(session, "look", "breakpoint", typed) == ""
@@ -58,7 +58,7 @@ def test_what_is_typed_becomes_a_breakpoint(clause, text, shown):
 )
 def test_a_mistake_is_described_and_nothing_is_added(typed, wrong):
     session = runs.session("hello")
-    assert wrong in wrong_breakpoint(session, typed)
+    assert wrong in describe_form_error(session, typed)
     with pytest.raises(nb.AgentNbError):
         carry_out(session, "stop_when", typed)
     assert len(session.breakpoints) == 0

@@ -10,7 +10,18 @@ import pytest
 
 from agentnb.board.values import ABSENT, Opaque, freeze
 from agentnb.secrets import MASK, hide
-from agentnb.ui.details.cells import CUT, LINES, ROWS, TOTAL, WHOLE, Cells, display_text, line, sendable, type_of
+from agentnb.ui.details.cells import (
+    CUT,
+    LINES,
+    ROWS,
+    TOTAL,
+    WHOLE,
+    Cells,
+    display_text,
+    get_type_name,
+    to_line,
+    to_sendable,
+)
 
 
 @dataclass
@@ -43,7 +54,7 @@ class Colour(enum.Enum):
 )
 def test_a_value_is_told_as_python_writes_it_and_a_text_as_it_is(value, text, kind):
     frozen = freeze(value)
-    assert (display_text(frozen), type_of(frozen)) == (text, kind)
+    assert (display_text(frozen), get_type_name(frozen)) == (text, kind)
 
 
 def test_what_is_long_stands_in_lines():
@@ -67,9 +78,9 @@ def test_an_array_and_what_lies_by_reference_are_told():
         def __repr__(self):
             raise RuntimeError("no")
 
-    assert type_of(freeze(np.zeros((2, 3)))) == "ndarray 2×3"
+    assert get_type_name(freeze(np.zeros((2, 3)))) == "ndarray 2×3"
     assert display_text(freeze(np.array([1, 2]))) == "[1 2]"
-    assert type_of(Opaque(Shy())).endswith("Shy, by reference")
+    assert get_type_name(Opaque(Shy())).endswith("Shy, by reference")
     assert display_text(Opaque(Shy())) == "<Shy that cannot be shown: RuntimeError>"
 
 
@@ -140,5 +151,5 @@ def test_a_deep_value_ends_somewhere():
 
 
 def test_what_cannot_be_sent_or_would_lie_is_taken_out():
-    assert sendable("a\u202egnp\u2066b\x00\ud800\n") == "agnpb\ufffd\ufffd\n"
-    assert line("two\nlines \u202e here") == "two lines here"
+    assert to_sendable("a\u202egnp\u2066b\x00\ud800\n") == "agnpb\ufffd\ufffd\n"
+    assert to_line("two\nlines \u202e here") == "two lines here"

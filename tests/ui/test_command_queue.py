@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from agentnb.ui import command_queue as desk_module
-from agentnb.ui.command_queue import CommandQueue, Request, problems_of
+from agentnb.ui.command_queue import CommandQueue, Request, to_problems
 from tests.session.shaped import asking, to_where_it_waits
 from tests.ui import runs
 
@@ -91,7 +91,7 @@ def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, 
 
 
 def test_an_unexpected_error_has_four_answers_too():
-    (problem,) = problems_of(RuntimeError("out of paper"), "step")
+    (problem,) = to_problems(RuntimeError("out of paper"), "step")
     assert problem.why == "out of paper"
     assert "session.step" in problem.do
 

@@ -5,8 +5,8 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError, BoardError
 from agentnb.magics.verbs import VERBS
-from agentnb.ui.commands import COMMANDS, carry_out, command_rows
-from agentnb.ui.view_model import abilities
+from agentnb.ui.commands import COMMANDS, carry_out, list_commands
+from agentnb.ui.view_model import list_abilities
 from tests.session.shaped import asking, to_where_it_waits
 from tests.ui import runs
 
@@ -110,11 +110,11 @@ def test_only_a_look_is_told_something():
 
 def test_what_cannot_do_anything_is_not_able():
     session = nested()
-    assert abilities(session)["out"] is True
+    assert list_abilities(session)["out"] is True
     carry_out(session, "out")
-    assert abilities(session)["out"] is False
-    needed = {row["needs"] for row in command_rows()} - {None}
-    assert needed <= set(abilities(session))
+    assert list_abilities(session)["out"] is False
+    needed = {row["needs"] for row in list_commands()} - {None}
+    assert needed <= set(list_abilities(session))
 
 
 def test_a_key_means_one_command_except_space_which_runs_and_pauses():

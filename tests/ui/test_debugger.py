@@ -8,7 +8,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.errors import AgentNbError
-from agentnb.ui.debugger import Debugger, cockpit, debug, page_module, page_style
+from agentnb.ui.debugger import Debugger, build_page_module, build_page_style, debug, open_cockpit
 from tests.ui import runs
 from tests.ui.test_command_queue import hanging
 
@@ -115,18 +115,18 @@ def test_a_cockpit_without_any_picture_still_says_what_went_wrong(session, monke
 
 
 def test_a_session_has_one_cockpit_until_it_is_closed(session):
-    first = cockpit(session)
-    assert cockpit(session) is first
+    first = open_cockpit(session)
+    assert open_cockpit(session) is first
     first.close()
-    second = cockpit(session)
+    second = open_cockpit(session)
     assert second is not first
-    assert cockpit(runs.session()) is not second
+    assert open_cockpit(runs.session()) is not second
 
 
 def test_debug_makes_the_session_too():
     made = debug(runs.recipe(), {"ticket": "x", "api_key": "k"})
     assert made.session.current == "classify"
-    assert cockpit(made.session) is made
+    assert open_cockpit(made.session) is made
     made.close()
 
 
@@ -163,7 +163,7 @@ def test_in_a_kernel_commands_go_through_its_loop():
 
 
 def test_the_module_stands_alone_and_asks_for_nothing():
-    module, style = page_module(), page_style()
+    module, style = build_page_module(), build_page_style()
     assert not re.search(r"^\s*import |import\(|fetch\(|XMLHttpRequest", module, re.MULTILINE)
     assert re.findall(r"^export .*", module, re.MULTILINE) == ["export default { render: cockpitPart.render };"]
     assert "innerHTML" not in module
@@ -173,7 +173,7 @@ def test_the_module_stands_alone_and_asks_for_nothing():
 
 
 def test_no_rule_reaches_outside_the_cockpit():
-    style = re.sub(r"/\*.*?\*/", "", page_style(), flags=re.DOTALL)
+    style = re.sub(r"/\*.*?\*/", "", build_page_style(), flags=re.DOTALL)
     selectors = re.findall(r"(?:^|[{};])\s*([^{};@]+)\{", style)
     assert selectors
     assert [
@@ -185,7 +185,7 @@ def test_of_a_session_that_is_there_debug_shows_its_own_cockpit(session):
     session.step()
     made = debug(session)
     assert made.session is session
-    assert made is cockpit(session)
+    assert made is open_cockpit(session)
     with pytest.raises(AgentNbError, match="U304"):
         debug(session, {"ticket": "another"})
     made.close()
@@ -235,13 +235,13 @@ def test_a_session_of_another_recipe_is_drawn_anew_and_one_of_the_same_is_not(se
 
 
 def test_a_cockpit_that_was_turned_to_a_fork_is_the_forks_and_the_run_gets_another(session):
-    first = cockpit(session)
+    first = open_cockpit(session)
     fork = session.fork()
     first.turn_to(fork)
-    second = cockpit(session)
-    assert (cockpit(fork), second is first, second.session) == (first, False, session)
+    second = open_cockpit(session)
+    assert (open_cockpit(fork), second is first, second.session) == (first, False, session)
     first.turn_to(session)  # that has a cockpit by now, which stays its own
-    assert cockpit(session) is second
+    assert open_cockpit(session) is second
     first.close()
     second.close()
 

@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.errors import AgentNbError
-from agentnb.ui.fields import LONGEST, field_of, fields_of, parse, retype, with_changes
+from agentnb.ui.fields import LONGEST, apply_changes, make_field, make_fields, parse, retype
 from agentnb.world.llm.base import LLMResponse
 
 TALK = {
@@ -17,7 +17,7 @@ TALK = {
 
 
 def shapes(value):
-    return [(field["path"], field["label"], field["text"], field["as"]) for field in fields_of(value)]
+    return [(field["path"], field["label"], field["text"], field["as"]) for field in make_fields(value)]
 
 
 def code(raised):
@@ -49,48 +49,48 @@ def test_a_conversation_is_a_field_for_each_message_and_each_setting():
     ],
 )
 def test_a_value_has_a_kind_of_field(value, text, kind):
-    found = field_of(value, [], "x")
+    found = make_field(value, [], "x")
     assert (found["text"], found["as"]) == (text, kind)
     assert bool(found["note"]) is (kind == "fixed")
 
 
 def test_what_holds_a_secret_is_masked_and_fixed():
-    fields = fields_of({"api_key": "sk-1", "headers": {"authorization": "Bearer sk-2"}, "q": "all"})
+    fields = make_fields({"api_key": "sk-1", "headers": {"authorization": "Bearer sk-2"}, "q": "all"})
     assert [field["as"] for field in fields] == ["fixed", "fixed", "text"]
     assert "sk-" not in json.dumps(fields)
     with pytest.raises(AgentNbError) as raised:
-        with_changes({"api_key": "sk-1"}, [[["api_key"], "***"]])
+        apply_changes({"api_key": "sk-1"}, [[["api_key"], "***"]])
     assert code(raised) == "U306"
 
 
 def test_what_is_very_long_is_cut_and_fixed():
-    (found,) = fields_of("x" * (LONGEST + 1))
+    (found,) = make_fields("x" * (LONGEST + 1))
     assert (found["as"], len(found["text"])) == ("fixed", LONGEST + 1)
     assert str(LONGEST + 1) in found["note"]
 
 
 def test_half_a_character_does_not_break_the_wire():
-    assert field_of("a\ud800", [], "x")["text"] == "a?"
+    assert make_field("a\ud800", [], "x")["text"] == "a?"
 
 
 def test_changes_keep_all_the_rest():
-    changed = with_changes(freeze(TALK), [[["messages", 1, "content"], "Bye"], [["n"], {"text": "[3]", "as": "json"}]])
+    changed = apply_changes(freeze(TALK), [[["messages", 1, "content"], "Bye"], [["n"], {"text": "[3]", "as": "json"}]])
     assert changed == {"messages": [TALK["messages"][0], {"role": "user", "content": "Bye", "name": "Kim"}], "n": [3]}
-    assert with_changes("old", [[[], "new"]]) == "new"
-    assert with_changes({"a": 1}, []) == {"a": 1}
+    assert apply_changes("old", [[[], "new"]]) == "new"
+    assert apply_changes({"a": 1}, []) == {"a": 1}
 
 
 def test_what_a_model_answered_is_changed_as_what_it_is():
     answer = LLMResponse({"tool_name": "hide", "parameters": {}}, model="m")
-    fields = {field["label"]: field for field in fields_of(answer, "answer")}
+    fields = {field["label"]: field for field in make_fields(answer, "answer")}
     assert json.loads(fields["content"]["text"]) == {"tool_name": "hide", "parameters": {}}
-    changed = with_changes(answer, [[["content"], '{"tool_name": "none"}']])
+    changed = apply_changes(answer, [[["content"], '{"tool_name": "none"}']])
     assert changed == LLMResponse({"tool_name": "none"}, model="m")
 
 
 @pytest.mark.parametrize("changes", [None, "x", [["a"]], [[3, "x"]], [[[None], "x"]]])
 def test_what_has_not_the_form_of_changes_changes_nothing(changes):
-    assert with_changes({"a": 1}, changes) == {"a": 1}
+    assert apply_changes({"a": 1}, changes) == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_has_not_the_form_of_changes_changes_nothing(changes):
 )  # fmt: skip
 def test_what_is_typed_is_read_as_the_kind_that_it_was_typed_as(typed, kind, value):
     assert parse(typed, kind) == value
-    found = field_of("a text", [], "x")
+    found = make_field("a text", [], "x")
     assert retype(found, {"text": typed, "as": kind}) == value
     assert retype(found, typed) == typed
 
@@ -117,7 +117,7 @@ def test_what_is_not_of_its_kind_is_said(typed, kind):
 
 def test_a_message_that_says_no_text_is_a_field_of_its_own_too():
     parts = [{"type": "text", "text": "Hi"}]
-    (found,) = fields_of({"messages": [{"role": "user", "content": parts}]})
+    (found,) = make_fields({"messages": [{"role": "user", "content": parts}]})
     assert (found["role"], found["as"], json.loads(found["text"])) == ("user", "json", parts)
 
 
@@ -130,5 +130,5 @@ def test_what_is_no_json_is_said(text):
 
 def test_a_field_that_is_not_there_is_said():
     with pytest.raises(AgentNbError) as raised:
-        with_changes({"a": "x"}, [[["b"], "y"]])
+        apply_changes({"a": "x"}, [[["b"], "y"]])
     assert code(raised) == "U306"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.errors import AgentNbError
-from agentnb.ui.fork_tree import ROWS, find_session, forks, run_of
+from agentnb.ui.fork_tree import ROWS, find_session, list_forks, run_of
 from tests.ui import runs
 
 
@@ -15,11 +15,13 @@ def session():
 
 
 def told(session):
-    return [(row["name"], row["depth"], row["from"], row["position"], row["length"]) for row in forks(session)["rows"]]
+    return [
+        (row["name"], row["depth"], row["from"], row["position"], row["length"]) for row in list_forks(session)["rows"]
+    ]
 
 
 def test_a_run_alone_is_a_tree_of_one(session):
-    (row,) = forks(session)["rows"]
+    (row,) = list_forks(session)["rows"]
     assert row == {
         "id": session.run_id, "name": "triage", "kept": False, "depth": 0, "from": None, "position": 3, "length": 3,
         "status": "finished", "shown": True, "note": "", "expected": "", "holds": None,
@@ -28,7 +30,7 @@ def test_a_run_alone_is_a_tree_of_one(session):
 
 def test_an_expectation_is_told_with_whether_it_holds(session):
     session.fork(at=0, name="again", expect="reply == 'no'", note="refused").run()
-    row = forks(session)["rows"][-1]
+    row = list_forks(session)["rows"][-1]
     assert (row["note"], row["expected"], row["holds"]) == ("refused", "reply == 'no'", True)
 
 
@@ -41,13 +43,13 @@ def test_each_fork_stands_below_the_run_that_it_began_from(session):
         ("triage", 0, None, 3, 3), ("one", 1, 1, 2, 2), ("inner", 2, 2, 2, 2), ("two", 1, 2, 2, 2),
     ]  # fmt: skip
     assert told(one) == told(session)
-    assert [row["name"] for row in forks(one)["rows"] if row["shown"]] == ["one"]
+    assert [row["name"] for row in list_forks(one)["rows"] if row["shown"]] == ["one"]
 
 
 def test_later_steps_that_a_run_has_left_are_a_fork_too(session):
     session.goto(1)
     session.step()
-    (shown, kept) = forks(session)["rows"]
+    (shown, kept) = list_forks(session)["rows"]
     assert (shown["length"], shown["kept"]) == (2, False)
     assert (kept["from"], kept["length"], kept["kept"]) == (1, 3, True)
 
@@ -69,7 +71,7 @@ def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):
 
 def test_of_very_many_forks_those_around_the_shown_one_are_told(session):
     made = [session.fork(at=1, name=f"f{number}") for number in range(ROWS + 50)]
-    found = forks(made[-1])
+    found = list_forks(made[-1])
     assert (len(found["rows"]), found["more"], found["rows"][-1]["shown"]) == (ROWS, 51, True)
 
 

@@ -15,7 +15,7 @@ from agentnb.session import Session
 from agentnb.ui import graph_view, picture_marks
 from agentnb.ui.page_queries import look
 from agentnb.ui.view_changes import changes
-from agentnb.ui.view_model import screen
+from agentnb.ui.view_model import make_screen
 from tests.ui import runs
 from tests.ui.graphs import long
 
@@ -35,7 +35,7 @@ def large(size=200):
 
 
 def marks(session):
-    return picture_marks.marks(graph_view.drawing_of(session), session._parts.pictures.view())
+    return picture_marks.mark_picture(graph_view.get_drawing(session), session._parts.pictures.view())
 
 
 def asked_until_there(session, closed):
@@ -49,9 +49,9 @@ def asked_until_there(session, closed):
 
 
 def test_a_page_opens_with_a_small_picture_and_asks_for_a_large_one():
-    assert graph_view.at_once(research()).startswith("<svg")
+    assert graph_view.draw_at_once(research()).startswith("<svg")
     session = large()
-    first, second = graph_view.at_once(session), graph_view.at_once(session)
+    first, second = graph_view.draw_at_once(session), graph_view.draw_at_once(session)
     assert not first.startswith("<svg")
     assert first != second
 
@@ -86,7 +86,7 @@ def test_what_is_told_is_json_and_cached():
     found = look(session, "drawing", ["look_up"])
     assert json.loads(json.dumps(found)) == found
     assert found["folds"]["nodes"] == dict.fromkeys(("archive", "texts", "unknown"), "region: look_up")
-    assert graph_view.drawing_of(session, ["look_up", "each"]) is graph_view.drawing_of(session, ["each", "look_up"])
+    assert graph_view.get_drawing(session, ["look_up", "each"]) is graph_view.get_drawing(session, ["each", "look_up"])
 
 
 def test_a_region_that_is_not_there_is_told():
@@ -100,7 +100,7 @@ def test_only_rows_with_another_key_than_was_drawn_are_told():
     session.step()
     assert marks(session)["rows"] == {}
     session.edit({"brand": 1, "another": 2})
-    rows = len(graph_view.drawing_of(session).picture.board.rows)
+    rows = len(graph_view.get_drawing(session).picture.board.rows)
     assert marks(session)["rows"] == {str(rows): ["brand", "brand"], str(rows + 1): ["another", "another"]}
 
 
@@ -114,11 +114,11 @@ def test_no_value_is_told_twice():
 def test_a_step_sends_less_than_a_kilobyte_whatever_the_size(size):
     session = Session(long(size))
     session.edit({f"key{number}": number for number in range(size)})
-    drawing = graph_view.drawing_of(session)
+    drawing = graph_view.get_drawing(session)
     session.step()
-    before = screen(session, drawing)
+    before = make_screen(session, drawing)
     session.step()
-    assert len(json.dumps(changes(before, screen(session, drawing)))) < 1000
+    assert len(json.dumps(changes(before, make_screen(session, drawing)))) < 1000
 
 
 def test_nothing_is_laid_out_for_the_marks(monkeypatch):
@@ -167,7 +167,7 @@ def test_lines_that_do_not_hold_where_the_run_stands_are_gone():
 
 def whole_marks(session):
     """Return the marks as they are computed from all nodes, without the id of the flows."""
-    drawing = graph_view.drawing_of(session)
+    drawing = graph_view.get_drawing(session)
     return picture_marks.PictureMarks(drawing).of(session._parts.pictures.view())
 
 
@@ -191,12 +191,12 @@ def test_marks_that_follow_a_run_are_those_of_the_whole_picture(seed):
             case _:
                 session.step(chance.randint(1, 4))
         view = session._parts.pictures.view()
-        drawing = graph_view.drawing_of(session)
-        found = picture_marks.marks(drawing, view)
+        drawing = graph_view.get_drawing(session)
+        found = picture_marks.mark_picture(drawing, view)
         assert found == whole_marks(session)
-        patch = svg_patch.marks_of(drawing.recipe, drawing.picture, view)
+        patch = svg_patch.make_marks(drawing.recipe, drawing.picture, view)
         assert {part: found[part] for part in ("nodes", "edges")} == patch
-        table = svg_patch.table_of(drawing.recipe, drawing.picture, view)
+        table = svg_patch.make_table(drawing.recipe, drawing.picture, view)
         drawn = [row.key for row in drawing.picture.board.rows]
         keys = [found["rows"].get(str(place), [*drawn[place : place + 1], ""])[0] for place in range(len(table.rows))]
         assert keys == [row.key for row in table.rows]

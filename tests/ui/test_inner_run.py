@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import agentnb as nb
-from agentnb.ui.details.inner_run import inside_of
+from agentnb.ui.details.inner_run import describe_inner_run
 
 
 def steps_of(session, name, phase=None):
@@ -11,27 +11,27 @@ def steps_of(session, name, phase=None):
 def test_a_leaf_has_no_inside():
     session = nb.Session(nb.samples("refine"))
     session.run()
-    assert inside_of(session, steps_of(session, "measure")[0]) is None
+    assert describe_inner_run(session, steps_of(session, "measure")[0]) is None
 
 
 def test_a_loop_is_told_round_by_round():
     session = nb.Session(nb.samples("refine"))
     session.run()
     entered, *again, left = steps_of(session, "improve")
-    found = inside_of(session, entered)
+    found = describe_inner_run(session, entered)
     assert (found["opened"], found["left"], found["more"]) == (entered, left, 0)
     assert [part["round"] for part in found["parts"]] == list(range(1, len(again) + 2))
     assert [part["first"] for part in found["parts"]] == [step + 1 for step in (entered, *again)]
     assert [part["last"] for part in found["parts"]] == [step - 1 for step in (*again, left)]
     assert {(part["node"], part["status"], part["steps"]) for part in found["parts"]} == {("measure", "ok", 5)}
-    assert inside_of(session, again[1]) == inside_of(session, left) == found
+    assert describe_inner_run(session, again[1]) == describe_inner_run(session, left) == found
 
 
 def test_branches_are_told_each():
     session = nb.Session(nb.samples("search"))
     session.run()
     entered = steps_of(session, "side_by_side", "enter")[1]
-    found = inside_of(session, entered)
+    found = describe_inner_run(session, entered)
     assert sorted(part["branch"] for part in found["parts"]) == [0, 1]  # in the order in which they end
     assert found["left"] == steps_of(session, "side_by_side", "leave")[1]
     assert all(part["steps"] == part["last"] - part["first"] + 1 == 1 for part in found["parts"])
@@ -40,7 +40,7 @@ def test_branches_are_told_each():
 def test_each_turn_of_a_node_has_an_inside_of_its_own():
     session = nb.Session(nb.samples("research"))
     session.run()
-    first, second = (inside_of(session, step) for step in steps_of(session, "answer", "enter"))
+    first, second = (describe_inner_run(session, step) for step in steps_of(session, "answer", "enter"))
     assert first["left"] < second["opened"]
     assert [part["title"] for part in first["parts"]] == ["look_up"]
 
@@ -48,5 +48,5 @@ def test_each_turn_of_a_node_has_an_inside_of_its_own():
 def test_what_has_not_been_left_has_no_end():
     session = nb.Session(nb.samples("refine"))
     session.step(4)
-    found = inside_of(session, steps_of(session, "improve")[0])
+    found = describe_inner_run(session, steps_of(session, "improve")[0])
     assert (found["left"], len(found["parts"])) == (None, 1)

@@ -5,7 +5,7 @@ import sys
 import threading
 from types import SimpleNamespace
 
-from agentnb.ui.kernel_loop import kernel_loop
+from agentnb.ui.kernel_loop import get_kernel_loop
 
 
 def in_thread(function):
@@ -23,12 +23,12 @@ def kernel(monkeypatch, loop):
 
 def test_a_script_has_none(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
-    assert kernel_loop() is None
+    assert get_kernel_loop() is None
 
 
 def test_the_loop_that_runs_here_is_it():
     async def main():
-        return kernel_loop() is asyncio.get_running_loop()
+        return get_kernel_loop() is asyncio.get_running_loop()
 
     assert asyncio.run(main())
 
@@ -38,7 +38,7 @@ def test_in_another_thread_it_is_the_kernels_and_not_that_threads(monkeypatch):
     kernel(monkeypatch, loop)
 
     async def callback():
-        return kernel_loop()
+        return get_kernel_loop()
 
     try:
         assert in_thread(lambda: asyncio.run(callback())) is loop

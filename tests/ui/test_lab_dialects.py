@@ -16,8 +16,8 @@ import pytest
 
 import agentnb as nb
 from agentnb.ui.commands import carry_out
-from agentnb.ui.status_line import status_text
-from agentnb.ui.view_model import abilities
+from agentnb.ui.status_line import format_status_line
+from agentnb.ui.view_model import list_abilities
 from tests.ui.lab import REPLY, Notebook, running
 from tests.ui.pages import opened
 
@@ -91,9 +91,9 @@ class Person:
         """Wait until the screen shows what the mirror says, and see that the kernel stands there too."""
         from playwright.sync_api import TimeoutError as Late  # late: not everybody who runs the tests has it
 
-        mirror, able = self.mirror, abilities(self.mirror)
+        mirror, able = self.mirror, list_abilities(self.mirror)
         wanted = {
-            "status": str(mirror.status).replace("_", " "), "said": status_text(mirror), "step": mirror.position,
+            "status": str(mirror.status).replace("_", " "), "said": format_status_line(mirror), "step": mirror.position,
             "length": len(mirror.trace), "able": ",".join(sorted(verb for verb in BAR if able[verb])), "problems": 0,
         }  # fmt: skip
         if mirror.recipe.reactive is None:  # of those, an event may be next, which is not a node
@@ -114,7 +114,7 @@ class Person:
     def press(self, name):
         """Press a button of the bar, where it can be pressed; the screen has said so before."""
         verb = name.lower().replace(" ", "_")
-        if abilities(self.mirror)[verb]:
+        if list_abilities(self.mirror)[verb]:
             self.view.press(name)
             self.pressed.add(name)
             self.does(verb)
@@ -210,7 +210,7 @@ def steps_by_hand(person):
     if person.mirror.status == "in_flight":
         person.press("Stop")
     person.press("Over")
-    while abilities(person.mirror)["step"] and len(person.mirror.stack) == 1 and person.mirror.position < 6:
+    while list_abilities(person.mirror)["step"] and len(person.mirror.stack) == 1 and person.mirror.position < 6:
         person.press("Step")
     person.press("Out")
 

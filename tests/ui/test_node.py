@@ -6,14 +6,14 @@ import pytest
 
 import agentnb as nb
 from agentnb.dialects.activegraph import Graph, Runtime, behavior
-from agentnb.draw.reactive import event_type
+from agentnb.draw.reactive import get_event_type
 from agentnb.ui.details.cells import Cells
-from agentnb.ui.details.node import node_details, plainly, prompt_of, why_not
+from agentnb.ui.details.node import describe_node, explain_not_run, iter_prompts, to_plain
 from tests.ui import runs
 
 
 def told(session, name):
-    return node_details(session, name, Cells())
+    return describe_node(session, name, Cells())
 
 
 def texts(cells):
@@ -78,7 +78,7 @@ def test_a_function_is_told_by_its_source_the_recipes_own_and_one_that_was_bound
     ],
 )
 def test_a_prompt_is_told_as_it_is_written(sample, name, prompt):
-    found = list(prompt_of(nb.samples(sample).nodes[name]))
+    found = list(iter_prompts(nb.samples(sample).nodes[name]))
     assert [role for role, _ in found] == [role for role, _ in prompt]
     assert all(text.startswith(start) for (_, text), (_, start) in zip(found, prompt, strict=True))
 
@@ -129,7 +129,7 @@ def test_a_behavior_says_all_that_it_was_registered_with():
 
 
 def test_a_type_of_events_says_who_told_of_it_and_whom_it_set_off(team):
-    name = next(id_ for id_ in ids_of(team) if event_type(team.recipe, id_) == "task.done")
+    name = next(id_ for id_ in ids_of(team) if get_event_type(team.recipe, id_) == "task.done")
     found = told(team, name)
     facts = dict(found["facts"])
     assert (facts["came"], facts["told by"], facts["set off"]) == ("3 times", "search (×3)", "unblock (×3)")
@@ -138,20 +138,20 @@ def test_a_type_of_events_says_who_told_of_it_and_whom_it_set_off(team):
 
 
 def ids_of(session):
-    from agentnb.draw.reactive import event_ids
+    from agentnb.draw.reactive import get_event_id_prefix
 
-    return [event_ids(session.recipe) + type_ for type_ in ("task.done", "nothing.of.the.sort")]
+    return [get_event_id_prefix(session.recipe) + type_ for type_ in ("task.done", "nothing.of.the.sort")]
 
 
 def test_why_a_behavior_was_not_set_off(team):
-    found = why_not(team, ["publish", None])
+    found = explain_not_run(team, ["publish", None])
     assert "listens to 'draft.accepted'" in found["said"]
     event = next(event for event in team.events if event.type == "object.created")
-    asked = why_not(team, ["review", event.id])
+    asked = explain_not_run(team, ["review", event.id])
     assert "where: object.type should be 'draft'" in asked["said"]
     assert asked["ways"][0][:2] == ["object.created", "event"]
-    assert why_not(team, ["review", "evt_999"])["said"].startswith("there is no event 'evt_999'")
-    assert why_not(team, "nobody")["ways"] == []
+    assert explain_not_run(team, ["review", "evt_999"])["said"].startswith("there is no event 'evt_999'")
+    assert explain_not_run(team, "nobody")["ways"] == []
     json.dumps([found, asked])
 
 
@@ -163,5 +163,5 @@ def test_parameters_become_plain_values():
         def __repr__(self):
             return "<strange>"
 
-    told = plainly({"when": When(), "kinds": (int, str), "call": len, int: Strange(), "n": 1.5})
+    told = to_plain({"when": When(), "kinds": (int, str), "call": len, int: Strange(), "n": 1.5})
     assert told == {"when": "n > 1", "kinds": ["int", "str"], "call": "len", "int": "<strange>", "n": 1.5}

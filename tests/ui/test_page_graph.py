@@ -5,7 +5,7 @@ import json
 import pytest
 
 import agentnb as nb
-from agentnb.draw.svg_patch import diff
+from agentnb.draw.svg_patch import diff_patches
 from agentnb.ui import graph_view, picture_marks
 from tests.ui import runs
 from tests.ui.graphs import chosen, done, long, node, obeyed, tool
@@ -178,10 +178,10 @@ def test_what_a_step_changes_of_the_picture_is_short(on):
     for size in (10, 1000):
         session = nb.Session(long(size))
         session.edit({f"key{number}": number for number in range(size)})
-        drawing = graph_view.drawing_of(session)
-        before = picture_marks.marks(drawing, session._parts.pictures.view())
+        drawing = graph_view.get_drawing(session)
+        before = picture_marks.mark_picture(drawing, session._parts.pictures.view())
         session.step()
-        found = diff(before, picture_marks.marks(drawing, session._parts.pictures.view()))
+        found = diff_patches(before, picture_marks.mark_picture(drawing, session._parts.pictures.view()))
         assert set(found["nodes"]) == {"n0", "n1"}
         assert len(json.dumps(found)) < 300
 

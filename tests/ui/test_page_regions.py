@@ -82,7 +82,7 @@ def test_a_click_on_a_node_that_is_out_of_sight_marks_the_box(research):
 
 def test_a_large_recipe_is_not_laid_out_before_the_page_opens(host):
     session = nb.Session(large())
-    assert not graph_view.at_once(session).startswith("<svg")
+    assert not graph_view.draw_at_once(session).startswith("<svg")
     on = host(session)
     assert on.page.get_by_text("The graph is being laid out.").is_visible()
     assert graph_view.find_collapsed(session) == ("deep",)

@@ -7,7 +7,7 @@ import pytest
 import agentnb as nb
 from agentnb.secrets import MASK
 from agentnb.ui.details.cells import Cells
-from agentnb.ui.details.pane import last_of, of_node, of_step, whole
+from agentnb.ui.details.pane import describe_node_pane, describe_step_pane, find_last_step, get_whole_cell
 from agentnb.ui.page_queries import look
 from tests.samples.installed import NAMES
 from tests.ui import runs
@@ -35,8 +35,8 @@ def whole_run(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_each_node_and_each_step_of_each_sample_can_be_told(name):
     session = whole_run(name)
-    told = [of_node(session, node) for node in session.recipe.nodes]
-    told += [of_step(session, number) for number in range(1, len(session.trace) + 1)]
+    told = [describe_node_pane(session, node) for node in session.recipe.nodes]
+    told += [describe_step_pane(session, number) for number in range(1, len(session.trace) + 1)]
     for one in told:
         assert len(json.dumps(one)) < MOST
         assert json.loads(json.dumps(one)) == one
@@ -51,8 +51,8 @@ def test_to_look_changes_nothing():
     session = runs.session()
     session.step()
     before = (session.position, dict(session.board), session.frontier, len(session.trace))
-    of_node(session, "tell")
-    of_step(session, 1)
+    describe_node_pane(session, "tell")
+    describe_step_pane(session, 1)
     assert (session.position, dict(session.board), session.frontier, len(session.trace)) == before
 
 
@@ -61,42 +61,42 @@ def test_a_node_is_told_with_its_last_step_up_to_where_the_run_stands():
     session.run()
     steps = [step.step for step in session.trace.steps if step.node_id == "measure"]
     assert len(steps) > 2
-    assert of_node(session, "measure")["step"]["step"] == steps[-1] == last_of(session, "measure")
+    assert describe_node_pane(session, "measure")["step"]["step"] == steps[-1] == find_last_step(session, "measure")
     session.goto(steps[1])
-    found = of_node(session, "measure")
+    found = describe_node_pane(session, "measure")
     assert (found["step"]["step"], found["before"], found["after"], found["runs"]) == (steps[1], steps[0], steps[2], 2)
     session.goto(1)
-    assert (of_node(session, "measure")["step"], last_of(session, "measure")) == (None, None)
+    assert (describe_node_pane(session, "measure")["step"], find_last_step(session, "measure")) == (None, None)
 
 
 def test_later_steps_that_are_kept_can_be_told_too():
     session = runs.session("hello")
     session.run()
     session.goto(1)
-    assert of_step(session, 2)["step"]["node"] == "refuse"
+    assert describe_step_pane(session, 2)["step"]["node"] == "refuse"
 
 
 @pytest.mark.parametrize("number", [0, -1, 99, "1", None, True])
 def test_of_a_step_that_there_is_not_nothing_is_told(number):
     session = runs.session()
     session.step()
-    found = of_step(session, number)
+    found = describe_step_pane(session, number)
     assert (found["node"], found["step"]) == (None, None)
 
 
 def test_of_a_node_that_there_is_not_it_is_told_that_it_is_gone():
-    assert of_node(runs.session(), "nobody")["node"] == {"id": "nobody", "gone": True}
+    assert describe_node_pane(runs.session(), "nobody")["node"] == {"id": "nobody", "gone": True}
 
 
 def test_what_was_cut_is_told_whole_on_demand():
     session = runs.session("money " * 300 + "back")
     session.step()
-    (cell,) = of_step(session, 1)["step"]["inputs"]
+    (cell,) = describe_step_pane(session, 1)["step"]["inputs"]
     assert (cell["cut"], len(cell["text"]) < 1000) == (True, True)
-    found = whole(session, ["step", 1, cell["at"]])
+    found = get_whole_cell(session, ["step", 1, cell["at"]])
     assert (found["text"], found["cut"]) == ("money " * 300 + "back", False)
-    assert whole(session, ["node", "classify", cell["at"]]) == found
-    assert whole(session, ["step", 1, "nowhere"]) == {}
+    assert get_whole_cell(session, ["node", "classify", cell["at"]]) == found
+    assert get_whole_cell(session, ["step", 1, "nowhere"]) == {}
 
 
 def test_no_secret_is_told_cut_or_whole():
@@ -112,8 +112,8 @@ def test_no_secret_is_told_cut_or_whole():
     session = nb.Session(nb.load(graph), {"api_key": key})
     session.run()
     session.edit({"api_key": "sk-live-0000-9999"})
-    told = [of_step(session, 1), of_node(session, "sign")]
-    told += [whole(session, ["step", 1, cell["at"]]) for cell in told[0]["step"]["inputs"]]
+    told = [describe_step_pane(session, 1), describe_node_pane(session, "sign")]
+    told += [get_whole_cell(session, ["step", 1, cell["at"]]) for cell in told[0]["step"]["inputs"]]
     text = json.dumps(told)
     for secret in (key, "t0p-s3cret-value", "sk-live-0000-9999"):
         assert secret not in text
@@ -125,7 +125,7 @@ def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
     session.edit({f"key{number}": "x" * 5000 for number in range(300)})
     session.step()
     session.edit({f"key{number}": ["y" * 100] * 1000 for number in range(300)})
-    found = of_step(session, 1)
+    found = describe_step_pane(session, 1)
     assert len(json.dumps(found)) < MOST
     assert found["step"]["outputs"][-1]["key"] == "and 261 more"
 
@@ -133,8 +133,8 @@ def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
 def test_the_page_asks_for_them_by_name():
     session = runs.session()
     session.step()
-    assert look(session, "step", 1) == of_step(session, 1)
-    assert look(session, "node", "tell") == of_node(session, "tell")
+    assert look(session, "step", 1) == describe_step_pane(session, 1)
+    assert look(session, "node", "tell") == describe_node_pane(session, "tell")
     assert look(session, "whole", ["step", 1, "inputs/0"])["text"] == "money back"
 
 
@@ -148,5 +148,5 @@ def test_cells_of_one_look_have_names_of_their_own():
                 names.append(at)
                 return super()._cell(at, *rest)
 
-        of_step(session, number, Named())
+        describe_step_pane(session, number, Named())
         assert len(names) == len(set(names))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import agentnb as nb
-from agentnb.ui.positions import SOON, places
+from agentnb.ui.positions import SOON, describe_positions
 from tests.session.shaped import session_of
 from tests.ui import runs
 
@@ -11,7 +11,7 @@ from tests.ui import runs
 def test_the_frames_around_the_next_node_and_why_it_is_next():
     session = nb.Session(nb.samples("research"))
     session.step(8)
-    found = places(session)
+    found = describe_positions(session)
     assert [(frame["node"], frame["round"]) for frame in found["frames"]] == [(None, 1), ("each", 2), ("answer", 1)]
     assert found["next"] == [{"node": "archive", "why": "entry of 'look_up'", "turn": "start", "branch": None}]
 
@@ -19,7 +19,7 @@ def test_the_frames_around_the_next_node_and_why_it_is_next():
 def test_branches_that_wait_for_their_turn_are_all_told():
     session = session_of("branches")
     session.step()
-    found = places(session)
+    found = describe_positions(session)
     assert [(one["node"], one["branch"]) for one in found["next"]] == [("first", 0), ("second", 1)]
     assert found["frames"][-1]["branch"] == 0
 
@@ -28,7 +28,7 @@ def test_a_long_queue_is_cut():
     graph = nb.load(wide(SOON + 5))
     session = nb.Session(graph)
     session.step()
-    assert (len(places(session)["next"]), places(session)["later"]) == (SOON, 5)
+    assert (len(describe_positions(session)["next"]), describe_positions(session)["later"]) == (SOON, 5)
 
 
 def wide(width):
@@ -48,7 +48,7 @@ def test_breakpoints_and_watches_with_what_they_met():
     session.breakpoints.add(when="missing.deep > 1").enabled = False
     session.watch("category")
     session.run()
-    found = places(session)
+    found = describe_positions(session)
     assert [(row["text"], row["enabled"], row["hits"], row["met"]) for row in found["breakpoints"]] == [
         ("before 'tell'", True, 1, True),
         ("when missing.deep > 1", False, 0, False),
@@ -60,4 +60,4 @@ def test_breakpoints_and_watches_with_what_they_met():
 def test_a_watched_secret_is_masked():
     session = runs.session()
     session.watch("api_key")
-    assert runs.KEY not in json.dumps(places(session))
+    assert runs.KEY not in json.dumps(describe_positions(session))

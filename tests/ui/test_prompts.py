@@ -8,7 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.session.pending import Pending
-from agentnb.ui.prompts import change, describe_pending, give
+from agentnb.ui.prompts import apply_change, describe_pending, give
 from tests.session.shaped import asking, to_where_it_waits
 
 
@@ -42,12 +42,12 @@ def test_a_call_shows_what_it_sends_and_then_what_it_answers():
 def test_a_call_that_is_held_goes_out_as_it_was_changed():
     session = held()
     (pending,) = session.pending
-    change(session, {"arguments": [[["messages", 1, "content"], "Comment 8: Hello."]]}, pending.id)
+    apply_change(session, {"arguments": [[["messages", 1, "content"], "Comment 8: Hello."]]}, pending.id)
     messages = session.pending[0].arguments["messages"]
     assert [message["content"] for message in messages][1] == "Comment 8: Hello."
     assert messages[0] == pending.arguments["messages"][0]
     session.step_into()
-    change(session, {"answer": [[["response"], "Leave it."]]}, pending.id)
+    apply_change(session, {"answer": [[["response"], "Leave it."]]}, pending.id)
     session.step_into()
     assert session.board["answer"]["response"] == "Leave it."
 
@@ -57,14 +57,14 @@ def test_a_call_that_has_gone_on_cannot_be_changed():
     (pending,) = session.pending
     session.step()
     with pytest.raises(AgentNbError, match="U307"):
-        change(session, {"arguments": []}, pending.id)
+        apply_change(session, {"arguments": []}, pending.id)
 
 
 def test_a_call_is_answered_in_its_place_before_it_goes_out():
     session = held()
     (pending,) = session.pending
     assert describe_pending(pending)["model"] is True
-    change(session, {"reply": {"text": "It is harmless.", "as": "text"}}, pending.id)
+    apply_change(session, {"reply": {"text": "It is harmless.", "as": "text"}}, pending.id)
     session.step()
     assert "It is harmless." in str(session.board["answer"])
 
@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_not_given(schema, typed, code):
 def test_what_leave_is_asked_for_is_changed_and_then_granted():
     session = to_where_it_waits(asking("cycle", "approval"))
     (pending,) = session.pending
-    change(session, {"arguments": [[["of"], "something else"]]}, pending.id)
+    apply_change(session, {"arguments": [[["of"], "something else"]]}, pending.id)
     assert texts(describe_pending(session.pending[0])["arguments"]) == {"of": "something else"}
     give(session, "yes", pending.id)
     assert session.board["said"]["arguments"] == {"of": "something else"}

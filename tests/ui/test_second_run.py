@@ -6,10 +6,10 @@ import pytest
 
 import agentnb as nb
 from agentnb.errors import AgentNbError
-from agentnb.ui.graph_view import drawing_of
+from agentnb.ui.graph_view import get_drawing
 from agentnb.ui.page_queries import look
 from agentnb.ui.second_run import open_beside
-from agentnb.ui.view_model import screen
+from agentnb.ui.view_model import make_screen
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def two():
 
 
 def beside(session):
-    return screen(session, drawing_of(session))["beside"]
+    return make_screen(session, get_drawing(session))["beside"]
 
 
 def test_the_second_run_stands_where_the_first_does(two):

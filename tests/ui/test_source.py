@@ -7,7 +7,7 @@ import networkx as nx
 
 import agentnb as nb
 from agentnb.secrets import MASK
-from agentnb.ui.details.source import find_text, function_of
+from agentnb.ui.details.source import find_function, find_text
 
 YAML = """\
 # a comment
@@ -91,18 +91,18 @@ def double(n, token="abc-secret"):
 
 
 def test_the_source_of_a_function_is_told_with_its_place():
-    found = function_of(double)
+    found = find_function(double)
     assert found.text == f'def double(n, token={MASK}):\n    return {{"n": 2 * n}}'
     assert found.place == f"{__file__}:{double.__code__.co_firstlineno}"
-    assert function_of(functools.partial(double, token="x")) == found
+    assert find_function(functools.partial(double, token="x")) == found
 
 
 def test_what_has_no_source_to_read_is_none():
-    assert function_of(None) is None
-    assert function_of("a name") is None
-    assert function_of(len) is None
-    assert function_of(eval("lambda: 1")) is None
-    assert function_of(nb.load) is None
+    assert find_function(None) is None
+    assert find_function("a name") is None
+    assert find_function(len) is None
+    assert find_function(eval("lambda: 1")) is None
+    assert find_function(nb.load) is None
 
 
 def test_a_node_that_is_built_in_python_is_told_by_its_function():

@@ -3,13 +3,13 @@ from __future__ import annotations
 import base64
 import re
 
-from agentnb.ui.static_html import still_html
-from agentnb.ui.view_model import screen
+from agentnb.ui.static_html import render_still
+from agentnb.ui.view_model import make_screen
 from tests.ui import runs
 
 
 def still(session):
-    return still_html(screen(session, session.recipe.draw(board=False)), session.draw().svg)
+    return render_still(make_screen(session, session.recipe.draw(board=False)), session.draw().svg)
 
 
 def test_it_says_where_the_run_stands_and_shows_picture_and_board():

@@ -3,17 +3,17 @@ from __future__ import annotations
 import networkx as nx
 
 import agentnb as nb
-from agentnb.ui.status_line import status_text
+from agentnb.ui.status_line import format_status_line
 from tests.ui import runs
 
 
 def test_what_a_person_wrote_is_said_after_the_step_that_it_came_after():
     session = runs.session("hello")
     session.edit({"ticket": "hello you"})
-    assert status_text(session) == "ticket = 'hello you' was set by hand. At the start: 'classify' is first."
+    assert format_status_line(session) == "ticket = 'hello you' was set by hand. At the start: 'classify' is first."
     session.step()
     session.edit({"category": "odd"})
-    assert status_text(session) == (
+    assert format_status_line(session) == (
         "Step 1: 'classify' wrote category = 'other'. Then category = 'odd' was set by hand. Next: 'refuse'."
     )
 
@@ -21,30 +21,30 @@ def test_what_a_person_wrote_is_said_after_the_step_that_it_came_after():
 def test_of_many_acts_the_last_ones_are_shown():
     session = runs.session("hello")
     session.edit({"a": 1, "b": 2, "c": 3, "d": 4})
-    assert status_text(session).startswith("2 more by hand; c = 3 was set by hand; d = 4 was set by hand. ")
+    assert format_status_line(session).startswith("2 more by hand; c = 3 was set by hand; d = 4 was set by hand. ")
 
 
 def test_another_next_node_and_a_skipped_one_are_shown():
     session = runs.session("hello")
     session.step()
     session.set_next("tell")
-    assert status_text(session).endswith("Then 'tell' was made the next node. Next: 'tell'.")
+    assert format_status_line(session).endswith("Then 'tell' was made the next node. Next: 'tell'.")
     session.skip()
-    assert status_text(session) == "Step 2: 'tell' was skipped by hand. The run has finished."
+    assert format_status_line(session) == "Step 2: 'tell' was skipped by hand. The run has finished."
 
 
 def test_an_answer_is_part_of_the_step_that_it_ends():
     session = runs.session()
     session.step(2)
     session.answer("yes")
-    assert status_text(session) == "Step 2: 'ask' was answered and wrote decision = 'yes'. Next: 'refund'."
+    assert format_status_line(session) == "Step 2: 'ask' was answered and wrote decision = 'yes'. Next: 'refund'."
 
 
 def test_a_breakpoint_that_stopped_the_run_is_shown():
     session = runs.session("hello")
     session.breakpoints.add(node="tell")
     session.run()
-    assert status_text(session).endswith("Then stopped by the breakpoint before 'tell'. Next: 'tell'.")
+    assert format_status_line(session).endswith("Then stopped by the breakpoint before 'tell'. Next: 'tell'.")
 
 
 def test_a_jump_says_how_many_later_steps_are_kept():
@@ -52,7 +52,8 @@ def test_a_jump_says_how_many_later_steps_are_kept():
     session.run()
     session.goto(1)
     assert (
-        status_text(session) == "Step 1: 'classify' wrote category = 'other'. 2 later steps are kept. Next: 'refuse'."
+        format_status_line(session)
+        == "Step 1: 'classify' wrote category = 'other'. 2 later steps are kept. Next: 'refuse'."
     )
 
 
@@ -60,19 +61,19 @@ def test_a_fork_says_whose_it_is_where_it_begins_and_no_further():
     session = runs.session("hello")
     session.step()
     fork = session.fork(name="bold")
-    assert status_text(fork) == (
+    assert format_status_line(fork) == (
         "Step 1: 'classify' wrote category = 'other'. From here on this is a fork of 'triage'. Next: 'refuse'."
     )
     fork.step()
-    assert "fork" not in status_text(fork)
-    assert "fork" not in status_text(session)
+    assert "fork" not in format_status_line(fork)
+    assert "fork" not in format_status_line(session)
 
 
 def test_the_phases_of_a_node_with_an_inside_are_shown():
     session = nb.Session(nb.samples("refine"))
     lines = []
     while session.step() is not None and len(lines) < 14:
-        lines.append((session.trace.steps[session.position - 1].phase, status_text(session)))
+        lines.append((session.trace.steps[session.position - 1].phase, format_status_line(session)))
     first = dict(reversed(lines))
     assert "was entered" in first["enter"]
     assert "goes round again" in first["again"]
@@ -82,20 +83,20 @@ def test_the_phases_of_a_node_with_an_inside_are_shown():
 def test_an_event_from_outside_is_said_and_not_what_it_means_for_the_board():
     session = nb.Session(nb.samples("incident"))
     session.emit("alert.raised", {"text": "disk full"})
-    assert "'alert.raised' was emitted from outside" in status_text(session)
-    assert "by hand" not in status_text(session)
+    assert "'alert.raised' was emitted from outside" in format_status_line(session)
+    assert "by hand" not in format_status_line(session)
 
 
 def test_a_failure_that_the_recipe_deals_with_says_what_it_was():
     session = nb.Session(nb.samples("search"))
     session.step(5)
-    assert status_text(session) == "Step 5: 'ask' failed: ConnectionError: nobody answers. Next: 'think'."
+    assert format_status_line(session) == "Step 5: 'ask' failed: ConnectionError: nobody answers. Next: 'think'."
 
 
 def test_one_that_nobody_deals_with_leaves_that_to_its_card():
     session = runs.session(answers=["explode"])
     session.run()
-    assert status_text(session) == "Step 4: 'tell' failed. Step tries it again."
+    assert format_status_line(session) == "Step 4: 'tell' failed. Step tries it again."
 
 
 def test_a_change_in_place_is_shown():
@@ -107,4 +108,7 @@ def test_a_change_in_place_is_shown():
     graph.add_node("sort", function=sort)
     session = nb.Session(nb.load(graph), {"items": [3, 1, 2]})
     session.step()
-    assert status_text(session) == "Step 1: 'sort' changed items in place and wrote done = True. The run has finished."
+    assert (
+        format_status_line(session)
+        == "Step 1: 'sort' changed items in place and wrote done = True. The run has finished."
+    )

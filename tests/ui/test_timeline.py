@@ -7,12 +7,12 @@ import pytest
 
 import agentnb as nb
 from agentnb.engine.core.history import PHASES, STATUSES
-from agentnb.ui.timeline import BUCKETS, WINDOW, line_of, timeline
+from agentnb.ui.timeline import BUCKETS, WINDOW, list_branches, make_timeline
 from tests.ui import runs
 
 
 def steps_of(session, first=1, last=400):
-    found = timeline(session, {"from": first, "to": last})
+    found = make_timeline(session, {"from": first, "to": last})
     names = found["names"]
     return [(names[node], PHASES[phase], depth, branch, STATUSES[status])
             for node, phase, depth, branch, status, _ in found["steps"]]  # fmt: skip
@@ -49,7 +49,7 @@ def test_later_steps_are_there_after_going_back_and_what_failed_is_marked():
     session = runs.session(answers=["explode"])
     session.run()
     session.goto(1)
-    found = timeline(session, {"from": 1, "to": 9})
+    found = make_timeline(session, {"from": 1, "to": 9})
     assert (found["length"], steps_of(session)[-1][-1]) == (len(session.trace), "error")
     assert found["overview"]["error"] == [[len(session.trace), 1]]
 
@@ -59,11 +59,11 @@ def test_what_people_did_and_what_stopped_the_run_is_marked_where_it_was():
     session.edit({"ticket": "hello there"})
     session.breakpoints.add(node="tell")
     session.run()
-    marks = timeline(session, {"from": 1, "to": 2})["marks"]
+    marks = make_timeline(session, {"from": 1, "to": 2})["marks"]
     assert [mark[:2] for mark in marks] == [[0, "act"], [2, "stop"]]
     assert marks[0][2] == "ticket = 'hello there' was set by hand"
     assert marks[1][2] == "stopped by the breakpoint before 'tell'"
-    assert [mark[:2] for mark in timeline(session, {"from": 2, "to": 2})["marks"]] == [[2, "stop"]]
+    assert [mark[:2] for mark in make_timeline(session, {"from": 2, "to": 2})["marks"]] == [[2, "stop"]]
 
 
 def test_a_mark_stands_where_a_fork_begins_on_both_runs():
@@ -71,36 +71,36 @@ def test_a_mark_stands_where_a_fork_begins_on_both_runs():
     session.run()
     fork = session.fork(at=1, name="other")
     fork.step()
-    assert timeline(session, {"from": 1, "to": 3})["marks"] == [[1, "fork", "'other' begins here"]]
-    assert timeline(fork, {"from": 1, "to": 3})["marks"] == [[1, "fork", "here this run left 'triage'"]]
-    assert timeline(session, None)["overview"]["fork"] == [[1, 1]]
+    assert make_timeline(session, {"from": 1, "to": 3})["marks"] == [[1, "fork", "'other' begins here"]]
+    assert make_timeline(fork, {"from": 1, "to": 3})["marks"] == [[1, "fork", "here this run left 'triage'"]]
+    assert make_timeline(session, None)["overview"]["fork"] == [[1, 1]]
 
 
 def test_a_step_made_in_the_past_leaves_a_mark_where_the_later_steps_went_on():
     session = runs.session("hello")
     session.run()
-    before = line_of(session)
+    before = list_branches(session)
     session.goto(1)
-    assert line_of(session) == before
+    assert list_branches(session) == before
     session.step()
-    assert line_of(session)[:1] == before[:1]
-    assert line_of(session)[1][1] == 1
-    (mark,) = timeline(session, {"from": 1, "to": 2})["marks"]
+    assert list_branches(session)[:1] == before[:1]
+    assert list_branches(session)[1][1] == 1
+    (mark,) = make_timeline(session, {"from": 1, "to": 2})["marks"]
     assert mark[:2] == [1, "fork"]
 
 
 def test_a_secret_is_in_no_mark():
     session = runs.session("hello")
     session.edit({"api_key": "sk-another-secret"})
-    assert "sk-another" not in json.dumps(timeline(session, {"from": 1, "to": 1}))
-    assert timeline(session, {"from": 1, "to": 1})["marks"][0][2] == "api_key = '********' was set by hand"
+    assert "sk-another" not in json.dumps(make_timeline(session, {"from": 1, "to": 1}))
+    assert make_timeline(session, {"from": 1, "to": 1})["marks"][0][2] == "api_key = '********' was set by hand"
 
 
 @pytest.mark.parametrize("which", [None, {}, {"from": "x", "to": None}, {"from": True, "to": 2}, 7])
 def test_a_page_that_asks_for_nothing_sensible_is_told_the_overview(which):
     session = runs.session("hello")
     session.step()
-    found = timeline(session, which)
+    found = make_timeline(session, which)
     assert (found["length"], found["overview"]["size"]) == (1, 2)
 
 
@@ -108,14 +108,14 @@ def test_of_a_long_run_a_window_and_few_numbers_are_told():
     session = counting(50_000)
     session.edit({"n": "none"})
     session.step()
-    found = timeline(session, {"from": 20_000, "to": 49_000})
+    found = make_timeline(session, {"from": 20_000, "to": 49_000})
     assert (found["first"], len(found["steps"]), found["overview"]["size"]) == (20_000, WINDOW, BUCKETS)
     assert found["overview"] == {"size": BUCKETS, "error": [[BUCKETS - 1, 1]], "act": [[BUCKETS - 1, 1]]}
-    assert len(json.dumps(timeline(session, {"from": 49_950, "to": 50_001}))) < 2_500
+    assert len(json.dumps(make_timeline(session, {"from": 49_950, "to": 50_001}))) < 2_500
 
 
 def test_each_place_has_its_bucket_where_the_run_is_short():
     session = counting(5)
     session.goto(2)
     session.edit({"n": 7})
-    assert timeline(session, None)["overview"] == {"size": 3, "act": [[2, 1]], "fork": [[2, 1]]}
+    assert make_timeline(session, None)["overview"] == {"size": 3, "act": [[2, 1]], "fork": [[2, 1]]}

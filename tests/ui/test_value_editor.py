@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.secrets import hide
 from agentnb.ui.board_view import search_rows
-from agentnb.ui.value_editor import PAGE, branch, delete, describe_value, edit, wrong_with
+from agentnb.ui.value_editor import PAGE, delete, describe_value, describe_value_error, edit, list_branch
 from tests.ui import runs
 
 
@@ -28,7 +28,7 @@ def session():
 
 
 def parts(session, *path, start=0):
-    return [(name, text) for name, text, _, _ in branch(session, {"path": list(path), "start": start})["rows"]]
+    return [(name, text) for name, text, _, _ in list_branch(session, {"path": list(path), "start": start})["rows"]]
 
 
 # -- looking -----------------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def test_a_value_opens_to_its_parts_at_any_depth(session):
 
 def test_many_parts_come_a_page_at_a_time(session):
     session.edit({"many": list(range(PAGE + 5))})
-    found = branch(session, {"path": ["many"], "start": 0})
+    found = list_branch(session, {"path": ["many"], "start": 0})
     assert (len(found["rows"]), found["total"]) == (PAGE, PAGE + 5)
     assert parts(session, "many", start=PAGE) == [(str(number), str(number)) for number in range(PAGE, PAGE + 5)]
 
@@ -99,7 +99,7 @@ def test_a_secret_is_filled_and_never_read(session):
     assert session.board["api_key"] == "sk-another-4712"
     session.edit({"echo": "it is sk-another-4712"})
     told = json.dumps(
-        [describe_value(session, "api_key"), describe_value(session, "echo"), branch(session, {"path": ["echo"]})]
+        [describe_value(session, "api_key"), describe_value(session, "echo"), list_branch(session, {"path": ["echo"]})]
     )
     assert "4712" not in told
     with pytest.raises(AgentNbError, match="U306"):
@@ -164,8 +164,8 @@ def test_what_the_recipe_declares_of_an_input_holds_for_what_is_typed():
         edit(session, {"text": "3", "as": "number"}, "topic")
     with pytest.raises(AgentNbError, match="U320"):
         edit(session, "x", "topic")
-    assert "'topic' is 'x'" in wrong_with(session, {"path": "topic", "typed": "x"})
-    assert wrong_with(session, {"path": "topic", "typed": "Why grass is green"}) == ""
+    assert "'topic' is 'x'" in describe_value_error(session, {"path": "topic", "typed": "x"})
+    assert describe_value_error(session, {"path": "topic", "typed": "Why grass is green"}) == ""
     edit(session, "Why grass is green", "topic")
     edit(session, {"text": "3", "as": "number"}, "anything")
     assert (session.board["topic"], session.board["anything"]) == ("Why grass is green", 3)
@@ -173,11 +173,11 @@ def test_what_the_recipe_declares_of_an_input_holds_for_what_is_typed():
 
 def test_a_wrong_value_that_stood_there_already_does_not_lock_the_others():
     session = nb.Session(nb.samples("document"), {"topic": 3}, validate_inputs=False)
-    assert wrong_with(session, {"path": "audience", "typed": "experts"}) == ""
-    assert wrong_with(session, {"path": "audience", "typed": "dogs"}) != ""
+    assert describe_value_error(session, {"path": "audience", "typed": "experts"}) == ""
+    assert describe_value_error(session, {"path": "audience", "typed": "dogs"}) != ""
 
 
 def test_what_is_wrong_with_what_was_typed_is_said_in_words(session):
-    assert "is not a number" in wrong_with(session, {"path": ["new"], "typed": {"text": "x", "as": "number"}})
-    assert wrong_with(session, {"path": ["new"], "typed": {"text": "1", "as": "number"}}) == ""
-    assert "is not a path on the board" in wrong_with(session, None)
+    assert "is not a number" in describe_value_error(session, {"path": ["new"], "typed": {"text": "x", "as": "number"}})
+    assert describe_value_error(session, {"path": ["new"], "typed": {"text": "1", "as": "number"}}) == ""
+    assert "is not a path on the board" in describe_value_error(session, None)

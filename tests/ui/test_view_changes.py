@@ -7,7 +7,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.ui.view_changes import changes
-from agentnb.ui.view_model import screen
+from agentnb.ui.view_model import make_screen
 from tests.ui import runs
 
 
@@ -15,10 +15,10 @@ def states(name="research"):
     """Return the screens of a run: forwards, back, with an edit that deletes and one that adds."""
     session = nb.Session(nb.samples(name))
     drawing = session.recipe.draw(board=False)
-    found = [screen(session, drawing)]
+    found = [make_screen(session, drawing)]
 
     def seen():
-        found.append({**json.loads(json.dumps(screen(session, drawing))), "number": len(found)})
+        found.append({**json.loads(json.dumps(make_screen(session, drawing))), "number": len(found)})
 
     while session.step() is not None:
         seen()
@@ -49,10 +49,10 @@ def test_of_a_board_of_many_keys_only_what_differs_is_sent():
     session = runs.session("hello")
     drawing = session.recipe.draw(board=False)
     session.edit({f"key{number:04}": number for number in range(1000)})
-    found = [screen(session, drawing)]
+    found = [make_screen(session, drawing)]
     for does in (session.step, lambda: session.edit({"new": 1}), lambda: session.edit({"key0500": nb.ABSENT})):
         does()
-        found.append(screen(session, drawing))
+        found.append(make_screen(session, drawing))
     sent = [changes(*pair) for pair in pairwise(found)]
     assert [len(json.dumps(one)) < 1000 for one in sent[1:]] == [True, True]
     assert sent[2]["board"]["gone"] == ["key0500"]

@@ -13,19 +13,19 @@ from agentnb.session import Session
 from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog
 from agentnb.ui.board_view import ROWS
-from agentnb.ui.static_html import still_html
-from agentnb.ui.view_model import abilities, screen, status_text
+from agentnb.ui.static_html import render_still
+from agentnb.ui.view_model import format_status_line, list_abilities, make_screen
 from tests.property.resumed import cut
 from tests.session.shaped import asking, session_of, to_where_it_waits
 from tests.ui import runs
 
 
 def shown(session, *problems):
-    return screen(session, session.recipe.draw(board=False), problems)
+    return make_screen(session, session.recipe.draw(board=False), problems)
 
 
 def able(session):
-    return {verb for verb, can in abilities(session).items() if can}
+    return {verb for verb, can in list_abilities(session).items() if can}
 
 
 def marks(state, node):
@@ -137,7 +137,7 @@ def test_who_is_asked_sees_for_which_role_and_how_long():
     screened = shown(session)
     (pending,) = screened["pending"]
     assert (pending["role"], pending["left"]) == ("<b>reviewer</b>", 1_000.0)
-    assert "asks for role &lt;b&gt;reviewer&lt;/b&gt;: Well?" in still_html(screened, "")
+    assert "asks for role &lt;b&gt;reviewer&lt;/b&gt;: Well?" in render_still(screened, "")
 
 
 def test_without_a_role_or_an_end_nothing_is_said_of_them():
@@ -192,7 +192,7 @@ def test_problems_of_the_last_command_stand_beside_it():
 
 def test_a_step_at_work_can_be_left_but_not_doubled():
     session = runs.session()
-    state = screen(session, session.recipe.draw(board=False), at_work=True)
+    state = make_screen(session, session.recipe.draw(board=False), at_work=True)
     assert (state["status"], state["said"]) == ("running", "'classify' is at work.")
     assert state["can"] == ["stop", "reset", "switch"]
 
@@ -200,14 +200,14 @@ def test_a_step_at_work_can_be_left_but_not_doubled():
 def test_at_the_end_only_the_past_is_left():
     session = runs.session("hello")
     session.run()
-    assert status_text(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
+    assert format_status_line(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
     assert able(session) == {"back", "run_back", "goto", "reset", "edit", "set_next", "fork", "switch"}
 
 
 def test_a_used_up_budget_is_shown():
     session = runs.session("hello", budget={"max_steps": 1})
     session.run()
-    assert status_text(session).endswith("The budget is used up.")
+    assert format_status_line(session).endswith("The budget is used up.")
     assert not able(session) & {"step", "run", "pause"}
 
 
@@ -256,7 +256,7 @@ def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it()
     for each in (closed, opened):
         state = shown(each)
         assert (state["chips"], able(each) - {"back", "run_back", "goto", "switch"}) == (["read-only"], set())
-        assert ", read-only." in still_html(state, "")
+        assert ", read-only." in render_still(state, "")
     assert shown(reopen_run(log, log.run(), session._parts.run.plan))["chips"] == []
 
 
@@ -272,4 +272,4 @@ def test_a_call_of_another_process_that_never_came_back_is_told():
         (pending,) = state["pending"]
         assert pending["kind"] == "call"
         assert state["said"].endswith("'may it' of 'again' went out, and its answer never came.")
-        assert "asks" not in still_html(state, "")
+        assert "asks" not in render_still(state, "")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.ui.commands import command_rows
-from agentnb.ui.debugger import page_module
-from agentnb.ui.graph_view import at_once, drawing_of
-from agentnb.ui.view_model import screen
+from agentnb.ui.commands import list_commands
+from agentnb.ui.debugger import build_page_module
+from agentnb.ui.graph_view import draw_at_once, get_drawing
+from agentnb.ui.view_model import make_screen
 from tests.ui import runs
 
 pytestmark = pytest.mark.needs_chromium
@@ -38,9 +38,9 @@ def test_the_page_uses_only_what_anywidget_promises(browser):
     page.goto("about:blank")
     session = runs.session()
     state = {
-        "svg": at_once(session), "state": screen(session, drawing_of(session)), "commands": command_rows(),
+        "svg": draw_at_once(session), "state": make_screen(session, get_drawing(session)), "commands": list_commands(),
     }  # fmt: skip
-    found = page.evaluate(MOUNT, [page_module(), state])
+    found = page.evaluate(MOUNT, [build_page_module(), state])
     assert set(found["used"]) <= {"get", "set", "on", "off", "send"}
     assert found["exports"] == ["render"]
     assert "step" in found["sent"]

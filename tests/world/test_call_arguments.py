@@ -5,7 +5,14 @@ import pytest
 from agentnb.board.values import ABSENT
 from agentnb.errors import RecipeError
 from agentnb.recipe.model import Node
-from agentnb.world.call_arguments import as_writes, check_signature, find_options, options_of, settings_of, takes_board
+from agentnb.world.call_arguments import (
+    check_signature,
+    find_options,
+    get_options,
+    make_settings,
+    takes_board,
+    to_writes,
+)
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.world import World
 from tests.session.making import graph, session
@@ -66,10 +73,10 @@ def test_a_wrong_signature_is_told_before_anything_runs_and_all_at_once():
 
 
 def test_what_a_function_returns_as_writes():
-    assert as_writes("n", {"a": 1}) == {"a": 1}
-    assert as_writes("n", None) == {}
-    assert as_writes("n", [1]) == {"n": [1]}
-    assert as_writes("n", 0) == {"n": 0}
+    assert to_writes("n", {"a": 1}) == {"a": 1}
+    assert to_writes("n", None) == {}
+    assert to_writes("n", [1]) == {"n": [1]}
+    assert to_writes("n", 0) == {"n": 0}
 
 
 def given_by(inputs, board):
@@ -123,7 +130,7 @@ def test_absent_deletes():
     ],
 )
 def test_the_options_of_a_call_are_those_that_are_given(params, options):
-    assert options_of(Node("n", "tool", params=params)) == options
+    assert get_options(Node("n", "tool", params=params)) == options
 
 
 @pytest.mark.parametrize(
@@ -137,7 +144,7 @@ def test_the_options_of_a_call_are_those_that_are_given(params, options):
     ],
 )
 def test_a_models_settings_never_say_what_is_asked(model, settings):
-    assert settings_of(model) == settings
+    assert make_settings(model) == settings
 
 
 @pytest.mark.parametrize(

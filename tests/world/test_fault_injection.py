@@ -12,7 +12,7 @@ import pytest
 import agentnb as nb
 from agentnb.clock import FrozenClock
 from agentnb.errors import ExecutionError
-from agentnb.world.fault_injection import Chaos, ChaosError, tokens_of
+from agentnb.world.fault_injection import Chaos, ChaosError, count_tokens
 from agentnb.world.llm.base import LLMResponse, Usage
 
 CALL = ("fetch", "tool", 0, 1)
@@ -117,7 +117,7 @@ def test_an_answer_takes_the_latency_once_more_for_each_hundred_tokens():
     ],
 )
 def test_tokens_are_those_that_are_told_else_guessed_by_length(answer, tokens):
-    assert tokens_of(answer) == tokens
+    assert count_tokens(answer) == tokens
 
 
 # -- what is asked for -----------------------------------------------------------------------------------------------

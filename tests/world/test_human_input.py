@@ -12,11 +12,11 @@ from agentnb.secrets import hide
 from agentnb.world.human_input import (
     WAIT,
     ask_on_terminal,
-    in_kernel,
-    on_terminal,
+    is_in_kernel,
+    is_on_terminal,
     parse_verdict,
+    to_verdict,
     unattended,
-    verdict_of,
 )
 
 
@@ -37,7 +37,7 @@ def terminal(monkeypatch):
 
 def test_on_a_terminal_the_line_that_is_typed_is_the_answer(terminal):
     terminal("yes\n")
-    assert on_terminal()
+    assert is_on_terminal()
     assert ask_on_terminal("Go on?") == "yes"
     assert sys.stdout.getvalue() == "Go on?\n> "
 
@@ -51,7 +51,7 @@ def test_in_a_notebook_nobody_is_asked_on_a_terminal(terminal, monkeypatch):
     terminal("yes\n")
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    assert in_kernel()
+    assert is_in_kernel()
     assert ask_on_terminal("Go on?") is WAIT
 
 
@@ -59,7 +59,7 @@ def test_a_pipe_and_no_input_at_all_are_no_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
     assert ask_on_terminal("Go on?") is WAIT
     monkeypatch.setattr(sys, "stdin", None)
-    assert not on_terminal()
+    assert not is_on_terminal()
 
 
 def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
@@ -69,7 +69,7 @@ def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
         assert asyncio.run(asyncio.to_thread(ask_on_terminal, "Go on?")) is WAIT
         with unattended():
             pass
-        assert not on_terminal()
+        assert not is_on_terminal()
     assert ask_on_terminal("Go on?") == "yes"
 
 
@@ -93,5 +93,5 @@ def test_a_line_that_was_typed_is_a_verdict_or_none(line, approved, reason):
 def test_a_verdict_hides_what_must_not_be_seen():
     hide("s3cr3t-4711")
     with pytest.raises(ExecutionError, match="X124") as caught:
-        verdict_of({"approved": "s3cr3t-4711"})
+        to_verdict({"approved": "s3cr3t-4711"})
     assert "4711" not in str(caught.value)

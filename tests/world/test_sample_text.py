@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from agentnb.world.sample_text import CannotError, generate_match, text
+from agentnb.world.sample_text import CannotError, generate_match, make_text
 
 
 def made(name="summary", seed=1, **schema):
-    return text(schema, name, Random(seed))
+    return make_text(schema, name, Random(seed))
 
 
 def test_a_text_has_its_name_and_a_number():

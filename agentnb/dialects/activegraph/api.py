@@ -18,26 +18,26 @@ from agentnb.dialects.activegraph.errors import (
     MissingToolError,
 )
 from agentnb.dialects.activegraph.parts.approval_decisions import Decisions
-from agentnb.dialects.activegraph.parts.argument_checks import behaviors_in, is_a, tools_in
+from agentnb.dialects.activegraph.parts.argument_checks import is_a, to_behaviors, to_tools
 from agentnb.dialects.activegraph.parts.behavior_budgets import find_exhausted
 from agentnb.dialects.activegraph.parts.behaviors import get_registry
-from agentnb.dialects.activegraph.parts.budgets import Budget, limits_of
+from agentnb.dialects.activegraph.parts.budgets import Budget, parse_limits
 from agentnb.dialects.activegraph.parts.diff import Diff, diff_graphs
 from agentnb.dialects.activegraph.parts.effects import EffectCaller
 from agentnb.dialects.activegraph.parts.graph import Graph
 from agentnb.dialects.activegraph.parts.graph_mutations import Outside
 from agentnb.dialects.activegraph.parts.inspection import RuntimeInspection
-from agentnb.dialects.activegraph.parts.late_registration import attach, since_of
+from agentnb.dialects.activegraph.parts.late_registration import attach, get_registration_event
 from agentnb.dialects.activegraph.parts.log_output import Observer
 from agentnb.dialects.activegraph.parts.metrics import MetricsReporter
-from agentnb.dialects.activegraph.parts.models import provider_of
+from agentnb.dialects.activegraph.parts.models import to_provider
 from agentnb.dialects.activegraph.parts.pack_registry import PackMethods
 from agentnb.dialects.activegraph.parts.persistence import Stored
 from agentnb.dialects.activegraph.parts.printing import Printed
 from agentnb.dialects.activegraph.parts.run_config import Frame, Policy, RuntimeConfig
-from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, RunQuantumResult, as_payload, snapshot
+from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, RunQuantumResult, make_snapshot, to_payload
 from agentnb.errors import Problem, did_you_mean, with_article
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.recorded import ToolInvoker
@@ -96,10 +96,10 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         """Start listening to a graph."""
         _check_place(persist_to, store)
         _check_parts(0 if graph is None and _graph_of is None else graph, frame, policy, budget)
-        self.name, self._given = name, None if behaviors is None else behaviors_in(behaviors)
-        self.budget = Budget(limits_of(budget)).of(self._read_usage)
-        self.tools = None if tools is None else tools_in(tools)
-        provider = None if llm_provider is None else provider_of(llm_provider)
+        self.name, self._given = name, None if behaviors is None else to_behaviors(behaviors)
+        self.budget = Budget(parse_limits(budget)).of(self._read_usage)
+        self.tools = None if tools is None else to_tools(tools)
+        provider = None if llm_provider is None else to_provider(llm_provider)
         observer, self._counting = Observer(), None if metrics is None else MetricsReporter(metrics, self)
         self.trace_context_reads = trace_context_reads
         self.party = RuntimeConfig(frame, policy, llm=provider, watch=observer, limits=lambda: self.budget.limits,
@@ -113,7 +113,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         self._begin_packs(packs)
         self._attached: tuple[Any, ...] = ()
         if _graph_of is None:
-            self._join(graph, state_of(graph.session).run.last_event(), seed)
+            self._join(graph, get_state(graph.session).run.last_event(), seed)
             self._ensure(check=False)
         else:
             self.graph = graph
@@ -131,16 +131,16 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
     def _join(self, graph: Graph, since: int | None, seed: int) -> None:
         """Start listening to a graph: to a new run from now on, to a known run from where listening started before."""
         self.graph, graph.checks = graph, self.party.checks
-        self.party.live = lambda other: other is state_of(graph.session).run
-        run, frame = state_of(graph.session).run, self.party.frame
-        self._since = since_of(run) if since is None else since
+        self.party.live = lambda other: other is get_state(graph.session).run
+        run, frame = get_state(graph.session).run, self.party.frame
+        self._since = get_registration_event(run) if since is None else since
         if since is not None:
             run.seed = seed
             run.chance = None
         if frame is not None and frame.id is None:
             kept_id = None if since is not None else graph.ledger.last_frame()
             self.party.frame = replace(frame, id=kept_id or graph.ids.frame())
-        kept = state_of(graph.session).limits.budget
+        kept = get_state(graph.session).limits.budget
         limits = {name: self.budget.limits.get(name) for name in KNOWN_LIMITS}
         if any(getattr(kept, name) != limit for name, limit in limits.items()):
             graph.session.set_budget(**limits)  # only this budget applies, also after `load` and `fork`
@@ -264,7 +264,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         kind = "runtime.idle" if limit is None else "runtime.budget_exhausted"
         if stands == "ready" or self._is_logged(kind):
             return
-        found: dict[str, Any] = {"snapshot": as_payload(snapshot(self._count_usage(), self.budget.limits))}
+        found: dict[str, Any] = {"snapshot": to_payload(make_snapshot(self._count_usage(), self.budget.limits))}
         if limit is not None:
             found = {"exhausted_by": limit, **found}
         else:
@@ -281,7 +281,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         timers = [
             {"behavior": each.behavior, "event_id": each.event_id, "missing": each.missing} for each in self.timers
         ]
-        spent = find_exhausted(state_of(self.graph.session).run, {each.name: each for each in self.behaviors})
+        spent = find_exhausted(get_state(self.graph.session).run, {each.name: each for each in self.behaviors})
         return {**({"timers": timers} if timers else {}), **({"used_up": spent} if spent else {})}
 
     def print_trace(self) -> None:
@@ -363,7 +363,7 @@ class _Between:
 
     def __call__(self, _board: Any) -> bool:
         """Check the predicate if no delivery of the previous event is pending."""
-        run = state_of(self.runtime.graph.session).run
+        run = get_state(self.runtime.graph.session).run
         queue = run.frontier()[:1]
         last = run.tables.acts[run.at.s_act[run.position - run.at.base]] if run.position > run.at.base else None
         here = run.tables.acts[queue[0]] if queue else None

@@ -10,16 +10,14 @@ from typing import Any
 from agentnb.dialects.activegraph.errors import RegistrationError
 from agentnb.dialects.activegraph.parts.approvals import Approvals
 from agentnb.dialects.activegraph.parts.behavior_budgets import Rationed
-from agentnb.dialects.activegraph.parts.delivery import performer
-from agentnb.dialects.activegraph.parts.emitted_types import events_of
+from agentnb.dialects.activegraph.parts.delivery import make_performer
+from agentnb.dialects.activegraph.parts.emitted_types import find_emitted_events
 from agentnb.dialects.activegraph.parts.matching import ANY, Matcher
 from agentnb.errors import Place, Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
 
-def recipe_of_behaviors(
-    behaviors: Sequence[Any], party: Any = None, name: str = "behaviors", since: int = -1
-) -> Recipe:
+def make_recipe(behaviors: Sequence[Any], party: Any = None, name: str = "behaviors", since: int = -1) -> Recipe:
     """Return the recipe of some behaviors.
 
     Args:
@@ -40,13 +38,13 @@ def recipe_of_behaviors(
                     "give one of them another name, or call clear_registry() before registering them again")
         )  # fmt: skip
     matcher = (Rationed if any(each.budget for each in behaviors) else Matcher)(behaviors, since)
-    nodes = {each.name: _node(each, party) for each in behaviors}
+    nodes = {each.name: _make_node(each, party) for each in behaviors}
     nothing: MappingProxyType[str, Any] = MappingProxyType({})
     return Recipe(
         name,
         "activegraph",
         MappingProxyType(nodes),
-        tuple(_ways(behaviors)),
+        tuple(_iter_event_edges(behaviors)),
         (),
         inputs=nothing,
         regions=MappingProxyType({ROOT: Region(ROOT, (), name)}),
@@ -54,45 +52,48 @@ def recipe_of_behaviors(
         limits=nothing,
         reactive=matcher,
         approvals=Approvals(party),
-        meta=MappingProxyType({"about": {"behaviors": list(nodes)}, "events": events_of(behaviors)}),
+        meta=MappingProxyType({"about": {"behaviors": list(nodes)}, "events": find_emitted_events(behaviors)}),
     )
 
 
-def _node(each: Any, party: Any) -> Node:
-    params: dict[str, Any] = {"deliver": performer(each, party), "function": getattr(each, "handler", None) or each.fn}
+def _make_node(each: Any, party: Any) -> Node:
+    params: dict[str, Any] = {
+        "deliver": make_performer(each, party),
+        "function": getattr(each, "handler", None) or each.fn,
+    }
     words = ("where", "view_spec", "pattern", "activate_after", "relation_type", "description", "model")
     params |= {word: value for word in words if (value := getattr(each, word, None))}
     kinds = {"relation": "relation_behavior", "llm": "llm_behavior"}
     label = f"{each.name}\non {', '.join(each.on) or 'any event'}"
     kind, frozen = kinds.get(each.kind, "behavior"), MappingProxyType(params)
-    return Node(each.name, kind, label, params=frozen, on=tuple(each.on) or (ANY,), place=_place(each))
+    return Node(each.name, kind, label, params=frozen, on=tuple(each.on) or (ANY,), place=_find_place(each))
 
 
-def _place(each: Any) -> Place:
+def _find_place(each: Any) -> Place:
     """Return where a behavior is written: its function's first line."""
     code = getattr(getattr(each, "handler", None) or each.fn, "__code__", None)
     path = f"behaviors[{each.name!r}]"
     return Place("<behaviors>", path=path) if code is None else Place(code.co_filename, code.co_firstlineno, 1, path)
 
 
-def _ways(behaviors: Sequence[Any]) -> Iterator[Edge]:
+def _iter_event_edges(behaviors: Sequence[Any]) -> Iterator[Edge]:
     """Yield the events that may lead from one behavior to another: from what it declares to create to its listeners."""
     for source in behaviors:
-        for type_ in _emitted_types(source):
+        for type_ in _list_emitted_types(source):
             for target in behaviors:
-                if type_ in target.on and _wants(target, source):
-                    yield Edge(source.name, target.name, "event", condition=type_, place=_place(source))
+                if type_ in target.on and _accepts(target, source):
+                    yield Edge(source.name, target.name, "event", condition=type_, place=_find_place(source))
 
 
-def _emitted_types(source: Any) -> list[str]:
+def _list_emitted_types(source: Any) -> list[str]:
     created = ["object.created"] if source.creates else []
     failed = [f"behavior.{how}" for how in ("failed", "completed")]
     return [*created, *failed]
 
 
-def _wants(target: Any, source: Any) -> bool:
+def _accepts(target: Any, source: Any) -> bool:
     wanted = (target.where or {}).get("object.type")
     return wanted is None or not isinstance(wanted, str) or not source.creates or wanted in source.creates
 
 
-__all__ = ["recipe_of_behaviors"]
+__all__ = ["make_recipe"]

@@ -12,11 +12,11 @@ from agentnb.board.values import is_truthy, thaw
 from agentnb.dialects.agentruntime.parts.memory import MESSAGES
 from agentnb.dialects.agentruntime.parts.model_adapters import Caller, NoModel
 from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, error_text, printable
-from agentnb.kinds.context import own_id
+from agentnb.kinds.context import get_own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
-from agentnb.session.state import state_of
-from agentnb.sources import Source, plain_source, read_file
+from agentnb.session.state import get_state
+from agentnb.sources import Source, make_plain_source, read_file
 from agentnb.text import safe_repr
 from agentnb.world.tools.allow_list import allow_entries
 
@@ -184,17 +184,17 @@ class AgentRuntime:
     def _state(self, session: Session) -> dict[str, Any]:
         problem = session.error
         if problem is not None:
-            raise _error(session, problem)
+            raise _make_error(session, problem)
         if session.status == "exhausted":
             limit = (session.trace.outcome or {}).get("limit", "max_steps")
-            most = getattr(state_of(session).limits.budget, limit, None)
+            most = getattr(get_state(session).limits.budget, limit, None)
             raise AgentRuntimeError(
                 Problem("X420", f"the run of {self.recipe.name!r} has used up {limit}",
                         f"after step {session.position}",
                         f"{limit} is {most}; next would be {session.current!r}",
                         "raise the limit, or fix the loop that does not end")
             )  # fmt: skip
-        state = {key: thaw(value) for key, value in state_of(session).run.root.scope.visible_items().items()}
+        state = {key: thaw(value) for key, value in get_state(session).run.root.scope.visible_items().items()}
         missing = [name for name in self.recipe.outputs if name not in state]
         if missing:
             raise AgentRuntimeError(
@@ -206,19 +206,19 @@ class AgentRuntime:
         return state if memory is None else {**state, **memory.window(state.get(MESSAGES) or ())}
 
 
-def _error(session: Session, problem: Problem) -> AgentRuntimeError:
+def _make_error(session: Session, problem: Problem) -> AgentRuntimeError:
     """Return the error of a run that has failed: a node's, or the run's own."""
     cause = session.cause
     node = session.recipe.nodes[session.current] if session.current else None
     if isinstance(cause, AgentRuntimeError) or node is None or problem.code == "X401":
         error = AgentRuntimeError(problem)
     else:
-        error = NodeExecutionError(_node_failure(node, session, problem, cause))
+        error = NodeExecutionError(_make_node_failure_problem(node, session, problem, cause))
     error.__cause__ = printable(cause)
     return error
 
 
-def _node_failure(node: Node, session: Session, problem: Problem, cause: BaseException | None) -> Problem:
+def _make_node_failure_problem(node: Node, session: Session, problem: Problem, cause: BaseException | None) -> Problem:
     """Return a node's failure with its id, its type, its tool or prompt, and the message."""
     params = node.params
     about = [f"type={node.kind}"]
@@ -232,7 +232,7 @@ def _node_failure(node: Node, session: Session, problem: Problem, cause: BaseExc
         else f"exception={type(cause).__name__}: {error_text(cause) if cause else ''}"
     )
     inside = "".join(f" in {frame.node!r}" for frame in reversed(session.stack) if frame.node)
-    return replace(problem, what=f"node {own_id(node)!r}{inside} failed ({', '.join(about)}): {said}")
+    return replace(problem, what=f"node {get_own_id(node)!r}{inside} failed ({', '.join(about)}): {said}")
 
 
 def build_agent_from_path(path: str | os.PathLike[str], *, allow: _Allow = ()) -> AgentRuntime:
@@ -246,7 +246,7 @@ def build_agent_from_path(path: str | os.PathLike[str], *, allow: _Allow = ()) -
         RecipeError: every problem of the file (it is a ValueError).
     """
     file = Path(path)
-    return AgentRuntime(replace(_recipe(read_file(file), allow), file=str(file)))
+    return AgentRuntime(replace(_make_recipe(read_file(file), allow), file=str(file)))
 
 
 def build_agent_from_yaml(
@@ -262,13 +262,13 @@ def build_agent_from_yaml(
         RecipeError: every problem of it (it is a ValueError).
     """
     base = Path(base_path if base_path is not None else Path.cwd()).resolve()
-    return AgentRuntime(_recipe(plain_source(data, str(base / "<agent>")), allow))
+    return AgentRuntime(_make_recipe(make_plain_source(data, str(base / "<agent>")), allow))
 
 
-def _recipe(source: Source, allow: _Allow) -> Recipe:
-    from agentnb.dialects.table import DIALECTS, recipe_of
+def _make_recipe(source: Source, allow: _Allow) -> Recipe:
+    from agentnb.dialects.table import DIALECTS, load_recipe
 
-    return recipe_of(replace(source, allow=allow_entries(allow)), DIALECTS["agentruntime"])
+    return load_recipe(replace(source, allow=allow_entries(allow)), DIALECTS["agentruntime"])
 
 
 __all__ = ["AgentRuntime", "LLMClient", "RetryPolicy", "build_agent_from_path", "build_agent_from_yaml"]

@@ -37,7 +37,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
     if not isinstance(source.content, Mapping):
         return (source.content.recipe, []) if recognise(source.content) else (None, list(source.problems))
-    from agentnb.dialects.agentruntime.parts.levels import graph_problems, levels
+    from agentnb.dialects.agentruntime.parts.levels import check_graphs, list_levels
     from agentnb.dialects.agentruntime.parts.nodes import Nodes
     from agentnb.dialects.agentruntime.parts.prompts import compile_prompts
     from agentnb.dialects.agentruntime.schema import read
@@ -46,30 +46,30 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     problems = [*source.problems, *problems]
     if definition is None:
         return None, problems
-    broken = list(graph_problems(definition, source))
+    broken = list(check_graphs(definition, source))
     prompts, found = compile_prompts(definition.prompts, source)
-    problems += [*broken, *found, *_tool_problems(definition, source), *_notes(definition, source)]
-    graphs = levels(definition)
+    problems += [*broken, *found, *_check_tools(definition, source), *_check_memory(definition, source)]
+    graphs = list_levels(definition)
     nodes = Nodes(definition, source, prompts, {level.name: level.region for level in graphs})
     if any(problem.code in {"R106", "R180", "R181"} for problem in broken):  # it cannot be laid out as nodes
         return None, problems
-    recipe, told = _recipe(definition, source, graphs, nodes)
+    recipe, told = _make_recipe(definition, source, graphs, nodes)
     return recipe, [*problems, *nodes.problems, *told]
 
 
-def _recipe(
+def _make_recipe(
     definition: AgentDefinition, source: Source, graphs: list[Level], nodes: Nodes
 ) -> tuple[Recipe, list[Problem]]:
 
-    folder = _folder(source)
-    memory = _memory(definition, Allowed.of(folder, source.allow))
+    folder = _find_folder(source)
+    memory = _make_memory(definition, Allowed.of(folder, source.allow))
     found: dict[str, Node] = {}
     edges: list[Edge] = []
     told: list[Problem] = [*_check_unused(definition, source, graphs)]
     for level in graphs:
-        for node in _nodes(level, nodes):
+        for node in _make_nodes(level, nodes):
             found.setdefault(node.id, node)
-        edges += _edges(level, nodes, found, told)
+        edges += _make_edges(level, nodes, found, told)
     root, name = definition.graph, definition.meta.name
     recipe = Recipe(
         name=name,
@@ -79,40 +79,40 @@ def _recipe(
         entry=graphs[0].entries(),
         inputs=MappingProxyType({name: {} for name in root.inputs}),
         outputs=tuple(root.outputs),
-        regions=MappingProxyType(_regions(graphs, found, name)),
-        tools=MappingProxyType({tool.id: _tool(tool, source, n) for n, tool in enumerate(definition.tools)}),
+        regions=MappingProxyType(_make_regions(graphs, found, name)),
+        tools=MappingProxyType({tool.id: _make_tool(tool, source, n) for n, tool in enumerate(definition.tools)}),
         begin=InitialState(definition.state, tuple(root.inputs), memory),
         finish=None if memory is None else memory.keep,
         init=MappingProxyType(definition.state.init),
         routing="all",
         timeouts="error",
-        limits=MappingProxyType(_limits(definition)),
+        limits=MappingProxyType(_make_limits(definition)),
         meta=MappingProxyType({
             "definition": definition, "context": True,
             "required": tuple(name for name in root.inputs if definition.state.init.get(name) is None),
             "entry_place": source.place(("graph",), key=True),
-            "provider": _provider(definition, source),
+            "provider": _choose_provider(definition, source),
             "folder": folder,
         }),
     )  # fmt: skip
     return recipe, told
 
 
-def _memory(definition: AgentDefinition, allowed: Allowed) -> Memory | None:
+def _make_memory(definition: AgentDefinition, allowed: Allowed) -> Memory | None:
     from agentnb.dialects.agentruntime.parts.memory import Memory
 
     config = definition.memory
     return Memory(config, allowed) if config is not None and config.enabled else None
 
 
-def _limits(definition: AgentDefinition) -> dict[str, Any]:
+def _make_limits(definition: AgentDefinition) -> dict[str, Any]:
     """Return the budget of a run; a timeout of the graph limits the whole run."""
     root = definition.graph
     timed = {} if root.timeout is None else {"max_seconds": root.timeout.seconds}
     return {"max_steps": root.max_steps, "max_subgraph_depth": MAX_SUBGRAPH_DEPTH, **timed}
 
 
-def _nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
+def _make_nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
     """Yield the nodes of a graph; a loop whose body is also reached otherwise contains a copy of it."""
     known = level.nodes()
     for number, node in known.values():
@@ -123,13 +123,15 @@ def _nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
             yield nodes.node_of(level, number, body, loop=loop.id)
 
 
-def _edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: list[Problem]) -> Iterator[Edge]:
+def _make_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: list[Problem]) -> Iterator[Edge]:
     """Yield all edges of a graph: its edges, the cases of routers, and the targets of failures."""
     place, ids = nodes.source.place, level.ids
     for number, edge in enumerate(level.config.edges):
         path = (*level.path, "edges", number)
         if edge.source in level.inside:
-            told.append(_not_followed(f"edge {edge.source!r} -> {edge.target!r}", edge.source, str(place(path))))
+            told.append(
+                _make_ignored_edge_problem(f"edge {edge.source!r} -> {edge.target!r}", edge.source, str(place(path)))
+            )
             continue
         when = None if edge.when in (None, {}) else nodes.condition(edge.when, (*path, "when"))
         kind: EdgeKind = "sequential" if when is None else "conditional"
@@ -144,18 +146,20 @@ def _edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: list[Pro
                 yield Edge(id, default, "route", condition="otherwise", place=place((*path, "default")))
         to = node.on_error.to if node.on_error is not None else None
         if to and node.id in level.inside:
-            told.append(_not_followed(f"on_error.to of {node.id!r}", node.id, str(place((*path, "on_error")))))
+            told.append(
+                _make_ignored_edge_problem(f"on_error.to of {node.id!r}", node.id, str(place((*path, "on_error"))))
+            )
         elif to:
             yield Edge(id, ids.get(to, to), "error", place=place((*path, "on_error", "to")))
 
 
-def _not_followed(what: str, node: str, where: str) -> Problem:
+def _make_ignored_edge_problem(what: str, node: str, where: str) -> Problem:
     """R119: an edge out of a loop's body is not followed."""
     return Problem("R119", f"{what} is not followed", where, f"{node!r} is the body of a loop: after it comes the loop",
                    "add the edge to the loop instead", "warning")  # fmt: skip
 
 
-def _regions(graphs: list[Level], found: Mapping[str, Node], name: str) -> dict[str, Region]:
+def _make_regions(graphs: list[Level], found: Mapping[str, Node], name: str) -> dict[str, Region]:
     owners = {body: node.id for node in reversed(list(found.values())) for body in node.bodies}
     regions = {
         level.region: Region(level.region, level.entries(), level.name or name, owners.get(level.region, ""))
@@ -179,7 +183,7 @@ def _check_unused(definition: AgentDefinition, source: Source, graphs: list[Leve
                           "warning")  # fmt: skip
 
 
-def _tool_problems(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
+def _check_tools(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     """R185: a tool runs a subgraph that the file does not have.
 
     R240: two tools have the same id.
@@ -199,7 +203,7 @@ def _tool_problems(definition: AgentDefinition, source: Source) -> Iterator[Prob
                           did_you_mean(tool.impl, graphs, "add it under subgraphs"))  # fmt: skip
 
 
-def _tool(tool: ToolConfig, source: Source, number: int) -> ToolSpec:
+def _make_tool(tool: ToolConfig, source: Source, number: int) -> ToolSpec:
     return ToolSpec(
         tool.id,
         tool.kind,
@@ -211,22 +215,22 @@ def _tool(tool: ToolConfig, source: Source, number: int) -> ToolSpec:
     )
 
 
-def _folder(source: Source) -> FilePath | None:
+def _find_folder(source: Source) -> FilePath | None:
     """Return the base folder of a file's tools and memory; a text or a dict has none."""
     file = FilePath(source.file)
     return None if source.file.startswith("<") else file.expanduser().resolve().parent
 
 
-def _notes(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
+def _check_memory(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     """R186: a kind of memory is not supported here."""
-    yield from _provider_warnings(definition, source)
+    yield from _check_providers(definition, source)
     memory = definition.memory
     if memory is not None and memory.enabled and memory.kind not in ("inmemory", "file", "sqlite"):
         what, place = f"a memory of kind {memory.kind!r} is not kept here", source.place(("memory", "kind"))
         yield Problem("R186", what, str(place), "the kinds are: inmemory, file, sqlite", "use one of them")  # fmt: skip
 
 
-def _provider_warnings(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
+def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     """Yield warnings about model providers. They are not errors, because a run may get a model in their place.
 
     R241: the default model's provider is not listed.
@@ -264,7 +268,7 @@ def _provider_warnings(definition: AgentDefinition, source: Source) -> Iterator[
                               "warning")  # fmt: skip
 
 
-def _provider(definition: AgentDefinition, source: Source) -> tuple[str, Mapping[str, Any], float, str] | None:
+def _choose_provider(definition: AgentDefinition, source: Source) -> tuple[str, Mapping[str, Any], float, str] | None:
     """Return the provider for the model if a session passes none, in a form that `client_of` accepts."""
     defaults = definition.meta.defaults
     asked = defaults.provider

@@ -34,19 +34,39 @@ from agentnb.dialects.agentruntime.parts.settings import (
     Part,
     RetryConfig,
     TimeoutConfig,
+    default_to_list,
+    default_to_mapping,
     needs,
-    or_list,
-    or_mapping,
 )
 from agentnb.errors import Problem, did_you_mean
 from agentnb.sources import Path, Source
 from agentnb.text import safe_str
 
 __all__ = [
-    "AgentDefinition", "EdgeConfig", "ErrorConfig", "GraphConfig", "LlmNode", "LoopNode", "MapConfig", "MemoryConfig",
-    "MetaConfig", "NodeConfig", "NoopNode", "PromptMessage", "PromptTemplate", "PromptsConfig", "RetryConfig",
-    "RouterCase", "RouterNode", "StateConfig", "SubgraphNode", "TimeoutConfig", "ToolConfig", "ToolNode", "read",
-    "type_of",
+    "AgentDefinition",
+    "EdgeConfig",
+    "ErrorConfig",
+    "GraphConfig",
+    "LlmNode",
+    "LoopNode",
+    "MapConfig",
+    "MemoryConfig",
+    "MetaConfig",
+    "NodeConfig",
+    "NoopNode",
+    "PromptMessage",
+    "PromptTemplate",
+    "PromptsConfig",
+    "RetryConfig",
+    "RouterCase",
+    "RouterNode",
+    "StateConfig",
+    "SubgraphNode",
+    "TimeoutConfig",
+    "ToolConfig",
+    "ToolNode",
+    "infer_type",
+    "read",
 ]  # fmt: skip
 
 
@@ -92,7 +112,7 @@ class PromptTemplate(Part):
     system: str | None = None
     user: str | None = None
     assistant: str | None = None
-    messages: Annotated[list[PromptMessage], BeforeValidator(or_list)] = []
+    messages: Annotated[list[PromptMessage], BeforeValidator(default_to_list)] = []
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -105,8 +125,8 @@ class PromptTemplate(Part):
 class PromptsConfig(Part):
     """Prompts by name, and the pieces of text that they share. Without llm nodes there need not be any."""
 
-    partials: Annotated[dict[str, str], BeforeValidator(or_mapping)] = {}
-    templates: Annotated[dict[str, PromptTemplate], BeforeValidator(or_mapping)] = {}
+    partials: Annotated[dict[str, str], BeforeValidator(default_to_mapping)] = {}
+    templates: Annotated[dict[str, PromptTemplate], BeforeValidator(default_to_mapping)] = {}
 
 
 class ToolConfig(Part):
@@ -143,7 +163,7 @@ class MapConfig(Part):
 
     set: Free = {}
     merge: Free = {}
-    delete: Annotated[list[str], BeforeValidator(or_list)] = []
+    delete: Annotated[list[str], BeforeValidator(default_to_list)] = []
     history: Free = {}
 
     @model_validator(mode="after")
@@ -254,7 +274,7 @@ _NODES = {model.model_fields["type"].default: model for model in _MODELS}
 _KNOWN_BY = {"uses": "tool", "prompt": "llm", "cases": "router", "body": "loop", "graph": "subgraph"}
 
 
-def type_of(node: Any) -> str | None:
+def infer_type(node: Any) -> str | None:
     """Return a node's type as written or, if left out, as inferred from its keys; None if it is not a mapping.
 
     Example:
@@ -275,7 +295,7 @@ NodeConfig = Annotated[
     | Annotated[LoopNode, Tag("loop")]
     | Annotated[SubgraphNode, Tag("subgraph")]
     | Annotated[NoopNode, Tag("noop")],
-    Discriminator(type_of),
+    Discriminator(infer_type),
 ]
 
 
@@ -296,7 +316,7 @@ class GraphConfig(Part):
     inputs: Names
     outputs: Names
     nodes: list[NodeConfig]
-    edges: Annotated[list[EdgeConfig], BeforeValidator(or_list)] = []
+    edges: Annotated[list[EdgeConfig], BeforeValidator(default_to_list)] = []
     max_steps: PositiveInt = 200
     retry: RetryConfig | None = None
     timeout: TimeoutConfig | None = None
@@ -315,11 +335,11 @@ class AgentDefinition(Part):
 
     meta: MetaConfig
     state: StateConfig
-    prompts: Annotated[PromptsConfig, BeforeValidator(or_mapping)] = PromptsConfig()
+    prompts: Annotated[PromptsConfig, BeforeValidator(default_to_mapping)] = PromptsConfig()
     memory: MemoryConfig | None = None
-    tools: Annotated[list[ToolConfig], BeforeValidator(or_list)] = []
+    tools: Annotated[list[ToolConfig], BeforeValidator(default_to_list)] = []
     graph: GraphConfig
-    subgraphs: Annotated[dict[str, GraphConfig], BeforeValidator(or_mapping)] = {}
+    subgraphs: Annotated[dict[str, GraphConfig], BeforeValidator(default_to_mapping)] = {}
 
 
 class Written(pydantic_errors.Written):
@@ -327,12 +347,12 @@ class Written(pydantic_errors.Written):
 
     def member(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:
         """Return the class that describes a node."""
-        return _NODES.get(type_of(value) or "")
+        return _NODES.get(infer_type(value) or "")
 
     def beside(self, path: Path) -> tuple[str, str, str] | None:
         """Return the hint for an unknown key of a node whose type is missing and cannot be inferred."""
         node, key = self.at(path[:-1]), str(path[-1])
-        if path[-3:-2] != ("nodes",) or node.get("type") is not None or type_of(node) != "noop":
+        if path[-3:-2] != ("nodes",) or node.get("type") is not None or infer_type(node) != "noop":
             return None
         why = f"a node says what it does by 'type', or by one of: {', '.join(_KNOWN_BY)}"
         return key, why, did_you_mean(key, _KNOWN_BY, "add the node's 'type'")
@@ -345,11 +365,11 @@ def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
     R170: a field of an agent that has no effect here (a warning).
     """
     written = Written(source, source.content, AgentDefinition)
-    problems = [*pydantic_errors.word_problems(source), *pydantic_errors.unknown_keys(written)]
+    problems = [*pydantic_errors.check_words(source), *pydantic_errors.iter_unknown_keys(written)]
     try:
         definition = AgentDefinition.model_validate(source.content)
     except ValidationError as error:
-        return None, [*problems, *pydantic_errors.schema_problems(error, written)]
+        return None, [*problems, *pydantic_errors.iter_schema_problems(error, written)]
     if definition.meta.defaults.tracing is not None:
         place = source.place(("meta", "defaults", "tracing"), key=True)
         problems.append(

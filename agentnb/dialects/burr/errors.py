@@ -8,7 +8,7 @@ from agentnb.errors import Place, Problem, did_you_mean
 from agentnb.text import safe_repr
 
 
-def hooks_ignored(names: Iterable[str], place: Place) -> Problem:
+def make_hooks_problem(names: Iterable[str], place: Place) -> Problem:
     """Return the warning about hooks, trackers and persisters.
 
     L541: the hooks of a Burr application are not called.
@@ -18,7 +18,7 @@ def hooks_ignored(names: Iterable[str], place: Place) -> Problem:
                    "use the session's frames and a store, or listen to the session", "warning")  # fmt: skip
 
 
-def unknown_halt(name: object, known: Iterable[str], place: Place) -> Problem:
+def make_halt_problem(name: object, known: Iterable[str], place: Place) -> Problem:
     """Return the Problem of a halt at an action or a tag that does not exist.
 
     L542: a Burr application has no action or tag of a name.
@@ -29,4 +29,4 @@ def unknown_halt(name: object, known: Iterable[str], place: Place) -> Problem:
                    did_you_mean(str(name), known, "use one of them"))  # fmt: skip
 
 
-__all__ = ["hooks_ignored", "unknown_halt"]
+__all__ = ["make_halt_problem", "make_hooks_problem"]

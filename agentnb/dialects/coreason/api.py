@@ -18,9 +18,9 @@ from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_
 from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.trace import SimulationTrace
-from agentnb.world.human_input import in_kernel
+from agentnb.world.human_input import is_in_kernel
 
 
 class GraphExecutor:
@@ -69,14 +69,14 @@ class GraphExecutor:
             ExecutionError: X117, the recipe is something else; X202, `max_steps` is not a number.
             RecipeError: the recipe has errors, or `validate_inputs` finds the state wrong.
         """
-        found = _recipe_of(recipe)
+        found = _to_recipe(recipe)
         self.session = Session(
             found,
             initial_state,
-            tools=_agents_in_use(found, agents or {}),
+            tools=_select_agents(found, agents or {}),
             answers=answers,
             llm=llm,
-            budget={"max_steps": _steps(max_steps)},
+            budget={"max_steps": _check_steps(max_steps)},
             validate_inputs=validate_inputs,
             clock=clock,
             seed=seed,
@@ -98,11 +98,11 @@ class GraphExecutor:
             session.reset()
         while True:
             await session.arun()
-            if session.status != "waiting" or not in_kernel() or not await self._wait_for_answers():
+            if session.status != "waiting" or not is_in_kernel() or not await self._wait_for_answers():
                 break
         problem = session.error
         if problem is not None:
-            raise _error(session, problem)
+            raise _make_error(session, problem)
         return session.trace
 
     async def _wait_for_answers(self) -> bool:
@@ -130,12 +130,12 @@ class GraphExecutor:
         Raises:
             ExecutionError: X202, it is not a number.
         """
-        most = state_of(self.session).limits.budget.max_steps
+        most = get_state(self.session).limits.budget.max_steps
         return MAX_STEPS if most is None else most
 
     @max_steps.setter
     def max_steps(self, most: int | None) -> None:
-        self.session.set_budget(max_steps=_steps(most))
+        self.session.set_budget(max_steps=_check_steps(most))
 
     @property
     def recipe(self) -> Any:
@@ -186,14 +186,14 @@ class _Context(dict[str, Any]):
     clear = MutableMapping.clear
 
 
-def _steps(most: Any) -> Any:
+def _check_steps(most: Any) -> Any:
     """Return a limit of steps; what is not a number is passed on to the budget, which rejects it."""
     if most is None:
         return MAX_STEPS
     return max(most, 0) if isinstance(most, int | float) and not isinstance(most, bool) else most
 
 
-def _agents_in_use(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, Any]:
+def _select_agents(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the agents that nodes use; warn about others: recipes may share agents, but a name may be misspelt."""
     if recipe.dialect != "coreason":
         return agents
@@ -206,12 +206,12 @@ def _agents_in_use(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, An
     return {name: agent for name, agent in agents.items() if name in asked}
 
 
-def _recipe_of(recipe: Any) -> Recipe:
+def _to_recipe(recipe: Any) -> Recipe:
     if isinstance(recipe, Recipe):
         return recipe
     from agentnb.dialects.coreason.loader import recognise
-    from agentnb.dialects.table import DIALECTS, recipe_of
-    from agentnb.sources import Source, plain_source
+    from agentnb.dialects.table import DIALECTS, load_recipe
+    from agentnb.sources import Source, make_plain_source
 
     if not (isinstance(recipe, Mapping) or recognise(recipe)):
         path = repr(str(recipe)) if isinstance(recipe, str | os.PathLike) and str(recipe).count("\n") == 0 else "..."
@@ -220,11 +220,11 @@ def _recipe_of(recipe: Any) -> Recipe:
                     "it runs a RecipeDefinition, a dict of one, or a recipe from load()",
                     f"write GraphExecutor(agentnb.load({path}), ...)")
         )  # fmt: skip
-    source = plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
-    return recipe_of(source, DIALECTS["coreason"])
+    source = make_plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
+    return load_recipe(source, DIALECTS["coreason"])
 
 
-def _error(session: Session, problem: Problem) -> ExecutionError:
+def _make_error(session: Session, problem: Problem) -> ExecutionError:
     """Return the error of a stopped run: a node's, with its own exception as the cause, else the run's."""
     if session.status == "waiting" or not session.position:
         return ExecutionError(problem)

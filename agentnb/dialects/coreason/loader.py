@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentnb.dialects.coreason.parts.edges import edges_of, idle_fallbacks, ids, settle, twice
-from agentnb.dialects.coreason.parts.nodes import node_of
+from agentnb.dialects.coreason.parts.edges import check_duplicates, collect_ids, iter_edges, iter_idle_fallbacks, settle
+from agentnb.dialects.coreason.parts.nodes import make_node
 from agentnb.dialects.coreason.parts.parallel_sections import Sections, make_sections
 from agentnb.dialects.coreason.parts.run_settings import (
-    inputs_of,
-    limits,
-    origin,
-    properties_of,
-    requirements,
-    scenarios,
+    get_origin,
+    iter_requirements,
+    iter_scenarios,
+    make_limits,
+    parse_inputs,
+    parse_properties,
 )
 from agentnb.errors import Problem
-from agentnb.recipe.checks import dangling, missing_entry
+from agentnb.recipe.checks import find_dangling_edges, make_entry_problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region, freeze_mapping
-from agentnb.sources import Source, plain_source
+from agentnb.sources import Source, make_plain_source
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
@@ -37,44 +37,44 @@ def recognise(content: object) -> bool:
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
-    from agentnb.dialects.coreason.parts.schema_errors import Written, word_problems
+    from agentnb.dialects.coreason.parts.schema_errors import Written, check_words
 
     given = None if isinstance(source.content, Mapping) else source.content
     if given is not None:
         source = _dump(given)
-    problems = [*source.problems, *word_problems(source)]
+    problems = [*source.problems, *check_words(source)]
     if not isinstance(source.content, dict):
         return None, problems
     written = Written(source, source.content)
-    definition, found = _definition(given, written)
+    definition, found = _parse_definition(given, written)
     problems += found
-    edges, known = list(edges_of(written)), ids(written)
-    problems += twice(written)
+    edges, known = list(iter_edges(written)), collect_ids(written)
+    problems += check_duplicates(written)
     if definition is None:
         # The checks will not see this recipe, so its graph is looked at here.
         draft = written.at(("topology", "status")) == "draft"
         entry = written.at(("topology", "entry_point"))
-        problems += dangling([*edges, *idle_fallbacks(written)], known, "", draft=draft)
+        problems += find_dangling_edges([*edges, *iter_idle_fallbacks(written)], known, "", draft=draft)
         if written.steps is None and isinstance(entry, str) and entry not in known:
             place = written.place(("topology", "entry_point"))
-            problems.append(missing_entry(entry, known, str(place), draft=draft))
+            problems.append(make_entry_problem(entry, known, str(place), draft=draft))
         return None, problems
-    return _recipe(definition, written, edges), problems
+    return _make_recipe(definition, written, edges), problems
 
 
 def _dump(given: Any) -> Source:
     """Return a RecipeDefinition as a source; one of another package as JSON, because its enums are not ours."""
-    from agentnb.dialects.coreason.schema import RecipeDefinition, json_values
+    from agentnb.dialects.coreason.schema import RecipeDefinition, dump_model
 
-    content = given.model_dump(by_alias=True) if isinstance(given, RecipeDefinition) else json_values(given)
+    content = given.model_dump(by_alias=True) if isinstance(given, RecipeDefinition) else dump_model(given)
     name = getattr(getattr(given, "metadata", None), "name", "")
-    return plain_source(content, f"<RecipeDefinition {name!r}>")
+    return make_plain_source(content, f"<RecipeDefinition {name!r}>")
 
 
-def _definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, list[Problem]]:
+def _parse_definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, list[Problem]]:
     from pydantic import ValidationError
 
-    from agentnb.dialects.coreason.parts.schema_errors import schema_problems
+    from agentnb.dialects.coreason.parts.schema_errors import iter_schema_problems
     from agentnb.dialects.coreason.schema import GRAPH_CHECKED_ELSEWHERE, RecipeDefinition
 
     if isinstance(given, RecipeDefinition):
@@ -82,16 +82,16 @@ def _definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, 
     try:
         return RecipeDefinition.model_validate(written.content, context={GRAPH_CHECKED_ELSEWHERE: True}), []
     except ValidationError as error:
-        return None, list(schema_problems(error, written))
+        return None, list(iter_schema_problems(error, written))
 
 
-def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -> Recipe:
-    from agentnb.dialects.coreason.parts.warnings import notes
+def _make_recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -> Recipe:
+    from agentnb.dialects.coreason.parts.warnings import iter_notes
 
     interface, name, entries = definition.interface, definition.metadata.name, (definition.topology.entry_point,)
     draft = definition.topology.status == "draft" and definition.status != "published"
-    graph = _graph(definition, written, edges, draft=draft)
-    inputs, required, whole = inputs_of(interface.inputs)
+    graph = _make_graph(definition, written, edges, draft=draft)
+    inputs, required, whole = parse_inputs(interface.inputs)
     state = definition.state
     return Recipe(
         name=name,
@@ -100,36 +100,38 @@ def _recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -
         edges=graph.edges,
         entry=entries,
         inputs=freeze_mapping(inputs),
-        outputs=tuple(properties_of(interface.outputs)),
+        outputs=tuple(parse_properties(interface.outputs)),
         regions=freeze_mapping({ROOT: Region(ROOT, entries, name), **graph.regions}),
         timeouts="error",
-        init=freeze_mapping(_defaults(properties_of(state.properties) if state else {}) | _defaults(inputs)),
-        limits=freeze_mapping(limits(definition)),
-        requires=tuple(requirements(definition, written)),
-        scenarios=tuple(scenarios(definition, written)),
+        init=freeze_mapping(
+            _collect_defaults(parse_properties(state.properties) if state else {}) | _collect_defaults(inputs)
+        ),
+        limits=freeze_mapping(make_limits(definition)),
+        requires=tuple(iter_requirements(definition, written)),
+        scenarios=tuple(iter_scenarios(definition, written)),
         meta=freeze_mapping({
             "definition": definition,
-            "about": origin(definition),
+            "about": get_origin(definition),
             "draft": draft,
             "entry_place": written.place(("topology", "entry_point")),
             "required": required,
             "input_schema": whole,
         }),
-        notes=(*notes(definition, written), *graph.notes),
+        notes=(*iter_notes(definition, written), *graph.notes),
     )  # fmt: skip
 
 
-def _graph(definition: RecipeDefinition, written: Written, edges: list[Edge], *, draft: bool) -> Sections:
+def _make_graph(definition: RecipeDefinition, written: Written, edges: list[Edge], *, draft: bool) -> Sections:
     """Return the nodes and edges as run, with the forks that run in parallel, and the warnings about them."""
     topology, policy, model = definition.topology, definition.policy, definition.default_model_policy
     parallel = policy is not None and policy.execution_mode == "parallel"
     nodes: dict[str, Node] = {}
     for number, node in enumerate(topology.nodes):
-        nodes.setdefault(node.id, node_of(node, written.place(("topology", "nodes", number, "id")), policy, model))
+        nodes.setdefault(node.id, make_node(node, written.place(("topology", "nodes", number, "id")), policy, model))
     ways = settle(edges, nodes, written, draft=draft, parallel=parallel)
     entry, entry_place, told = topology.entry_point, written.place(("topology", "entry_point")), [*ways.notes]
     if draft and entry not in nodes:
-        told.append(missing_entry(entry, nodes, str(entry_place), draft=True))
+        told.append(make_entry_problem(entry, nodes, str(entry_place), draft=True))
     nodes |= {name: Node(name, "missing", place=place) for name, place in ways.missing.items()}
     if draft and entry:
         nodes.setdefault(entry, Node(entry, "missing", place=entry_place))
@@ -137,7 +139,7 @@ def _graph(definition: RecipeDefinition, written: Written, edges: list[Edge], *,
     return graph._replace(notes=(*told, *graph.notes))
 
 
-def _defaults(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_defaults(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: schema["default"]
         for key, schema in properties.items()

@@ -24,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import to_jsonable_python
 
-from agentnb.dialects.coreason.parts.passive_schema import passive
+from agentnb.dialects.coreason.parts.passive_schema import annotate_passive
 from agentnb.dialects.coreason.parts.profiles import (
     AgentRef,
     CognitiveProfile,
@@ -45,7 +45,7 @@ from agentnb.dialects.coreason.parts.sections_schema import (
     StateDefinition,
 )
 from agentnb.errors import Problem, RecipeError, with_article
-from agentnb.sources import Path, path_of
+from agentnb.sources import Path, format_path
 from agentnb.text import class_name
 
 # A key of the validation context: the caller checks the graph itself, to report all errors at once.
@@ -68,7 +68,7 @@ class ManifestMetadata(Open):
     generated_by: str | None = None
     confidence_score: Share | None = None
     tested_models: list[str] = []
-    design_metadata: Annotated[Any, passive("DesignMetadata")] = Field(
+    design_metadata: Annotated[Any, annotate_passive("DesignMetadata")] = Field(
         None, validation_alias=AliasChoices("x-design", "design_metadata"), serialization_alias="x-design"
     )
 
@@ -82,7 +82,7 @@ class LaterMetadata(ManifestMetadata):
     description: str | None = None
     created: str | None = None
     requires_auth: bool = False
-    provenance: Annotated[Any, passive("Provenance")] = None
+    provenance: Annotated[Any, annotate_passive("Provenance")] = None
 
 
 class _Later(dict[str, Any]):
@@ -123,12 +123,12 @@ class _NodeFields(Closed):
 
     id: str
     metadata: dict[str, Any] = {}
-    presentation: Annotated[Any, passive("Presentation")] = None
-    interaction: Annotated[Any, passive("Interaction")] = None
-    visualization: Annotated[Any, passive("Visualization")] = None
-    collaboration: Annotated[Any, passive("Collaboration")] = None
+    presentation: Annotated[Any, annotate_passive("Presentation")] = None
+    interaction: Annotated[Any, annotate_passive("Interaction")] = None
+    visualization: Annotated[Any, annotate_passive("Visualization")] = None
+    collaboration: Annotated[Any, annotate_passive("Collaboration")] = None
     recovery: Recovery | None = None
-    reasoning: Annotated[Any, passive("Reasoning")] = None
+    reasoning: Annotated[Any, annotate_passive("Reasoning")] = None
 
 
 class AgentNode(_NodeFields):
@@ -274,12 +274,12 @@ class RecipeDefinition(Closed):
     policy: PolicyConfig | None = None
     topology: Annotated[GraphTopology, BeforeValidator(expand)]
     status: Literal["draft", "published", "archived"] = "draft"
-    environment: Annotated[Any, passive("Environment")] = None
+    environment: Annotated[Any, annotate_passive("Environment")] = None
     default_model_policy: ModelPolicy | None = None
     tests: list[SimulationScenario] = []
-    compliance: Annotated[Any, passive("Compliance")] = None
-    identity: Annotated[Any, passive("Identity")] = None
-    guardrails: Annotated[Any, passive("Guardrails")] = None
+    compliance: Annotated[Any, annotate_passive("Compliance")] = None
+    identity: Annotated[Any, annotate_passive("Identity")] = None
+    guardrails: Annotated[Any, annotate_passive("Guardrails")] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -317,7 +317,7 @@ class RecipeDefinition(Closed):
         Raises:
             RecipeError: R244, it holds a value that JSON cannot represent
         """
-        return json_values(self, exclude_none=True)
+        return dump_model(self, exclude_none=True)
 
     def to_json(self) -> str:
         """Return the recipe as JSON text."""
@@ -329,7 +329,7 @@ class RecipeDefinition(Closed):
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
-def json_values(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
+def dump_model(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
     """Return a pydantic model as JSON values; `part` is its path in the recipe.
 
     R244: a value cannot be written as JSON.
@@ -340,10 +340,10 @@ def json_values(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
         dumped: dict[str, Any] = model.model_dump(mode="json", by_alias=True, **options)
     except ValueError as error:  # of pydantic, and of the codec of its texts
         problems = [
-            Problem("R244", f"the value of {path_of(path)} is {with_article(class_name(value))}",
-                    f"<{class_name(model)}>, {path_of(path)}", "a recipe holds only JSON values",
+            Problem("R244", f"the value of {format_path(path)} is {with_article(class_name(value))}",
+                    f"<{class_name(model)}>, {format_path(path)}", "a recipe holds only JSON values",
                     "write it as text, a number, a list or a dict")
-            for path, value in _unwritable(model.model_dump(by_alias=True, **options), part)
+            for path, value in _iter_unwritable(model.model_dump(by_alias=True, **options), part)
         ]  # fmt: skip
         if not problems:
             raise
@@ -351,11 +351,11 @@ def json_values(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
     return dumped
 
 
-def _unwritable(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _iter_unwritable(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """Yield (path, value) of the innermost values that JSON cannot represent."""
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
     for key, item in parts:
-        yield from _unwritable(item, (*path, key))
+        yield from _iter_unwritable(item, (*path, key))
     if not isinstance(value, Mapping | list | tuple):
         try:
             to_jsonable_python(value)

@@ -6,7 +6,7 @@ from agentnb.errors import Place, Problem
 from agentnb.text import safe_str
 
 
-def unsupported(construct: str, place: Place | str, do: str) -> Problem:
+def make_unsupported_problem(construct: str, place: Place | str, do: str) -> Problem:
     """Return the Problem of a construct that would run differently from LangGraph.
 
     L531: a LangGraph program uses something that is not supported.
@@ -18,10 +18,10 @@ def unsupported(construct: str, place: Place | str, do: str) -> Problem:
 def breakpoints_inside(place: Place | str) -> Problem:
     """Return the Problem of a graph with breakpoints of its own that a function invokes."""
     construct = "a graph with interrupt_before or interrupt_after that a function invokes"
-    return unsupported(construct, place, "compile it without them, or add it as a node")
+    return make_unsupported_problem(construct, place, "compile it without them, or add it as a node")
 
 
-def not_compiled(error: Exception, place: Place | str) -> Problem:
+def make_compile_problem(error: Exception, place: Place | str) -> Problem:
     """Return the Problem of a graph that LangGraph itself refuses.
 
     L532: LangGraph cannot compile a graph.
@@ -30,7 +30,7 @@ def not_compiled(error: Exception, place: Place | str) -> Problem:
     return Problem("L532", f"the graph does not compile: {error}", str(place), why, "mend it until compile() works")
 
 
-def context_unfit(error: Exception, place: Place | str) -> Problem:
+def make_context_problem(error: Exception, place: Place | str) -> Problem:
     """Return the Problem of a runtime context that its schema refuses.
 
     L543: the context of a LangGraph program does not fit its schema.
@@ -39,4 +39,4 @@ def context_unfit(error: Exception, place: Place | str) -> Problem:
     return Problem("L543", "the context does not fit context_schema", str(place), why, "pass a context that fits")
 
 
-__all__ = ["breakpoints_inside", "context_unfit", "not_compiled", "unsupported"]
+__all__ = ["breakpoints_inside", "make_compile_problem", "make_context_problem", "make_unsupported_problem"]

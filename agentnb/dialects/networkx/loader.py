@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from agentnb.dialects.networkx import schema as words
-from agentnb.dialects.networkx.parts.levels import Level, is_graph, kind_of, levels
+from agentnb.dialects.networkx.parts.levels import Level, infer_kind, is_graph, list_levels
 from agentnb.dialects.networkx.parts.routes import Routes
 from agentnb.errors import Place, Problem
-from agentnb.expressions.paths import path_text
+from agentnb.expressions.paths import format_path
 from agentnb.recipe.descriptions import CHOOSERS
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
@@ -48,7 +48,7 @@ class _Loading:
         self.inside: set[str] = set()  # the nodes that have a graph inside
 
     def recipe(self) -> tuple[Recipe, list[Problem]]:
-        outermost, *_ = found = levels(self.graph, self.name, self.problems)
+        outermost, *_ = found = list_levels(self.graph, self.name, self.problems)
         self.inside = {level.region for level in found} - {ROOT}
         for level in found:
             self._read(level)
@@ -108,7 +108,7 @@ class _Loading:
         isolated = (
             around is not None and around.kind == "subgraph" and bool(around.params.keys() & {"inputs", "outputs"})
         )
-        self.regions[level.region] = Region(level.region, _entry(level, edges), level.title, level.owner, isolated)
+        self.regions[level.region] = Region(level.region, _find_entry(level, edges), level.title, level.owner, isolated)
 
     def _edge(self, source: str, target: str, attributes: Mapping[str, Any], place: Place) -> Edge:
         found = words.read(attributes, words.EDGE, place, self.problems)
@@ -118,7 +118,7 @@ class _Loading:
         return Edge(source, target, found.get("kind", ordinary), when, label, place, join=found.get("join", ""))
 
     def _node(self, level: Level, node: Any, attributes: Mapping[str, Any]) -> Node:
-        kind, name, own = kind_of(attributes), level.ids[node], str(node)
+        kind, name, own = infer_kind(attributes), level.ids[node], str(node)
         place = level.at(f"nodes[{safe_repr(node)}]")
         known = words.BY_KIND.get(kind)
         found = words.read(attributes, {**words.COMMON, **(known or {})}, place, self.problems)
@@ -131,7 +131,7 @@ class _Loading:
             if "map" not in params:
                 params.setdefault("output", own)
         if kind == "llm":
-            params["prompt"] = _messages(params.pop("system", None), params.get("prompt", ()))
+            params["prompt"] = _parse_messages(params.pop("system", None), params.get("prompt", ()))
         params |= {word: found[word] for word in ("reducers", "choose", "defer") if word in found}
         if "breakpoint" in found:
             self.stops.append((name, found["breakpoint"]))
@@ -166,7 +166,7 @@ class _Loading:
             if given.get(word) is None:
                 order = (
                     f"add {word}='...', the value's path"
-                    if words.BY_KIND[kind][word] is words.path
+                    if words.BY_KIND[kind][word] is words.convert_path
                     else f"add {word!r}"
                 )
                 self.problems.append(Problem("R113", f"attribute {word!r} is missing", str(place), why, order))
@@ -178,7 +178,7 @@ class _Loading:
             )  # fmt: skip
 
 
-def _messages(system: Any, prompt: Any) -> tuple[tuple[str, Any], ...]:
+def _parse_messages(system: Any, prompt: Any) -> tuple[tuple[str, Any], ...]:
     """Return the prompt of a model as pairs of a role and a template."""
     from agentnb.expressions.templates import compile_template
 
@@ -192,7 +192,7 @@ def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
     paths += [found[word] for word in ("input_key", "target") if word in found]
     for word in ("while", "until", "prompt", "system", "goal"):
         paths += getattr(found.get(word), "reads", ())
-    return tuple(dict.fromkeys(path_text(path) for path in paths))
+    return tuple(dict.fromkeys(format_path(path) for path in paths))
 
 
 def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(params.get("outputs", ())) if kind == "subgraph" else ()
 
 
-def _entry(level: Level, edges: list[Edge]) -> tuple[str, ...]:
+def _find_entry(level: Level, edges: list[Edge]) -> tuple[str, ...]:
     """Return the entry of a graph: the nodes that it names, else those without incoming edges."""
     given = level.graph.graph.get("entry")
     if given is None:

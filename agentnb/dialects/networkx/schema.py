@@ -22,21 +22,21 @@ class Unfit(Exception):
     """A value is not valid; holds the expectation and the remedy."""
 
 
-def text(value: Any) -> str:
+def parse_text(value: Any) -> str:
     """Return a text."""
     if not isinstance(value, str):
         raise Unfit("a string is required here", "write it as one text")
     return value
 
 
-def texts(value: Any) -> tuple[str, ...]:
+def parse_texts(value: Any) -> tuple[str, ...]:
     """Return a list of texts."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise Unfit("a list of texts is needed here", "write it as a list: ['one', 'two']")
     return tuple(value)
 
 
-def function(value: Any) -> Any:
+def parse_function(value: Any) -> Any:
     """Return a callable, or the name of one."""
     if not callable(value) and not isinstance(value, str):
         raise Unfit("a function is a callable, or a name that the session's tools have", "give the function itself")
@@ -45,7 +45,7 @@ def function(value: Any) -> Any:
     return value
 
 
-def path(value: Any) -> Path:
+def convert_path(value: Any) -> Path:
     """Return a path on the board."""
     if isinstance(value, str):
         return parse_path(value)
@@ -55,28 +55,28 @@ def path(value: Any) -> Path:
     raise Unfit("a path on the board is a text like 'order.total', or a tuple of keys", "write its path")
 
 
-def paths(value: Any) -> Mapping[str, Path]:
+def parse_paths(value: Any) -> Mapping[str, Path]:
     """Return a mapping from names to paths on the board."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise Unfit("it maps names to paths on the board", "write it as {'name': 'path'}")
-    return MappingProxyType({name: path(item) for name, item in value.items()})
+    return MappingProxyType({name: convert_path(item) for name, item in value.items()})
 
 
-def rounds(value: Any) -> int:
+def parse_rounds(value: Any) -> int:
     """Return a number of rounds."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise Unfit("a whole number that is not negative is needed here", "write it as a number")
     return value
 
 
-def at_least_one(value: Any) -> int:
+def parse_count(value: Any) -> int:
     """Return a count of one or more."""
-    if rounds(value) < 1:
+    if parse_rounds(value) < 1:
         raise Unfit("a whole number from 1 on is needed here", "write 1 or more")
     return int(value)
 
 
-def seconds(value: Any) -> float:
+def parse_seconds(value: Any) -> float:
     """Return a duration in seconds."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
         raise Unfit("seconds are needed here, as a number that is not negative", "write it as a number")
@@ -90,50 +90,50 @@ def number(value: Any) -> float:
     return value
 
 
-def flag(value: Any) -> bool:
+def parse_flag(value: Any) -> bool:
     """Return a boolean."""
     if not isinstance(value, bool):
         raise Unfit("True or False is needed here", "write True or False")
     return value
 
 
-def options(value: Any) -> tuple[Any, ...]:
+def parse_options(value: Any) -> tuple[Any, ...]:
     """Return the options that a person may choose from."""
     if not isinstance(value, list | tuple):
         raise Unfit("a list of answers is needed here", "write it as a list: ['yes', 'no']")
     return tuple(value)
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def parse_mapping(value: Any) -> Mapping[str, Any]:
     """Return a mapping with names as keys."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise Unfit("a mapping with texts as keys is needed here", "write it as {'key': value}")
     return freeze_mapping(value)
 
 
-def schemas(value: Any) -> Mapping[str, Any]:
+def parse_schemas(value: Any) -> Mapping[str, Any]:
     """Return the inputs of a recipe: names, or names with their JSON schemas."""
     if isinstance(value, list | tuple):
-        return MappingProxyType({name: {} for name in texts(value)})
-    return mapping(value)
+        return MappingProxyType({name: {} for name in parse_texts(value)})
+    return parse_mapping(value)
 
 
-def condition(value: Any) -> Any:
+def parse_condition(value: Any) -> Any:
     """Return a condition on the board; `read` compiles it, because its problems need a place."""
     return value
 
 
-def template(value: Any) -> Any:
+def parse_template(value: Any) -> Any:
     """Return a text with expressions between `{{` and `}}`; `read` compiles it, because its problems need a place."""
-    return text(value)
+    return parse_text(value)
 
 
-def messages(value: Any) -> Any:
+def parse_messages(value: Any) -> Any:
     """Return the prompt of a model: a text as for `template`, or pairs of a role and a compiled template."""
-    return value if isinstance(value, list | tuple) else text(value)
+    return value if isinstance(value, list | tuple) else parse_text(value)
 
 
-def callables(value: Any) -> Mapping[str, Any]:
+def parse_callables(value: Any) -> Mapping[str, Any]:
     """Return a mapping from keys of the board to functions of two arguments."""
     if not isinstance(value, Mapping) or not all(
         isinstance(key, str) and callable(each) for key, each in value.items()
@@ -142,7 +142,7 @@ def callables(value: Any) -> Mapping[str, Any]:
     return freeze_mapping(value)
 
 
-def model_settings(value: Any) -> Any:
+def parse_model_settings(value: Any) -> Any:
     """Return a model's name, or its name and settings; messages and tools are the node's own."""
     others = sorted(NO_SETTINGS & value.keys()) if isinstance(value, Mapping) else ()
     if others:
@@ -151,67 +151,93 @@ def model_settings(value: Any) -> Any:
     return value
 
 
-def side(value: Any) -> str:
+def parse_side(value: Any) -> str:
     """Return on which side of a node a run stops."""
     if value not in {"before", "after"}:
         raise Unfit("a run stops before or after a node", "write 'before' or 'after'")
     return str(value)
 
 
-def anything(value: Any) -> Any:
+def parse_any(value: Any) -> Any:
     """Return any value; it is validated elsewhere."""
     return value
 
 
 COMMON: Final[Mapping[str, Reader]] = {
-    "kind": text,
-    "label": text,
-    "inputs": paths,
-    "reads": texts,
-    "writes": texts,
-    "reducers": callables,
-    "choose": function,
-    "defer": flag,
-    "breakpoint": side,
+    "kind": parse_text,
+    "label": parse_text,
+    "inputs": parse_paths,
+    "reads": parse_texts,
+    "writes": parse_texts,
+    "reducers": parse_callables,
+    "choose": parse_function,
+    "defer": parse_flag,
+    "breakpoint": parse_side,
 }
 _CALL: Final[Mapping[str, Reader]] = {
-    "timeout": seconds,
-    "attempts": at_least_one,
-    "backoff": seconds,
-    "blocking": flag,
-    "repeatable": flag,
+    "timeout": parse_seconds,
+    "attempts": parse_count,
+    "backoff": parse_seconds,
+    "blocking": parse_flag,
+    "repeatable": parse_flag,
 }
 # kind -> attribute -> its validator. Attributes of other kinds are passed on unchanged.
 BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
-    "function": {"function": function, "output": text, "asks": flag},
-    "tool": {"function": function, "output": text, **_CALL},
-    "agent": {"ref": text, "agent_ref": text, "prompt": template, "model": text, "output": text, **_CALL},
-    "llm": {"prompt": messages, "system": template, "model": model_settings, "output": text, "map": anything, **_CALL},
-    "human": {
-        "prompt": template,
-        "output": text,
-        "options": options,
-        "schema": mapping,
-        "role": text,
-        "timeout": seconds,
-    },
-    "evaluator": {
-        "target": path,
-        "ref": text,
-        "prompt": template,
-        "profile": anything,
-        "threshold": number,
-        "max_refinements": rounds,
-        "feedback": text,
-        "pass_route": anything,
-        "fail_route": anything,
-        "model": text,
+    "function": {"function": parse_function, "output": parse_text, "asks": parse_flag},
+    "tool": {"function": parse_function, "output": parse_text, **_CALL},
+    "agent": {
+        "ref": parse_text,
+        "agent_ref": parse_text,
+        "prompt": parse_template,
+        "model": parse_text,
+        "output": parse_text,
         **_CALL,
     },
-    "generative": {"goal": template, "schema": mapping, "prompt": template, "model": text, **_CALL},
-    "router": {"input_key": path, "routes": anything, "default": anything},
-    "loop": {"graph": anything, "while": condition, "until": condition, "times": rounds, "max": at_least_one},
-    "subgraph": {"graph": anything, "outputs": paths},
+    "llm": {
+        "prompt": parse_messages,
+        "system": parse_template,
+        "model": parse_model_settings,
+        "output": parse_text,
+        "map": parse_any,
+        **_CALL,
+    },
+    "human": {
+        "prompt": parse_template,
+        "output": parse_text,
+        "options": parse_options,
+        "schema": parse_mapping,
+        "role": parse_text,
+        "timeout": parse_seconds,
+    },
+    "evaluator": {
+        "target": convert_path,
+        "ref": parse_text,
+        "prompt": parse_template,
+        "profile": parse_any,
+        "threshold": number,
+        "max_refinements": parse_rounds,
+        "feedback": parse_text,
+        "pass_route": parse_any,
+        "fail_route": parse_any,
+        "model": parse_text,
+        **_CALL,
+    },
+    "generative": {
+        "goal": parse_template,
+        "schema": parse_mapping,
+        "prompt": parse_template,
+        "model": parse_text,
+        **_CALL,
+    },
+    "router": {"input_key": convert_path, "routes": parse_any, "default": parse_any},
+    "loop": {
+        "graph": parse_any,
+        "while": parse_condition,
+        "until": parse_condition,
+        "times": parse_rounds,
+        "max": parse_count,
+    },
+    "subgraph": {"graph": parse_any, "outputs": parse_paths},
     "noop": {},
     "join": {},
 }
@@ -221,17 +247,23 @@ NEEDED: Final[Mapping[str, Mapping[str, str]]] = {
     "evaluator": {"target": "a value on the board is judged", "threshold": "a score of so much or more passes"},
     "generative": {"goal": "the model is told what it is to work towards"},
 }
-EDGE: Final[Mapping[str, Reader]] = {"when": condition, "kind": text, "value": anything, "label": text, "join": text}
+EDGE: Final[Mapping[str, Reader]] = {
+    "when": parse_condition,
+    "kind": parse_text,
+    "value": parse_any,
+    "label": parse_text,
+    "join": parse_text,
+}
 GRAPH: Final[Mapping[str, Reader]] = {
-    "name": anything,
-    "entry": anything,
-    "inputs": schemas,
-    "outputs": texts,
-    "init": mapping,
-    "limits": mapping,
-    "supersteps": flag,
-    "reducers": callables,
-    "transient": texts,
+    "name": parse_any,
+    "entry": parse_any,
+    "inputs": parse_schemas,
+    "outputs": parse_texts,
+    "init": parse_mapping,
+    "limits": parse_mapping,
+    "supersteps": parse_flag,
+    "reducers": parse_callables,
+    "transient": parse_texts,
 }
 
 
@@ -245,14 +277,14 @@ def read(
     found = {}
     for name, value in given.items():
         if name not in known:
-            problems += _unknown(name, known, inside(place, safe_str(name, 200)))
+            problems += _check_unknown(name, known, make_inner_place(place, safe_str(name, 200)))
         elif value is not None:
             try:
                 found[name] = _compile(known[name](value), known[name], place, name)
             except Unfit as unfit:
                 why, do = unfit.args
-                here = str(inside(place, name))
-                problems.append(Problem("R114", f"{name!r} is {short_text(value)}", here, why, do))
+                here = str(make_inner_place(place, name))
+                problems.append(Problem("R114", f"{name!r} is {shorten_value(value)}", here, why, do))
             except RecipeError as error:
                 problems += error.problems
     return found
@@ -260,23 +292,23 @@ def read(
 
 def _compile(value: Any, reader: Reader, around: Place, name: str) -> Any:
     # Late: a graph without conditions and templates needs no compiler for them.
-    if reader is condition:
-        from agentnb.expressions.conditions import as_condition
+    if reader is parse_condition:
+        from agentnb.expressions.conditions import to_condition
 
-        return as_condition(value, inside(around, name))
-    if isinstance(value, str) and reader in (template, messages):
+        return to_condition(value, make_inner_place(around, name))
+    if isinstance(value, str) and reader in (parse_template, parse_messages):
         from agentnb.expressions.templates import compile_template, has_markers
 
-        return compile_template(value, place=inside(around, name)) if has_markers(value) else value
+        return compile_template(value, place=make_inner_place(around, name)) if has_markers(value) else value
     return value
 
 
-def inside(place: Place, name: str) -> Place:
+def make_inner_place(place: Place, name: str) -> Place:
     """Return the place of a part of the value at a place."""
     return place._replace(path=f"{place.path}.{name}" if place.path else name)
 
 
-def _unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list[Problem]:
+def _check_unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list[Problem]:
     near = get_close_matches(name, known, n=1, cutoff=0.8) if isinstance(name, str) else []
     why = f"the attributes here are: {', '.join(known)}"
     if near:
@@ -291,7 +323,7 @@ def _unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list[Probl
     return [Problem("R112", what, str(place), why, do, "warning")]
 
 
-def short_text(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """Return a short text for a value of the wrong sort."""
     if isinstance(value, str | int | float):
         return safe_repr(value)

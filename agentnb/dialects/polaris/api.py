@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.dialects.polaris.loader import MAX_ITERATIONS, initial_board, recipe_of_graph
+from agentnb.dialects.polaris.loader import MAX_ITERATIONS, make_initial_board, make_recipe
 from agentnb.dialects.polaris.parts.devtools import DevToolsPlugin
 from agentnb.dialects.polaris.parts.graph import Graph
 from agentnb.dialects.polaris.parts.systems import SystemContext
@@ -14,9 +14,9 @@ from agentnb.dialects.polaris.parts.validation import validate
 from agentnb.engine.core.run import MAX_FRAMES
 from agentnb.errors import ExecutionError as AgentNbExecutionError
 from agentnb.errors import Problem, RecipeError, printable, with_article
-from agentnb.kinds.typed_values import key_of
+from agentnb.kinds.typed_values import get_key
 from agentnb.session import Session
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 
 if TYPE_CHECKING:
     from agentnb.session.schedules import HooksAPI
@@ -125,8 +125,8 @@ class GraphExecutor:
         ctx = SystemContext() if ctx is None else ctx
         try:
             session = Session(
-                recipe_of_graph(graph, self.default_max_iterations),
-                initial_board(graph, ctx.outputs),
+                make_recipe(graph, self.default_max_iterations),
+                make_initial_board(graph, ctx.outputs),
                 resources=ctx.resources,
                 hooks=hooks,
             )
@@ -136,7 +136,7 @@ class GraphExecutor:
                 *(errors or error.problems), kind=errors[0].kind if errors else "InvalidGraph",
                 node_id=errors[0].node if errors else None,
             ) from None  # fmt: skip
-        state_of(session).run.max_frames = self.max_recursion_depth
+        get_state(session).run.max_frames = self.max_recursion_depth
         return session
 
     async def execute(
@@ -155,33 +155,33 @@ class GraphExecutor:
             ctx.outputs |= _collect_stored(session)
         problem = session.error
         if problem is not None or session.status != "finished":
-            raise _error(session, problem)
-        run = state_of(session).run
+            raise _make_error(session, problem)
+        run = get_state(session).run
         return ExecutionResult(run.used, (run.history.s_t1[-1] - run.history.s_t1[0]) / 1e9, session)
 
 
 def _collect_stored(session: Session) -> dict[Any, Any]:
     """Return the outputs that are stored at the top, by type."""
     keys = session.recipe.meta["keys"]
-    board = {key: thaw(value) for key, value in state_of(session).run.root.scope.visible_items().items()}
+    board = {key: thaw(value) for key, value in get_state(session).run.root.scope.visible_items().items()}
     found = {kind: board[key] for kind, key in keys.items() if key in board}
     for key, value in board.items():
-        if key not in keys.values() and key == key_of(type(value)):
+        if key not in keys.values() and key == get_key(type(value)):
             found[type(value)] = value
     return found
 
 
-def _error(session: Session, problem: Problem | None) -> ExecutionError:
+def _make_error(session: Session, problem: Problem | None) -> ExecutionError:
     """Return the error of a stopped run, with the system's exception as the cause."""
     node = session.current
     if problem is None:
         return ExecutionError(f"the run stands: {session.status}", kind="Stopped", node_id=node, trace=session.trace)
-    error = ExecutionError(problem, kind=_kind(session, problem), node_id=node, trace=session.trace)
+    error = ExecutionError(problem, kind=_get_kind(session, problem), node_id=node, trace=session.trace)
     error.__cause__ = printable(session.cause)
     return error
 
 
-def _kind(session: Session, problem: Problem) -> str:
+def _get_kind(session: Session, problem: Problem) -> str:
     node = session.recipe.nodes.get(session.current or "")
     if node is not None and node.kind in ("system", "task"):  # a task is an agent that is used as a system
         return "Timeout" if isinstance(session.cause, TimeoutError) else "SystemError"

@@ -20,8 +20,8 @@ from agentnb.dialects.polaris.schema import (
     SystemNode,
 )
 from agentnb.errors import Place, Problem
-from agentnb.kinds.typed_values import TypedCondition, key_of, keys_of
-from agentnb.recipe.agent_expansion import agent_in
+from agentnb.kinds.typed_values import TypedCondition, get_key, get_keys
+from agentnb.recipe.agent_expansion import find_agent
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
 
@@ -49,10 +49,10 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     warnings: list[Problem] = [warning for warning in result.warnings if warning.kind not in _TOLD_AGAIN]
     if result.errors:
         return None, [*result.errors, *warnings]
-    return recipe_of_graph(source.content), warnings
+    return make_recipe(source.content), warnings
 
 
-def recipe_of_graph(graph: Graph, max_iterations: int | None = MAX_ITERATIONS) -> Recipe:
+def make_recipe(graph: Graph, max_iterations: int | None = MAX_ITERATIONS) -> Recipe:
     """Return a graph as a recipe, whatever `validate` finds.
 
     Args:
@@ -68,7 +68,7 @@ class _Loading:
     def __init__(self, graph: Graph, max_iterations: int | None) -> None:
         self.graph, self.levels = graph, Levels(graph)
         self.max_iterations = sys.maxsize if max_iterations is None else max_iterations
-        self.keys = MappingProxyType(keys_of(_types_of(graph)))
+        self.keys = MappingProxyType(get_keys(_iter_types(graph)))
         self.regions = {level.entry: level.region for level in self.levels.levels if level.region != ROOT}
 
     def recipe(self) -> Recipe:
@@ -102,7 +102,7 @@ class _Loading:
         )
 
     def _key(self, kind: Any) -> str:
-        return self.keys.get(kind) or key_of(kind)
+        return self.keys.get(kind) or get_key(kind)
 
     def _place(self, path: str) -> Place:
         return Place(f"<graph {self.graph.name!r}>", path=path)
@@ -161,7 +161,7 @@ class _Loading:
             "takes": found.takes,
             "gives": found.gives,
             "keys": self.keys,
-            **({} if agent_in(found.function) is None else {"output": writes[0]}),
+            **({} if find_agent(found.function) is None else {"output": writes[0]}),
             **{name: value for name, value in options.items() if value not in (None, 1, 0.0) or name == "timeout"},
         }
         return reads, writes, params, []
@@ -213,7 +213,7 @@ class _Loading:
         return areas, area_of
 
 
-def _types_of(graph: Graph) -> Iterator[Any]:
+def _iter_types(graph: Graph) -> Iterator[Any]:
     """Yield the types used in a graph, in its order."""
     yield from graph.given_types
     for node in graph.nodes:
@@ -224,10 +224,10 @@ def _types_of(graph: Graph) -> Iterator[Any]:
             yield node.output_type
 
 
-def initial_board(graph: Graph, outputs: Mapping[Any, Any]) -> dict[str, Any]:
+def make_initial_board(graph: Graph, outputs: Mapping[Any, Any]) -> dict[str, Any]:
     """Return outputs by type as a run's initial board, under the graph's keys."""
-    keys = keys_of(_types_of(graph))
-    return {keys.get(kind) or key_of(kind): value for kind, value in outputs.items()}
+    keys = get_keys(_iter_types(graph))
+    return {keys.get(kind) or get_key(kind): value for kind, value in outputs.items()}
 
 
-__all__ = ["MAX_ITERATIONS", "initial_board", "load", "recipe_of_graph", "recognise"]
+__all__ = ["MAX_ITERATIONS", "load", "make_initial_board", "make_recipe", "recognise"]

@@ -194,7 +194,7 @@ def rename(nodes: Iterable[Node], edges: Iterable[Edge], ids: Mapping[str, str])
     return found, links
 
 
-def children(node: Node) -> list[tuple[str, str]]:
+def list_children(node: Node) -> list[tuple[str, str]]:
     """Return the subgraphs of a node: (name, id of its first node)."""
     match node:
         case DecisionNode():

@@ -9,17 +9,24 @@ from itertools import zip_longest
 from typing import Any
 
 from agentnb.board.values import thaw
-from agentnb.dialects.symphony.loader import recipe_of_config
+from agentnb.dialects.symphony.loader import make_recipe
 from agentnb.dialects.symphony.parts.llm_handler import LLMHandler
-from agentnb.dialects.symphony.parts.results import AgentResult, TaskMetrics, TaskOutcome, Times, tool_of, usage_of
-from agentnb.dialects.symphony.schema import AgentConfig, config_of
+from agentnb.dialects.symphony.parts.results import (
+    AgentResult,
+    TaskMetrics,
+    TaskOutcome,
+    Times,
+    to_tool_executed,
+    to_usage,
+)
+from agentnb.dialects.symphony.schema import AgentConfig, to_config
 from agentnb.errors import ExecutionError, Problem, RecipeError, advice, with_article
 from agentnb.session import Session
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_repr
 from agentnb.trace import SimulationStep, SimulationTrace
 from agentnb.world.agents import Agent
-from agentnb.world.llm.decision import as_text
+from agentnb.world.llm.decision import to_text
 from agentnb.world.tools.registry import ToolRegistry
 from agentnb.world.tools.tool_config import ToolConfig
 
@@ -48,10 +55,10 @@ class AgentExecutor:
     """
 
     def __init__(self, config: Any, llm: Any = None, tools: Any = None) -> None:
-        self.config = config_of(config)
-        self.tools = registry_of(tools)
-        self.llm = _model_of(llm, self.config)
-        self.recipe = recipe_of_config(self.config, Agent(self.llm, self.tools))
+        self.config = to_config(config)
+        self.tools = to_registry(tools)
+        self.llm = _to_handler(llm, self.config)
+        self.recipe = make_recipe(self.config, Agent(self.llm, self.tools))
         self._session: Session | None = None
 
     @property
@@ -79,7 +86,7 @@ class AgentExecutor:
         try:
             session = self._session = self._create_session(task)
             session.run()
-            return result_of(session)
+            return make_result(session)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (any error becomes a result)
             return self._make_failure(task, error)
 
@@ -88,7 +95,7 @@ class AgentExecutor:
         try:
             session = self._session = self._create_session(task)
             await session.arun()
-            return result_of(session)
+            return make_result(session)
         except (Exception, asyncio.CancelledError) as error:
             own = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and own is not None and own.cancelling():
@@ -121,12 +128,12 @@ class AgentExecutor:
         return self.session(task, **({} if self.llm is not None else {"llm": LLMHandler.get_instance()}))
 
     def _make_failure(self, task: Any, error: BaseException) -> AgentResult:
-        sorry = f"Sorry: {self.config.name} could not work on the task {_one_line(task)}."
+        sorry = f"Sorry: {self.config.name} could not work on the task {_to_one_line(task)}."
         outcome = TaskOutcome(sorry, agent=self.config.name, fallback=True)
         return AgentResult(success=False, result=outcome, error=advice(error) or type(error).__name__)
 
 
-def _one_line(task: Any) -> str:
+def _to_one_line(task: Any) -> str:
     """Return a task as one line, whatever its type."""
     try:
         return safe_repr(task)
@@ -134,7 +141,7 @@ def _one_line(task: Any) -> str:
         return f"that is {with_article(type(task).__name__)}"
 
 
-def _model_of(llm: Any, config: AgentConfig) -> LLMHandler | None:
+def _to_handler(llm: Any, config: AgentConfig) -> LLMHandler | None:
     """Return the client for an agent's model; None leaves it to the session, or to the shared handler.
 
     A config with a key gets a separate provider.
@@ -146,7 +153,7 @@ def _model_of(llm: Any, config: AgentConfig) -> LLMHandler | None:
     return None if llm is None else LLMHandler.of(llm)
 
 
-def registry_of(tools: Any) -> ToolRegistry:
+def to_registry(tools: Any) -> ToolRegistry:
     """Return a registry: unchanged, the shared one for None, or a new one from a mapping or a list.
 
     Raises:
@@ -157,7 +164,7 @@ def registry_of(tools: Any) -> ToolRegistry:
     if isinstance(tools, ToolRegistry):
         return tools
     if not isinstance(tools, Iterable) or isinstance(tools, str | bytes):
-        raise RecipeError(_no_tools(tools))
+        raise RecipeError(_make_tools_problem(tools))
     registry = ToolRegistry()
     given = tools.items() if isinstance(tools, Mapping) else ((ToolConfig.of(None, tool).name, tool) for tool in tools)
     for name, tool in given:
@@ -165,18 +172,18 @@ def registry_of(tools: Any) -> ToolRegistry:
     return registry
 
 
-def _no_tools(tools: Any) -> Problem:
+def _make_tools_problem(tools: Any) -> Problem:
     """R114: a value is not valid there."""
     return Problem("R114", f"the tools are {with_article(type(tools).__name__)}", "AgentExecutor(config, llm, tools)",
                    "expected a ToolRegistry, a mapping from names to tools, or a list",
                    "give one of these")  # fmt: skip
 
 
-def result_of(session: Session) -> AgentResult:
+def make_result(session: Session) -> AgentResult:
     """Return the result of a session's task, from its trace and its blackboard."""
     board, trace = session.board, session.trace
-    whole, usage = _between(trace.steps), usage_of(board.get("usage"))
-    result = thaw(state_of(session).run.root.scope.data["result"]) if "result" in board else None
+    whole, usage = _measure_between(trace.steps), to_usage(board.get("usage"))
+    result = thaw(get_state(session).run.root.scope.data["result"]) if "result" in board else None
     if session.status != "finished" or not isinstance(result, Mapping):
         name = session.recipe.name
         sorry = f"Sorry: {name} could not finish the task {safe_repr(board.get('task'))}."
@@ -186,11 +193,12 @@ def result_of(session: Session) -> AgentResult:
     asked = [step for step in trace.steps if step.kind == "use" or (step.kind == "pick" and step.status == "error")]
     listed = [each for each in result.get("tools_executed") or () if isinstance(each, Mapping)]  # or as it was edited
     tools = tuple(
-        tool_of(each, _between([step] if step else [])) for each, step in zip_longest(listed, asked[: len(listed)])
+        to_tool_executed(each, _measure_between([step] if step else []))
+        for each, step in zip_longest(listed, asked[: len(listed)])
     )
     outcome = TaskOutcome(
-        response=as_text(result.get("response", "")),
-        reasoning=as_text(result.get("reasoning", "")),
+        response=to_text(result.get("response", "")),
+        reasoning=to_text(result.get("reasoning", "")),
         tools_executed=tools,
         agent=session.recipe.name,
         model=result.get("model"),
@@ -202,7 +210,7 @@ def result_of(session: Session) -> AgentResult:
     return AgentResult(bool(result.get("success")), outcome, result.get("error"), metrics)
 
 
-def _between(steps: Sequence[SimulationStep]) -> Times:
+def _measure_between(steps: Sequence[SimulationStep]) -> Times:
     """Return the times from the first of some steps to the end of the last."""
     if not steps:
         return Times()
@@ -219,4 +227,4 @@ def _explain_unfinished(session: Session) -> str:
     return f"{limit} is used up" if limit else f"it stands {session.status} after step {session.position}"
 
 
-__all__ = ["AgentExecutor", "registry_of", "result_of"]
+__all__ = ["AgentExecutor", "make_result", "to_registry"]

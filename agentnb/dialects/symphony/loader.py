@@ -55,10 +55,10 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     problems = [*source.problems, *problems]
     if config is None:
         return None, problems
-    return recipe_of_config(_with_its_prompt(config, source), source=source), problems
+    return make_recipe(_load_prompt(config, source), source=source), problems
 
 
-def _with_its_prompt(config: AgentConfig, source: Source) -> AgentConfig:
+def _load_prompt(config: AgentConfig, source: Source) -> AgentConfig:
     """Return a config with the text of the file that its system prompt names, if that is beside its own file."""
     file = Path(source.file)
     if config.system_prompt is None or source.text is None or not file.is_file():
@@ -69,12 +69,12 @@ def _with_its_prompt(config: AgentConfig, source: Source) -> AgentConfig:
     return config.model_copy(update={"system_prompt": text})
 
 
-def recipe_of_config(config: AgentConfig, agent: Agent | None = None, source: Source | None = None) -> Recipe:
+def make_recipe(config: AgentConfig, agent: Agent | None = None, source: Source | None = None) -> Recipe:
     """Return the steps of an agent's task as a recipe; `agent` holds its model and tools."""
     from agentnb.world.agents import Agent
 
     places = _Places(source or Source(config, "<AgentConfig>"))
-    nodes = {node.id: replace(node, place=places.of(node.id)) for node in _nodes(config)}
+    nodes = {node.id: replace(node, place=places.of(node.id)) for node in _make_nodes(config)}
     model = config.model
     named = model.provider and agent is None
     provider: dict[str, Any] = {"provider": (f"{model.provider}:{model.model or ''}", {})} if named else {}
@@ -82,7 +82,7 @@ def recipe_of_config(config: AgentConfig, agent: Agent | None = None, source: So
         name=config.name,
         dialect="symphony",
         nodes=MappingProxyType(nodes),
-        edges=tuple(replace(edge, place=places.of(edge.source)) for edge in _edges(config)),
+        edges=tuple(replace(edge, place=places.of(edge.source)) for edge in _make_edges(config)),
         entry=("system_prompt",),
         inputs=MappingProxyType({"task": {"type": "string"}}),
         outputs=("result",),
@@ -110,7 +110,7 @@ class _Places:
         return self.source.place(("name",), key=True)
 
 
-def _nodes(config: AgentConfig) -> list[Node]:
+def _make_nodes(config: AgentConfig) -> list[Node]:
     """Return the steps of an agent; those of tools only where it has some."""
     from agentnb.dialects.symphony.parts import agent_run
 
@@ -120,40 +120,42 @@ def _nodes(config: AgentConfig) -> list[Node]:
     compose = agent_run.compose_native_prompt if native else agent_run.compose_prompt
     offered = ("tools",) if native else ()
     nodes = [
-        _node("system_prompt", "prompt", (), ("system_prompt", *offered), compose=compose, config=known,
+        _make_node("system_prompt", "prompt", (), ("system_prompt", *offered), compose=compose, config=known,
               tools=tools, native=native),
-        _node("request", "function", ("system_prompt", "task", *offered, "conversation"), ("request",),
+        _make_node("request", "function", ("system_prompt", "task", *offered, "conversation"), ("request",),
               function=requesting, settings=requesting.settings),
-        _node("llm", "chat", ("request",), ("answer", "model", "usage"), name=config.name,
+        _make_node("llm", "chat", ("request",), ("answer", "model", "usage"), name=config.name,
               json=bool(tools) and not native, **asked),
     ]  # fmt: skip
     if tools:
         more, said = (("calls",), ("conversation",)) if native else ((), ())
         nodes += [
-            _node("parse", "parse", ("answer", *said), ("decision", *more), native=native),
-            _node("check", "pick", ("decision",), ("tools_executed",), tools=tools, approval=config.require_approval),
-            _node("tool", "use", ("decision",), ("tools_executed",)),
+            _make_node("parse", "parse", ("answer", *said), ("decision", *more), native=native),
+            _make_node(
+                "check", "pick", ("decision",), ("tools_executed",), tools=tools, approval=config.require_approval
+            ),
+            _make_node("tool", "use", ("decision",), ("tools_executed",)),
         ]
     if native:
         nodes.append(
-            _node("next_call", "function", ("calls",), ("decision", "calls", "calls_on"),
+            _make_node("next_call", "function", ("calls",), ("decision", "calls", "calls_on"),
                   function=agent_run.take_next_call)
         )  # fmt: skip
     if tools and config.max_calls > 1:
         nodes.append(
-            _node("next_round", "function", ("usage", "answer", "tools_executed"), ("goes_on", "conversation"),
+            _make_node("next_round", "function", ("usage", "answer", "tools_executed"), ("goes_on", "conversation"),
                   function=agent_run.GoingOn(config), most=config.max_calls)
         )  # fmt: skip
     reads = ("answer", "decision", "tools_executed", "failure", "model", "usage")
-    nodes.append(_node("result", "function", reads, ("result",), function=agent_run.Concluding(config)))
+    nodes.append(_make_node("result", "function", reads, ("result",), function=agent_run.Concluding(config)))
     return nodes
 
 
-def _node(id: str, kind: str, reads: tuple[str, ...], writes: tuple[str, ...], **params: Any) -> Node:
+def _make_node(id: str, kind: str, reads: tuple[str, ...], writes: tuple[str, ...], **params: Any) -> Node:
     return Node(id, kind, reads=reads, writes=writes, params=MappingProxyType(params))
 
 
-def _edges(config: AgentConfig) -> list[Edge]:
+def _make_edges(config: AgentConfig) -> list[Edge]:
     """Return the edges between the steps.
 
     Conditions exclude each other, because a surrounding recipe may take all that match.
@@ -166,8 +168,8 @@ def _edges(config: AgentConfig) -> list[Edge]:
     after = "next_call" if config.native else end
     edges += [
         Edge("llm", "parse"),
-        _when("parse", "check", "decision.kind == 'tool'"),
-        _when("parse", "result", "decision.kind != 'tool'"),
+        _make_condition_edge("parse", "check", "decision.kind == 'tool'"),
+        _make_condition_edge("parse", "result", "decision.kind != 'tool'"),
         Edge("parse", "result", "error"),
         Edge("check", "tool"),
         Edge("check", after, "error"),
@@ -175,16 +177,19 @@ def _edges(config: AgentConfig) -> list[Edge]:
         Edge("tool", after, "error"),
     ]
     if config.native:
-        edges += [_when("next_call", "check", "calls_on", "loop_back"), _when("next_call", end, "not calls_on")]
+        edges += [
+            _make_condition_edge("next_call", "check", "calls_on", "loop_back"),
+            _make_condition_edge("next_call", end, "not calls_on"),
+        ]
     if end == "next_round":
         edges += [
-            _when("next_round", "request", "goes_on", "loop_back"),
-            _when("next_round", "result", "not goes_on"),
+            _make_condition_edge("next_round", "request", "goes_on", "loop_back"),
+            _make_condition_edge("next_round", "result", "not goes_on"),
         ]
     return edges
 
 
-def _when(source: str, target: str, text: str, kind: Any = "conditional") -> Edge:
-    from agentnb.expressions.conditions import as_condition
+def _make_condition_edge(source: str, target: str, text: str, kind: Any = "conditional") -> Edge:
+    from agentnb.expressions.conditions import to_condition
 
-    return Edge(source, target, kind, as_condition(text), text)
+    return Edge(source, target, kind, to_condition(text), text)

@@ -25,18 +25,18 @@ from agentnb.board.masking import mask_value
 from agentnb.dialects import pydantic_errors
 from agentnb.errors import Problem, RecipeError, with_article
 from agentnb.secrets import hide
-from agentnb.sources import Source, plain_source
+from agentnb.sources import Source, make_plain_source
 
-__all__ = ["AgentConfig", "ModelConfig", "config_of", "read"]
+__all__ = ["AgentConfig", "ModelConfig", "read", "to_config"]
 
 _PLACES: Final = ("name", "description", "task", "tools", "llm", "directives", "system_prompt", "max_calls")
 
 
-def _or_list(value: Any) -> Any:
+def _default_to_list(value: Any) -> Any:
     return [] if value is None else list(value) if isinstance(value, tuple | set | frozenset) else value
 
 
-def _or_empty(value: Any) -> Any:
+def _default_to_empty(value: Any) -> Any:
     return "" if value is None else value
 
 
@@ -45,12 +45,12 @@ def _sort(value: Any) -> str:
     return "text" if isinstance(value, str) else "model"
 
 
-def _both(name: str, other: str) -> Any:
+def _make_alias(name: str, other: str) -> Any:
     """Return the location of a field's value: under its name here, or under the original's."""
     return AliasChoices(name, other)
 
 
-Text = Annotated[str, BeforeValidator(_or_empty)]
+Text = Annotated[str, BeforeValidator(_default_to_empty)]
 
 
 class _Part(BaseModel):
@@ -70,11 +70,11 @@ class ModelConfig(_Part):
 
     model: str | None = None
     provider: str | None = None
-    api_key: str | None = Field(None, validation_alias=_both("api_key", "apiKey"), repr=False)
+    api_key: str | None = Field(None, validation_alias=_make_alias("api_key", "apiKey"), repr=False)
     temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
-    max_tokens: PositiveInt | None = Field(None, validation_alias=_both("max_tokens", "maxTokens"))
+    max_tokens: PositiveInt | None = Field(None, validation_alias=_make_alias("max_tokens", "maxTokens"))
     timeout: float | None = Field(None, gt=0, allow_inf_nan=False)
-    native_tools: bool = Field(default=False, validation_alias=_both("native_tools", "nativeTools"))
+    native_tools: bool = Field(default=False, validation_alias=_make_alias("native_tools", "nativeTools"))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -97,17 +97,17 @@ class Written(_Part):
     name: Annotated[str, Field(min_length=1)]
     description: Text = ""
     task: Text = ""
-    tools: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_or_list)] = []
+    tools: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_default_to_list)] = []
     llm: Model | None = None
     directives: str | None = None
-    system_prompt: str | None = Field(None, validation_alias=_both("system_prompt", "systemPrompt"))
-    max_calls: PositiveInt = Field(1, validation_alias=_both("max_calls", "maxCalls"))
+    system_prompt: str | None = Field(None, validation_alias=_make_alias("system_prompt", "systemPrompt"))
+    max_calls: PositiveInt = Field(1, validation_alias=_make_alias("max_calls", "maxCalls"))
     timeout: float | None = Field(None, gt=0, allow_inf_nan=False)
-    require_approval: bool = Field(default=False, validation_alias=_both("require_approval", "requireApproval"))
-    capabilities: Annotated[list[str], BeforeValidator(_or_list)] = []
-    enable_cache: bool = Field(default=False, validation_alias=_both("enable_cache", "enableCache"))
-    enable_streaming: bool = Field(default=False, validation_alias=_both("enable_streaming", "enableStreaming"))
-    stream_options: dict[str, Any] | None = Field(None, validation_alias=_both("stream_options", "streamOptions"))
+    require_approval: bool = Field(default=False, validation_alias=_make_alias("require_approval", "requireApproval"))
+    capabilities: Annotated[list[str], BeforeValidator(_default_to_list)] = []
+    enable_cache: bool = Field(default=False, validation_alias=_make_alias("enable_cache", "enableCache"))
+    enable_streaming: bool = Field(default=False, validation_alias=_make_alias("enable_streaming", "enableStreaming"))
+    stream_options: dict[str, Any] | None = Field(None, validation_alias=_make_alias("stream_options", "streamOptions"))
     log: Any = None
 
     @field_validator("tools")
@@ -174,10 +174,10 @@ class AgentConfig(Written):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise RecipeError(*pydantic_errors.schema_problems(error, _as_written(given))) from None
+            raise RecipeError(*pydantic_errors.iter_schema_problems(error, _make_written(given))) from None
 
 
-def _as_written(given: Mapping[str, Any]) -> pydantic_errors.Written:
+def _make_written(given: Mapping[str, Any]) -> pydantic_errors.Written:
     shown = {name: value for name, value in given.items() if isinstance(name, str)}
     return pydantic_errors.Written(Source(shown, "AgentConfig(...)"), shown, Written)
 
@@ -190,14 +190,14 @@ def read(source: Source) -> tuple[AgentConfig | None, list[Problem]]:
     if isinstance(source.content, AgentConfig):
         return source.content, []
     written = pydantic_errors.Written(source, source.content, Written)
-    problems = [*pydantic_errors.word_problems(source), *pydantic_errors.unknown_keys(written)]
+    problems = [*pydantic_errors.check_words(source), *pydantic_errors.iter_unknown_keys(written)]
     try:
         return AgentConfig(**vars(Written.model_validate(source.content))), problems
     except ValidationError as error:
-        return None, [*problems, *pydantic_errors.schema_problems(error, written)]
+        return None, [*problems, *pydantic_errors.iter_schema_problems(error, written)]
 
 
-def config_of(value: Any) -> AgentConfig:
+def to_config(value: Any) -> AgentConfig:
     """Return an agent's config unchanged, or created from a mapping.
 
     Raises:
@@ -205,7 +205,7 @@ def config_of(value: Any) -> AgentConfig:
     """
     if isinstance(value, AgentConfig):
         return value
-    source = plain_source(value) if isinstance(value, Mapping) else Source(value, "AgentExecutor(config)")
+    source = make_plain_source(value) if isinstance(value, Mapping) else Source(value, "AgentExecutor(config)")
     if not isinstance(value, Mapping):
         raise RecipeError(
             Problem("R114", f"the config is {with_article(type(value).__name__)}", "AgentExecutor(config)",

@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.scopes import Board
-from agentnb.engine.control.interventions import current
+from agentnb.engine.control.interventions import get_current_activation
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, STATUS, Failure, History, is_inner_way
-from agentnb.engine.effects.recorded_errors import class_of, exception_names
+from agentnb.engine.effects.recorded_errors import find_class, list_exception_names
 from agentnb.errors import ExecutionError, Problem, did_you_mean, misspelt, set_known
 from agentnb.text import safe_repr, safe_str
 
@@ -224,12 +224,12 @@ class Breakpoints:
         problems = [*self._check_names(clauses["node"], clauses["edge"]), *_check_arguments(given)]
         if problems:
             raise ExecutionError(*problems)
-        from agentnb.expressions.board_queries import as_question
+        from agentnb.expressions.board_queries import compile_question
         from agentnb.expressions.paths import parse_path
         from agentnb.expressions.templates import compile_template
 
         when, edge, key, error = clauses["when"], clauses["edge"], clauses["key"], clauses["error"]
-        asked = None if when is None else as_question(when)
+        asked = None if when is None else compile_question(when)
         paths = [*([] if key is None else [parse_path(key)]), *(() if asked is None else asked.reads)]
         if self.check_keys is not None and (problems := [*self.check_keys(paths, ADD)]):
             raise ExecutionError(*problems)
@@ -309,7 +309,7 @@ class Breakpoints:
 
     def find_met(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
         """Return a breakpoint that is met where the run has moved back to; counts no hits, because nothing ran."""
-        history, number = last_step(run)
+        history, number = get_last_step(run)
         done = run.node_of(history.s_act[number]) if number else None
         rows = (row for row in self._list_enabled() if row.call is None and row.log is None)
         met = (row for row in rows if _is_met(row, run, done, board) and self._is_measured(row, run, done))
@@ -324,7 +324,7 @@ class Breakpoints:
                 and row.node == act.node.id]  # fmt: skip
         board = Board(act.scope)
         return self._count(
-            [row for row in rows if not _depends_on_step(row) and _at_step(row, run) and _holds(row, board)], board
+            [row for row in rows if not _depends_on_step(row) and _is_at_step(row, run) and _holds(row, board)], board
         )
 
     def at_call(self, work: Work, effect: Effect, moment: str) -> Breakpoint | None:
@@ -431,7 +431,7 @@ def _check_error(error: Any) -> Iterator[Problem]:
     """X120: `error` is neither a flag nor an exception."""
     order = "pass True, an exception class (error=ValueError), or its name"
     if isinstance(error, str) and error.isidentifier():
-        if (near := misspelt(error, exception_names())) is not None:
+        if (near := misspelt(error, list_exception_names())) is not None:
             yield Problem("X120", f"there is no exception {safe_repr(error)}", ADD,
                           "no exception class of this name is known", f"did you mean {near!r}?")  # fmt: skip
     elif not (error is None or isinstance(error, bool) or (isinstance(error, type) and issubclass(error, Exception))):
@@ -439,27 +439,27 @@ def _check_error(error: Any) -> Iterator[Problem]:
         yield Problem("X120", what, ADD, "a step fails with an Exception", order)
 
 
-def next_turn(run: Run) -> Activation | None:
+def get_next_activation(run: Run) -> Activation | None:
     """Return the next activation of a run; None in concurrent branches, where each branch has one."""
-    act = current(run)
+    act = get_current_activation(run)
     return None if act is None or (run.lanes and act.frame.lane.parent is not None) else act
 
 
 def _is_met(row: Breakpoint, run: Run, done: str | None, board: Mapping[str, Any]) -> bool:
     """Return True if every clause of a breakpoint holds after a node's step (None: before any), cheap ones first."""
-    if row.node is not None and row.node != (_next_node(run) if row.side == "before" else done):
+    if row.node is not None and row.node != (_get_next_node(run) if row.side == "before" else done):
         return False
     if _depends_on_step(row) and (done is None or not _matches_step(row, run, done)):
         return False
-    return (row.step is None or _at_step(row, run)) and _holds(row, board)
+    return (row.step is None or _is_at_step(row, run)) and _holds(row, board)
 
 
-def _next_node(run: Run) -> str | None:
-    act = next_turn(run)
+def _get_next_node(run: Run) -> str | None:
+    act = get_next_activation(run)
     return None if act is None else act.node.id
 
 
-def last_step(run: Run) -> tuple[History, int]:
+def get_last_step(run: Run) -> tuple[History, int]:
     """Return the history and the row of the last step; row 0 before the first.
 
     The rows of branches cancelled by a failure follow it; they belong to that step.
@@ -478,11 +478,11 @@ def _depends_on_step(row: Breakpoint) -> bool:
     return any(clause is not None for clause in (row.edge, row.key, row.error, row.event, row.in_place, row.budget))
 
 
-def _at_step(row: Breakpoint, run: Run) -> bool:
+def _is_at_step(row: Breakpoint, run: Run) -> bool:
     """Return True if the last step is the one that a breakpoint names, or it names none."""
     if row.step is None:
         return True
-    history, number = last_step(run)
+    history, number = get_last_step(run)
     return history.base + number <= row.step <= run.position
 
 
@@ -507,22 +507,22 @@ def _warn_of(row: Breakpoint, error: Exception) -> None:
         warnings.warn(f"breakpoint {row.id} ({row}) never stops: {error}", stacklevel=2)
 
 
-def _fails_with(failure: Failure | None, wanted: bool | str) -> bool:
+def _fails_as_wanted(failure: Failure | None, wanted: bool | str) -> bool:
     """Return True if a step failed as wanted: at all (True), not (False), or with an exception of this class name."""
     if failure is None or isinstance(wanted, bool):
         return (failure is not None) is wanted
     error = failure.error
-    known = type(error) if isinstance(error, BaseException) else class_of(failure.type)
+    known = type(error) if isinstance(error, BaseException) else find_class(failure.type)
     return wanted == failure.type or wanted in (cls.__name__ for cls in (known.__mro__ if known else ()))
 
 
 def _matches_step(row: Breakpoint, run: Run, done: str) -> bool:
     """Return True if the last step did what a breakpoint waits for."""
-    history, number = last_step(run)
+    history, number = get_last_step(run)
     step = history.base + number
     if row.error is not None:
         failed = history.s_flag[number] & STATUS == ERROR
-        if not _fails_with(history.errors[step] if failed else None, row.error):
+        if not _fails_as_wanted(history.errors[step] if failed else None, row.error):
             return False
     if row.edge is not None:
         if done != row.edge[0]:

@@ -70,7 +70,7 @@ class Budget:
         problems = list(_check_limits(wanted, [field.name for field in fields(cls)]))
         if problems:
             raise ExecutionError(*problems)
-        return cls(**{name: _limit(name, value) for name, value in wanted.items()})
+        return cls(**{name: _convert_limit(name, value) for name, value in wanted.items()})
 
 
 def _check_limits(wanted: Mapping[str, Any], names: list[str]) -> Iterator[Problem]:
@@ -98,7 +98,7 @@ def _is_whole(value: float | Decimal) -> bool:
     return Decimal(value).is_infinite() or value == int(value)
 
 
-def _limit(name: str, value: Any) -> Any:
+def _convert_limit(name: str, value: Any) -> Any:
     """Return a limit in its type; money is never a float."""
     if value is None or Decimal(value).is_infinite():
         return None

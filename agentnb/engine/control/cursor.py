@@ -67,16 +67,18 @@ class Cursor:
     frames: tuple[OpenFrame, ...]
 
 
-def cursor_of(run: Run) -> Cursor:
+def get_cursor(run: Run) -> Cursor:
     """Return the position of a run."""
-    return Cursor(run.position, frontier_of(run), tuple(map(_open_frame, run.frames.values(), [run] * len(run.frames))))
+    return Cursor(
+        run.position, get_frontier(run), tuple(map(_open_frame, run.frames.values(), [run] * len(run.frames)))
+    )
 
 
-def frontier_of(run: Run) -> tuple[Next, ...]:
+def get_frontier(run: Run) -> tuple[Next, ...]:
     """Return what is next, front first, each with the reason."""
     at = run.at
     rows = at.queue_rows(run.pos, at.s_pend[run.position - at.base], run.position)
-    found = [_next(run, at.p_act[row], row) for row in rows]
+    found = [_describe_next(run, at.p_act[row], row) for row in rows]
     reactive = run.plan.recipe.reactive
     if reactive is not None and found and found[0].turn == "event":
         event = run.event(run.tables.acts[run.frontier()[0]].event)
@@ -85,7 +87,7 @@ def frontier_of(run: Run) -> tuple[Next, ...]:
     return tuple(found)
 
 
-def stack_of(run: Run) -> tuple[OpenFrame, ...]:
+def get_stack(run: Run) -> tuple[OpenFrame, ...]:
     """Return the frames around the next activation, the outermost first."""
     queue = run.frontier()
     known = queue and run.tables.acts[queue[0]].node >= 0
@@ -104,7 +106,7 @@ def _open_frame(frame: Frame, run: Run) -> OpenFrame:
     return OpenFrame(frame.id, owner, row.region, frame.depth, frame.iteration, frame.scope.name, branch)
 
 
-def _next(run: Run, number: int, push: int) -> Next:
+def _describe_next(run: Run, number: int, push: int) -> Next:
     row = run.tables.acts[number]
     if row.node < 0:
         event = run.event(row.event)
@@ -113,10 +115,10 @@ def _next(run: Run, number: int, push: int) -> Next:
     act = run.activation(number)
     turn: Turn = "resume" if row.what == RESUME else "fail" if row.what == FAIL else "start"
     branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
-    return Next(act.node.id, act.frame.id, act.frame.depth, _reason(run, act, push, turn), turn, branch)
+    return Next(act.node.id, act.frame.id, act.frame.depth, _explain_reason(run, act, push, turn), turn, branch)
 
 
-def _reason(run: Run, act: Activation, push: int, turn: Turn) -> str:
+def _explain_reason(run: Run, act: Activation, push: int, turn: Turn) -> str:
     if turn == "resume":
         return "its inside has ended"
     if turn == "fail":
@@ -126,7 +128,7 @@ def _reason(run: Run, act: Activation, push: int, turn: Turn) -> str:
         return f"event {event.id} of type {event.type!r}"
     found = _find_push(run, act.id, push)
     if found is None:
-        entry = act.node.id in _entries(run, act)
+        entry = act.node.id in _find_entries(run, act)
         inside = "the recipe" if act.frame.parent is None else repr(act.frame.row.region)
         return f"entry of {inside}" if entry else "it waits in the queue"
     source, value = found
@@ -134,7 +136,7 @@ def _reason(run: Run, act: Activation, push: int, turn: Turn) -> str:
     return f"edge {source!r} -> {act.node.id!r}{reason}"
 
 
-def _entries(run: Run, act: Activation) -> list[str]:
+def _find_entries(run: Run, act: Activation) -> list[str]:
     return [run.plan.nodes[number].id for number in run.plan.entries.get(act.frame.row.region, ())]
 
 

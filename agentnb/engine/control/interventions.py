@@ -12,20 +12,20 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from agentnb.board.paths import apply_change
-from agentnb.board.scopes import Scope, closed_scope_error, put
+from agentnb.board.scopes import Scope, make_closed_scope_error, put
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core import scheduler, supersteps
 from agentnb.engine.core.event_queue import enqueue
 from agentnb.engine.core.events import make_event
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Act, Event
-from agentnb.engine.core.pending_step import under_way
+from agentnb.engine.core.pending_step import record_interrupted
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.step import finish
 from agentnb.engine.core.time_travel import open_tip, repair
-from agentnb.engine.core.work import op_of
+from agentnb.engine.core.work import split_op
 from agentnb.errors import ExecutionError, Problem
-from agentnb.expressions.paths import path_text, resolve_path
+from agentnb.expressions.paths import format_path, resolve_path
 
 _ACTOR: Final = ContextVar("_ACTOR", default="user")
 
@@ -40,20 +40,20 @@ def acting_as(name: str) -> Iterator[None]:
         _ACTOR.reset(token)
 
 
-def actor() -> str:
+def get_actor() -> str:
     """Return the name under which interventions are recorded here."""
     return _ACTOR.get()
 
 
-def here(run: Run) -> Scope:
+def get_current_scope(run: Run) -> Scope:
     """Return the scope at the run's position: that of the next activation, or the root's."""
     if len(run.frames) == 1:
         return run.root.scope
-    head = current(run)
+    head = get_current_activation(run)
     return run.root.scope if head is None else head.scope
 
 
-def current(run: Run) -> Activation | None:
+def get_current_activation(run: Run) -> Activation | None:
     """Return the next activation; None at the end."""
     at = run.at
     if run.pos >= at.s_pend[run.position - at.base]:
@@ -64,7 +64,9 @@ def current(run: Run) -> Activation | None:
 
 def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None) -> None:
     """Record an intervention at the run's position, with a snapshot of its values."""
-    run.history.people.append(Act(run.position, act, target, freeze(old), freeze(new), by or actor(), run.clock.peek()))
+    run.history.people.append(
+        Act(run.position, act, target, freeze(old), freeze(new), by or get_actor(), run.clock.peek())
+    )
 
 
 def note_held(run: Run) -> None:
@@ -75,7 +77,7 @@ def note_held(run: Run) -> None:
 
 
 def _record_holds(run: Run) -> list[Act]:
-    return [under_way(run, pending_step, "held", run.position) for pending_step in run.pending_steps.values()]
+    return [record_interrupted(run, pending_step, "held", run.position) for pending_step in run.pending_steps.values()]
 
 
 def edit(run: Run, changes: Mapping[str, Any]) -> None:
@@ -85,15 +87,20 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
         BoardError: a value or a path that the board does not accept.
     """
     repair(run)
-    _check_edit(run, here(run), changes)
+    _check_edit(run, get_current_scope(run), changes)
     open_tip(run, amend=True)
-    scope, history, acts, pending_steps = here(run), run.history, _record_holds(run), [*run.pending_steps.values()]
+    scope, history, acts, pending_steps = (
+        get_current_scope(run),
+        run.history,
+        _record_holds(run),
+        [*run.pending_steps.values()],
+    )
     row, now = run.position - history.base, run.clock.peek()
     for text, value in changes.items():
         path = resolve_path(text, scope.visible_items())
         old = scope.look(path)
         run.write(scope, path, value)
-        acts.append(Act(run.position, "edit", path_text(path), old, scope.look(path), actor(), now))
+        acts.append(Act(run.position, "edit", format_path(path), old, scope.look(path), get_actor(), now))
     end = len(history.w_new)
     # With no call in between: an interrupt finds the whole edit, or none.
     history.s_wend[row] = end
@@ -108,8 +115,8 @@ def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
     for text, value in changes.items():
         path = resolve_path(text, seen.visible_items())
         if scope.open:
-            raise closed_scope_error(scope, path)
-        op, new = op_of(value)
+            raise make_closed_scope_error(scope, path)
+        op, new = split_op(value)
         put(seen, path[0], apply_change(seen.get(path[0]), path[1:], op, freeze(new), path))
         if reactive is not None:
             reactive.check_edit(str(path[0]), seen.get(path[0]))
@@ -128,7 +135,7 @@ def emit(run: Run, type_: str, payload: Any, by: str, **words: Any) -> Event:
         run.write(scope, path, value)
         new = scope.look(path)
         if old is not new:
-            history.people.append(Act(run.position, "edit", path_text(path), old, new, by, run.clock.peek()))
+            history.people.append(Act(run.position, "edit", format_path(path), old, new, by, run.clock.peek()))
     history.s_wend[run.position - history.base] = len(history.w_new)
     return event
 
@@ -143,7 +150,7 @@ def set_next(run: Run, node: str) -> None:
     number = run.plan.number(node)
     region = run.plan.nodes[number].node.scope
     repair(run)
-    queue, head = run.frontier(), current(run)
+    queue, head = run.frontier(), get_current_activation(run)
     frame: Frame | None = run.root if head is None else head.frame
     while frame is not None and frame.row.region != region:
         frame = frame.parent
@@ -162,17 +169,19 @@ def set_next(run: Run, node: str) -> None:
     if run.plan.recipe.reactive is not None:
         act = _find_queued(run, number)
     elif run.plan.supersteps:
-        act = supersteps.place(run, number, frame)
+        act = supersteps.make_superstep_activation(run, number, frame)
     else:
         act = run.turn(number, frame)
-    left = _frames_to_close(run, head, frame)
+    left = _find_frames_to_close(run, head, frame)
     if act.id in queue and not left:  # already queued (another branch, or further back): it is only moved to the front
         rest = list(queue)
         rest.remove(act.id)
     else:
-        rest = [entry for entry in queue[1:] if entry != act.id and scheduler.frame_of(run, entry) not in left]
+        rest = [entry for entry in queue[1:] if entry != act.id and scheduler.get_frame(run, entry) not in left]
     open_tip(run, amend=True)
-    new = Act(run.position, "set_next", node, None if head is None else head.node.id, node, actor(), run.clock.peek())
+    new = Act(
+        run.position, "set_next", node, None if head is None else head.node.id, node, get_actor(), run.clock.peek()
+    )
     _replace_queue(run, [act.id, *rest], left, new)
 
 
@@ -215,7 +224,7 @@ def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Act) -> N
     run.dirty = False
 
 
-def _frames_to_close(run: Run, head: Activation | None, frame: Frame) -> list[Frame]:
+def _find_frames_to_close(run: Run, head: Activation | None, frame: Frame) -> list[Frame]:
     """Return the frames to close when the run continues in `frame`: those its current node opened, and all inside."""
     if head is None:
         return []
@@ -234,7 +243,7 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     Raises:
         ExecutionError: X108, there is no next node.
     """
-    act = current(run)
+    act = get_current_activation(run)
     if act is None:
         raise ExecutionError(
             Problem("X108", "there is nothing to skip", "the end of the run", "no node is next", "go back first")
@@ -245,6 +254,6 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
         scheduler.leave(run, act)
     for key, value in writes.items():
         run.write(act.scope, (key,), value)
-    pos = scheduler.advance(run, act, scheduler.ways(run, act))
-    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), actor(), run.clock.peek()))
+    pos = scheduler.advance(run, act, scheduler.find_next_activations(run, act))
+    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek()))
     return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agentnb.engine.core.event_loops import NEED_LOOP, in_own_loop
+from agentnb.engine.core.event_loops import NEED_LOOP, run_in_own_loop
 from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import Hold, PendingStep, cancel
@@ -35,8 +35,8 @@ from agentnb.engine.core.run import (
     Halt,
     Run,
 )
-from agentnb.engine.core.step import abandon, land, step
-from agentnb.engine.core.threads import in_thread
+from agentnb.engine.core.step import abandon, commit_pending_step, step
+from agentnb.engine.core.threads import call_in_thread
 from agentnb.engine.core.time_travel import amend, open_tip
 from agentnb.engine.core.work import Perform
 
@@ -53,7 +53,7 @@ def run_plain(run: Run, *, once: bool = False, pending_step: PendingStep | None 
 
     `pending_step` is the pending step to resume first if there are several.
     """
-    if not once and _in_lanes(run):  # branches run concurrently, which needs an event loop
+    if not once and _is_in_lanes(run):  # branches run concurrently, which needs an event loop
         return LOOP
     before, run.plain = run.plain, True
     try:
@@ -75,34 +75,34 @@ def run_plain(run: Run, *, once: bool = False, pending_step: PendingStep | None 
         run.plain = before
 
 
-def _in_lanes(run: Run) -> bool:
+def _is_in_lanes(run: Run) -> bool:
     """Return True if a parallel section is open."""
     return len(run.frames) > 1 and any(frame.row.branch >= 0 for frame in run.frames.values())
 
 
 def _resume_pending(run: Run) -> int:
     """Resume the pending steps; if all of them wait for people, start a step of another branch."""
-    act = beside(run)
+    act = find_activation_beside(run)
     return take_off(run) if act is None else step(run, act)
 
 
-def beside(run: Run) -> Activation | None:
+def find_activation_beside(run: Run) -> Activation | None:
     """Return the next activation of another branch if every pending step waits for a person, else None."""
     if (
         not run.pending_steps
         or not all(_waits_for_person(pending_step) for pending_step in run.pending_steps.values())
-        or not _in_lanes(run)
+        or not _is_in_lanes(run)
     ):
         return None
     spent = run.used >= run.limit
-    return next((act for act in heads(run) if act.id not in run.pending_steps and not (spent and act.cost)), None)
+    return next((act for act in find_heads(run) if act.id not in run.pending_steps and not (spent and act.cost)), None)
 
 
 def _waits_for_person(pending_step: PendingStep) -> bool:
     return pending_step.held and pending_step.hold is not None and pending_step.hold.kind in ("answer", "approval")
 
 
-def next_flight(run: Run) -> PendingStep:
+def choose_pending_step(run: Run) -> PendingStep:
     """Return the pending step to resume next: the first that is not held, else the first."""
     pending_steps = run.pending_steps.values()
     return next((pending_step for pending_step in pending_steps if not pending_step.held), None) or next(
@@ -112,15 +112,15 @@ def next_flight(run: Run) -> PendingStep:
 
 def take_off(run: Run, pending_step: PendingStep | None = None) -> int:
     """Resume `pending_step` (default: the next pending step) and run it as far as possible without an event loop."""
-    pending_step = pending_step or next_flight(run)
+    pending_step = pending_step or choose_pending_step(run)
     if not pending_step.held and not pending_step.looped:
         pending_step.resume()
         try:
             pending_step.take(pending_step.coro.send(None))
         except StopIteration as ended:
-            return land(run, pending_step, ended.value)
+            return commit_pending_step(run, pending_step, ended.value)
         except Exception as error:  # noqa: BLE001  (the node's failure)
-            return land(run, pending_step, None, error)
+            return commit_pending_step(run, pending_step, None, error)
         except StepAbandoned:
             return abandon(run, pending_step.act)
     return SUSPENDED if pending_step.held else LOOP
@@ -188,7 +188,7 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
             return _GONE
 
 
-async def fly(run: Run, pending_step: PendingStep) -> int:
+async def finish_pending_step(run: Run, pending_step: PendingStep) -> int:
     """Await a pending step and commit it; return SUSPENDED if it is held."""
     if pending_step.held:
         return SUSPENDED
@@ -201,14 +201,14 @@ async def fly(run: Run, pending_step: PendingStep) -> int:
         take_back(run)
         raise
     except Exception as error:  # noqa: BLE001  (the node's failure)
-        return GO if pending_step.gone else _mark_ending(run, land(run, pending_step, None, error))
+        return GO if pending_step.gone else _mark_ending(run, commit_pending_step(run, pending_step, None, error))
     except StepAbandoned:
         return GO if pending_step.gone else _mark_ending(run, abandon(run, pending_step.act))
     if result is _HELD:
         return SUSPENDED
     if result is _GONE:
         return PAUSED
-    return GO if pending_step.gone else _mark_ending(run, land(run, pending_step, result))
+    return GO if pending_step.gone else _mark_ending(run, commit_pending_step(run, pending_step, result))
 
 
 def _mark_ending(run: Run, code: int) -> int:
@@ -224,7 +224,7 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
     if pending_step is not None:
         code = SUSPENDED
     elif run.pending_steps:
-        other = beside(run)
+        other = find_activation_beside(run)
         code = SUSPENDED if other is None else step(run, other)
     elif run.threaded and _is_slow(act := run.activation(run.history.p_act[run.pos])):
         take_note(run)
@@ -240,8 +240,8 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
         if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
             run.plan.slow |= {run.tables.acts[history.s_act[-1]].node}
     if code == SUSPENDED:
-        took_off, known = pending_step or next_flight(run), len(run.history.s_act)
-        code = await fly(run, took_off)
+        took_off, known = pending_step or choose_pending_step(run), len(run.history.s_act)
+        code = await finish_pending_step(run, took_off)
         history = run.history
         if run.threaded and len(history.s_act) > known:
             is_quick = history.s_t1[-1] - history.s_t0[-1] < SLOW_NS
@@ -268,7 +268,7 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
     """
     pausing, halt = run.ns() + SLICE_NS, run.halt
     while not halt.on:
-        if _in_lanes(run):
+        if _is_in_lanes(run):
             code = await _run_lanes(run, halt)
         else:
             code = await step_in_loop(run)
@@ -285,7 +285,7 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
 # -- parallel branches ---------------------------------------------------------------------------------------------
 
 
-def heads(run: Run) -> list[Activation]:
+def find_heads(run: Run) -> list[Activation]:
     """Return the activations that can run now: the first of each lane that waits for no inner lane."""
     waiting = [run.activation(number) for number in run.frontier()]
     busy: set[int] = set()
@@ -319,7 +319,7 @@ class _Lanes:
 
     def start(self, run: Run, pending_step: PendingStep) -> None:
         """Create the task that awaits a pending step."""
-        pending_step.task = asyncio.get_running_loop().create_task(fly(run, pending_step))
+        pending_step.task = asyncio.get_running_loop().create_task(finish_pending_step(run, pending_step))
         pending_step.task.add_done_callback(self._end)
         self.tasks[pending_step.task] = pending_step
         self.cost += pending_step.act.cost
@@ -336,7 +336,7 @@ class _Lanes:
 
     async def wait(self, run: Run) -> list[asyncio.Task[int]]:
         """Wait until a task has ended, or a question times out; return the tasks that have ended."""
-        left = _time_left(run) if self.waits else None
+        left = _get_time_left(run) if self.waits else None
         self.waits = left is not None
         if not self.ended:
             with suppress(TimeoutError):
@@ -364,8 +364,8 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
             for task in await lanes.wait(run):
                 pending_step = lanes.take(task)
                 lanes.waits = lanes.waits or pending_step.held
-                code = _code_after(pending_step, task, code)
-            if not tasks and not _in_lanes(run):
+                code = _get_code_after(pending_step, task, code)
+            if not tasks and not _is_in_lanes(run):
                 break
             if code == FAILED:
                 await _cancel_all(run, tasks)
@@ -377,7 +377,7 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
     return code
 
 
-def _time_left(run: Run) -> float | None:
+def _get_time_left(run: Run) -> float | None:
     """Return the seconds until the first question times out; None if none has a timeout."""
     left = [
         pending_step.hold.left
@@ -387,7 +387,7 @@ def _time_left(run: Run) -> float | None:
     return min((max(seconds, AT_LEAST) for seconds in left if seconds is not None), default=None)
 
 
-def _code_after(pending_step: PendingStep, task: asyncio.Task[int], code: int) -> int:
+def _get_code_after(pending_step: PendingStep, task: asyncio.Task[int], code: int) -> int:
     """Return the code of the parallel section after one more task has ended. A failure overrides every other code."""
     if task.cancelled():
         pending_step.coro.close()  # it may never have started
@@ -412,7 +412,7 @@ def _dispatch(run: Run, lanes: _Lanes) -> int:
             return code
     if index is not None:
         index.ready = []
-    return _start(run, lanes, heads(run))
+    return _start(run, lanes, find_heads(run))
 
 
 def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
@@ -423,7 +423,7 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
         pending_step = run.pending_steps.get(act.id)
         if pending_step is not None:
             if pending_step.held and not _waits_for_person(pending_step):
-                return _unsure(run, SUSPENDED)
+                return _mark_unsure(run, SUSPENDED)
             waits = waits or pending_step.held
             lanes.waits = lanes.waits or pending_step.held
             if not pending_step.held and pending_step.task not in tasks:
@@ -431,21 +431,21 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
         elif _exhausts_limits(run, act, lanes):
             spared = True
         elif _is_at_breakpoint(run, act, lanes):
-            return _unsure(run, BREAK)
+            return _mark_unsure(run, BREAK)
         elif act.what or _is_coroutine_function(act.perform):
             code = step(run, act)
             if code == SUSPENDED:
                 lanes.start(run, run.pending_steps[act.id])
-            elif code not in (GO, LANES) or not _in_lanes(run):
-                return _unsure(run, code if code != LANES else GO)
+            elif code not in (GO, LANES) or not _is_in_lanes(run):
+                return _mark_unsure(run, code if code != LANES else GO)
             else:
-                waiting = deque(heads(run))  # a frame was closed, or its body starts another iteration
+                waiting = deque(find_heads(run))  # a frame was closed, or its body starts another iteration
         else:
             take_note(run)
             pending_step = run.pending_steps[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
             lanes.start(run, pending_step)
     if spared:
-        _unsure(run, GO)
+        _mark_unsure(run, GO)
     return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO
 
 
@@ -455,7 +455,7 @@ def _is_coroutine_function(perform: Perform) -> bool:
     return bool(code and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(perform)
 
 
-def _unsure(run: Run, code: int) -> int:
+def _mark_unsure(run: Run, code: int) -> int:
     """Return the code; the next dispatch looks at the whole queue, since something that can run was not started."""
     if run.queue_index is not None:
         run.queue_index.ready = None
@@ -487,7 +487,7 @@ def _exhausts_limits(run: Run, act: Activation, lanes: _Lanes) -> bool:
 
 
 async def _perform_in_thread(act: Activation) -> Any:
-    result = await in_thread(act.perform, act.work)
+    result = await call_in_thread(act.perform, act.work)
     return await result if isinstance(result, Awaitable) else result
 
 
@@ -506,12 +506,12 @@ async def _cancel_all(run: Run, tasks: dict[asyncio.Task[int], PendingStep]) -> 
 
 __all__ = [
     "LOOP",
-    "beside",
-    "fly",
-    "heads",
-    "in_own_loop",
-    "next_flight",
+    "choose_pending_step",
+    "find_activation_beside",
+    "find_heads",
+    "finish_pending_step",
     "run_in_loop",
+    "run_in_own_loop",
     "run_plain",
     "step_in_loop",
     "take_off",

@@ -9,9 +9,18 @@ from agentnb.board.masking import register_secrets
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, FAIL, LEAVE, UNCAUGHT, Failure
 from agentnb.engine.core.run import FAILED, GO, Run
-from agentnb.engine.core.scheduler import Pushes, advance, announce, choose_targets, frame_of, handler, leave, ways
-from agentnb.engine.core.supersteps import SuperstepError, failed
-from agentnb.engine.core.threads import spell_out
+from agentnb.engine.core.scheduler import (
+    Pushes,
+    advance,
+    announce,
+    choose_targets,
+    find_handler,
+    find_next_activations,
+    get_frame,
+    leave,
+)
+from agentnb.engine.core.supersteps import SuperstepError, find_failed_activation
+from agentnb.engine.core.threads import replace_unraisable
 from agentnb.errors import AgentRuntimeError, BoardError, error_text
 from agentnb.recipe.model import Rescue
 
@@ -21,35 +30,35 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -
     from agentnb.engine.core.time_travel import repair
 
     repair(run)
-    act, spelled = run.alive(act), spell_out(error)
+    act, spelled = run.alive(act), replace_unraisable(error)
     work = act.work
     own = [*work.kept, *work.own]
     for held in (work.own, work.kept, work.copies):
         held.clear()  # conditions evaluated from here on see the board as it is
     register_secrets(act.scope.visible_items())  # the failure's message may contain the node's inputs
-    return _commit_failure(run, act, _failure(spelled), own, began)
+    return _commit_failure(run, act, _make_failure(spelled), own, began)
 
 
-def _failure(error: Exception) -> Failure:
+def _make_failure(error: Exception) -> Failure:
     return Failure(type(error).__name__, error_text(error), error, isinstance(error, TimeoutError))
 
 
-def handlers(run: Run, act: Activation, error: Exception) -> Pushes:
+def find_handlers(run: Run, act: Activation, error: Exception) -> Pushes:
     """Note that a step fails after its work, and return the activations of what handles that.
 
     Raises:
         Exception: the error itself, if no error edge handles it.
     """
-    failure = _failure(error)
+    failure = _make_failure(error)
     targets = act.node.timeouts if failure.timeout else act.node.errors
     if not targets:
         raise error
     register_secrets(act.scope.visible_items())
     run.history.errors[run.position + 1] = failure
-    return [(handler(run, act, target), None) for target in targets]
+    return [(find_handler(run, act, target), None) for target in targets]
 
 
-def fell(run: Run, act: Activation, began: int) -> int:
+def leave_after_failure(run: Run, act: Activation, began: int) -> int:
     """Leave a composite node in which a step failed, by its own error edges or its rescue."""
     step = run.position + 1
     failure = next(at.errors[number] for at in reversed(run.chain) for number in reversed(at.errors) if number < step)
@@ -65,7 +74,7 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
     fatal = isinstance(failure.error, AgentRuntimeError)  # a failure of the run: no handler of the recipe applies
     of_node = act.what == FAIL or not isinstance(failure.error, SuperstepError)
     targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
-    act, onward = _after_failure(run, act, own, fatal=fatal)
+    act, onward = _apply_failure(run, act, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure
     pushes: Pushes = announce(run, work) if node.kind.keeps else []
     if not node.kind.keeps:
@@ -74,19 +83,19 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
         if act.what:
             leave(run, act)
         # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
-        front = [*((handler(run, act, target), None) for target in targets), *(onward or [])]
+        front = [*((find_handler(run, act, target), None) for target in targets), *(onward or [])]
         flag = ERROR | (LEAVE if act.what else 0)
         return finish(run, act, began, flag, advance(run, act, pushes, front))
     if node.kind.keeps:  # the failure of a behavior is an event of its run and does not end it
         return finish(run, act, began, ERROR, advance(run, act, pushes))
-    catcher = None if fatal else _catcher(run, act, failure)
+    catcher = None if fatal else _find_catcher(run, act, failure)
     stay = _write_queue(run, act, catcher)
     code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
     code = _cancel_branches(run, act, catcher) or code
     return code if catcher else FAILED
 
 
-def _after_failure(
+def _apply_failure(
     run: Run, act: Activation, own: list[tuple[Any, Any]], *, fatal: bool
 ) -> tuple[Activation, Pushes | None]:
     """Apply the writes that a failed step keeps; return where its rescue leads (None: no rescue, or it failed).
@@ -117,10 +126,10 @@ def apply_rescue(run: Run, act: Activation, rescue: Rescue) -> Pushes:
         leave(run, act)
     for key, value in rescue.writes.items():
         run.write(act.scope, (key,), value)
-    return ways(run, act) if rescue.route is None else choose_targets(run, act, rescue.route, None)
+    return find_next_activations(run, act) if rescue.route is None else choose_targets(run, act, rescue.route, None)
 
 
-def _catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:
+def _find_catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:
     """Return the nearest enclosing composite node that handles the failure, with its frame; None if there is none."""
     frame = act.frame
     while frame.parent is not None:
@@ -139,8 +148,11 @@ def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -
     else:
         index, frame = catcher
         inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
-        kept = [n for n in queue if not any(frame_of(run, n).within(top) for top in inside)]
-        new = [failed(run, inside[0]) if run.plan.supersteps else run.turn(index, frame, FAIL).id, *kept]
+        kept = [n for n in queue if not any(get_frame(run, n).within(top) for top in inside)]
+        new = [
+            find_failed_activation(run, inside[0]) if run.plan.supersteps else run.turn(index, frame, FAIL).id,
+            *kept,
+        ]
     history = run.history
     pos = len(history.p_act)
     history.p_act.extend(new)
@@ -174,4 +186,4 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
     return code
 
 
-__all__ = ["fail", "fell"]
+__all__ = ["fail", "leave_after_failure"]

@@ -24,7 +24,7 @@ class NeedLoop:
         yield NEED_LOOP
 
 
-def running_loop() -> asyncio.AbstractEventLoop | None:
+def get_running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the event loop running in this thread, or None."""
     try:
         return asyncio.get_running_loop()
@@ -32,9 +32,9 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def in_loop() -> bool:
+def is_in_loop() -> bool:
     """Return True if an event loop is running in this thread."""
-    return running_loop() is not None
+    return get_running_loop() is not None
 
 
 Job = Callable[[asyncio.Runner], None]
@@ -76,14 +76,14 @@ def _serve(jobs: SimpleQueue[Job | None]) -> None:
             del job  # a reference would keep the job's objects alive
 
 
-def in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThread | None = None) -> int:
+def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThread | None = None) -> int:
     """Run a coroutine to its end in a new event loop, in a worker thread if a loop is already running here.
 
     With `home`, use its loop.
     """
     if not has_threads():
         return run_here(work())
-    if home is None and not in_loop():
+    if home is None and not is_in_loop():
         return asyncio.run(work())
     errand = RemoteCoroutine(work, home)
     try:

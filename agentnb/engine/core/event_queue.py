@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
     """Return the queue entries for these events."""
-    reactive, found = _reactive(run), list[int]()
+    reactive, found = _get_reactive(run), list[int]()
     act, index = run.tables.act, run.plan.index
     for event in events:
         if not reactive.waits(event):
@@ -52,10 +52,10 @@ def advance(run: Run, act: Activation) -> int:
         rest.remove(act.id)
         at = _write(run, rest)
     over = None if act.event < 0 or act.row.about <= LATE else act.event
-    return unfold(run, at, over, emitted)
+    return match_events(run, at, over, emitted)
 
 
-def unfold(run: Run, at: int, over: int | None = None, emitted: Sequence[Event] = ()) -> int:
+def match_events(run: Run, at: int, over: int | None = None, emitted: Sequence[Event] = ()) -> int:
     """Match the events at the front of the queue until an activation is there; return where the queue begins then.
 
     Args:
@@ -63,20 +63,22 @@ def unfold(run: Run, at: int, over: int | None = None, emitted: Sequence[Event] 
         over: the number of the event whose last activation may just have ended.
         emitted: the events of the step being committed, which are not in the history yet.
     """
-    history, reactive, acts = run.history, _reactive(run), run.tables.acts
+    history, reactive, acts = run.history, _get_reactive(run), run.tables.acts
     while True:
         row = acts[history.p_act[at]] if at < len(history.p_act) else None
         if over is not None and (row is None or row.event != over or row.about <= LATE):
-            late = reactive.late(run, _event(run, over, emitted))
+            late = reactive.late(run, _find_event(run, over, emitted))
             if late:
-                return _put_before(run, at, [_activation_id(run, node, event, about) for node, about, event in late])
+                return _put_before(
+                    run, at, [_make_activation_id(run, node, event, about) for node, about, event in late]
+                )
         if row is None or row.node >= 0:
             return at
         over = row.event
-        found = reactive.turns(run, _event(run, over, emitted))
+        found = reactive.turns(run, _find_event(run, over, emitted))
         if found:
             return _put_before(
-                run, history.after(at), [_activation_id(run, name, over, about) for name, about in found]
+                run, history.after(at), [_make_activation_id(run, name, over, about) for name, about in found]
             )
         at = history.after(at)
 
@@ -89,7 +91,7 @@ def settle(run: Run) -> None:
     row = run.position - history.base
     if run.pos >= history.s_pend[row] or run.tables.acts[history.p_act[run.pos]].node >= 0:
         return
-    at = unfold(run, run.pos)
+    at = match_events(run, run.pos)
     history.s_pend[row] = len(history.p_act)
     history.s_pos[row] = run.pos = at
 
@@ -119,7 +121,7 @@ def _write(run: Run, queue: Sequence[int]) -> int:
     return start
 
 
-def _activation_id(run: Run, name: str, event: int, about: int) -> int:
+def _make_activation_id(run: Run, name: str, event: int, about: int) -> int:
     return run.tables.act(ActRow(run.plan.index[name], 0, 0, event, about))
 
 
@@ -130,13 +132,13 @@ def _forget(run: Run, act: Activation) -> None:
         act.frame.acts.pop(act.row, None)
 
 
-def _event(run: Run, seq: int, emitted: Sequence[Event]) -> Event:
+def _find_event(run: Run, seq: int, emitted: Sequence[Event]) -> Event:
     found = next((event for event in emitted if event.seq == seq), None) or run.event(seq)
     assert found is not None
     return found
 
 
-def _reactive(run: Run) -> Reactive:
+def _get_reactive(run: Run) -> Reactive:
     reactive = run.plan.recipe.reactive
     assert reactive is not None
     return reactive
@@ -162,4 +164,4 @@ def enqueue(run: Run, event: Event) -> None:
         amend(run, [number for number, _ in queue])
 
 
-__all__ = ["advance", "append", "emit_from_outside", "enqueue", "make_entries", "settle", "unfold"]
+__all__ = ["advance", "append", "emit_from_outside", "enqueue", "make_entries", "match_events", "settle"]

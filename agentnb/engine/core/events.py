@@ -41,7 +41,7 @@ def make_event(run: Run, work: Work | None, type_: str, payload: Any, actor: str
     return _new_event(Event, fields)
 
 
-def retold(event: Event, actor: str | None, words: Mapping[str, Any]) -> Event:
+def restore_event(event: Event, actor: str | None, words: Mapping[str, Any]) -> Event:
     """Return an event emitted before with the actor, cause and mark its node passes now; number, id and time stay."""
     if actor is None and not words:
         return event
@@ -57,7 +57,7 @@ def stamp_events(events: Iterable[Event], step: int) -> list[Event]:
     ]
 
 
-def visible_events(run: Run) -> list[Event]:
+def get_visible_events(run: Run) -> list[Event]:
     """Return the events of a run up to its position, in order, without its unseen ones (see `Run`)."""
     events: list[Event] = []
     for history, end in run.parts():
@@ -66,4 +66,4 @@ def visible_events(run: Run) -> list[Event]:
     return [event for event in events if event.seq not in run.unseen] if run.unseen else events
 
 
-__all__ = ["make_event", "retold", "stamp_events", "visible_events"]
+__all__ = ["get_visible_events", "make_event", "restore_event", "stamp_events"]

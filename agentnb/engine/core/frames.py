@@ -90,7 +90,7 @@ class Activation:
         self.work: Work = run.work_of(self)
 
 
-def frame_inputs(run: Run, frame: int) -> dict[str, Any]:
+def get_frame_inputs(run: Run, frame: int) -> dict[str, Any]:
     """Return the inputs of a run as seen inside the frame with this number."""
     layers: list[dict[str, Any]] = []
     while frame >= 0:
@@ -104,7 +104,7 @@ def frame_inputs(run: Run, frame: int) -> dict[str, Any]:
     return found
 
 
-def last_inside(run: Run, frames: Sequence[Frame]) -> Any:
+def get_last_observation(run: Run, frames: Sequence[Frame]) -> Any:
     """Return the observation of the last step that ran directly in one of these frames; None if there is none."""
     numbers = {frame.id for frame in frames}
     if not numbers:
@@ -113,11 +113,11 @@ def last_inside(run: Run, frames: Sequence[Frame]) -> Any:
     for history, end in reversed(run.parts()):
         for step in range(end, max(history.base, opened), -1):
             if run.tables.acts[history.s_act[step - history.base]].frame in numbers:
-                return came_to(history, step)
+                return get_step_result(history, step)
     return None
 
 
-def came_to(history: History, step: int) -> Any:
+def get_step_result(history: History, step: int) -> Any:
     """Return the result of a step: its observation or, for a failed step, the answer that was the failure."""
     failure = history.errors.get(step)
     if failure is not None:

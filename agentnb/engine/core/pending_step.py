@@ -136,7 +136,7 @@ class PendingStep:
             self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
 
 
-def under_way(run: Run, pending_step: PendingStep, act: str, step: int) -> Act:
+def record_interrupted(run: Run, pending_step: PendingStep, act: str, step: int) -> Act:
     """Return the record that an intervention happened while a step was in flight (`held`), or that the step `ended`."""
     work = pending_step.act.work
     how = {"calls": work.called, "events": len(work.emitted)} if act == "held" else {"held": pending_step.noted}

@@ -7,10 +7,10 @@ from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.engine.core.reducers import reducing
+from agentnb.engine.core.reducers import wrap_reducers
 from agentnb.engine.core.supersteps import Joins, isolate
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean
-from agentnb.recipe.control_flow import nesting
+from agentnb.recipe.control_flow import measure_nesting
 from agentnb.recipe.model import Edge, Node, Recipe
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Compiled:
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None = None) -> None:
         self.recipe, self.kinds, self._strict = recipe, kinds, strict
         self.first, self.supersteps = recipe.routing == "first", recipe.routing == "supersteps"
-        unknown = [_unknown_kind(node, kinds) for node in recipe.nodes.values() if node.kind not in kinds]
+        unknown = [_make_unknown_kind_problem(node, kinds) for node in recipe.nodes.values() if node.kind not in kinds]
         if unknown:
             raise RecipeError(*unknown)
         self.nodes: list[PlanNode] = []
@@ -70,13 +70,13 @@ class Compiled:
                 self.listeners.setdefault(event_type, []).append(node)
         self.reacts = bool(self.listeners) or recipe.reactive is not None
         self.deferred = frozenset(node.index for node in own if node.node.params.get("defer"))
-        self.nesting = nesting(recipe)
+        self.nesting = measure_nesting(recipe)
         if self.supersteps:
             self.ranks = {node.index: rank for rank, node in enumerate(sorted(self.nodes, key=lambda node: node.id))}
             self.waiting = Joins(self.nodes)
         # The function of a node that is no longer in the recipe is never called.
-        self.performs: list[Perform] = [_not_bound] * len(self.nodes) if like is None else [
-            *like.performs, *[_not_bound] * (len(self.nodes) - len(like.nodes))
+        self.performs: list[Perform] = [_raise_not_bound] * len(self.nodes) if like is None else [
+            *like.performs, *[_raise_not_bound] * (len(self.nodes) - len(like.nodes))
         ]  # fmt: skip
         self.unbound = tuple(node for node in own if not self._bind_without_world(node))
         functions = [node.params.get("function") for node in recipe.nodes.values()]
@@ -145,7 +145,7 @@ class Compiled:
     def _bound(self, node: PlanNode, world: Any) -> Perform:
         perform = node.kind.bind(node.node, world)
         if (reducers := node.node.params.get("reducers")) and not node.kind.reduces:
-            perform = reducing(perform, reducers, node.id)
+            perform = wrap_reducers(perform, reducers, node.id)
         return isolate(node, perform) if self.supersteps else perform
 
 
@@ -209,11 +209,11 @@ def _compile(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: P
     return found
 
 
-def _not_bound(_work: Work) -> Any:
+def _raise_not_bound(_work: Work) -> Any:
     raise AssertionError("no node is bound here")
 
 
-def _unknown_kind(node: Node, kinds: Mapping[str, Kind]) -> Problem:
+def _make_unknown_kind_problem(node: Node, kinds: Mapping[str, Kind]) -> Problem:
     public = [name for name, kind in kinds.items() if kind.public]
     return Problem(
         "R204",

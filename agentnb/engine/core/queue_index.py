@@ -47,7 +47,7 @@ class QueueIndex:
     def add(self, run: Run, number: int, row: int) -> None:
         """Add an activation of the queue."""
         self.rows[number] = row
-        self._count(_frame_of(run, number), 1)
+        self._count(_get_frame(run, number), 1)
 
     def remove(self, act: Activation) -> None:
         """Remove an activation."""
@@ -61,7 +61,7 @@ class QueueIndex:
                 self.groups[outer.parent.id, outer.row.owner] += change
 
 
-def _frame_of(run: Run, number: int) -> Frame:
+def _get_frame(run: Run, number: int) -> Frame:
     return run.root if run.tables.acts[number].node < 0 else run.activation(number).frame
 
 

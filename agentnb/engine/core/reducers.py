@@ -47,7 +47,7 @@ class Reduced:
     def over(self, old: Any, key: str, plan: Plan) -> Any:
         """Return the value to write, starting from `old`; both are frozen, or ABSENT."""
         for part in self.parts:
-            reducer = _reducer_of(plan, part.node, key) if part.node else None
+            reducer = _get_reducer(plan, part.node, key) if part.node else None
             if part.node and old is not ABSENT and reducer is not None:
                 old = freeze(reducer(thaw(old), thaw(part.value)), old)
             else:
@@ -55,12 +55,12 @@ class Reduced:
         return old
 
 
-def replaces(parts: Sequence[Part]) -> bool:
+def replaces_value(parts: Sequence[Part]) -> bool:
     """Return True if a write replaces the value of its key, whatever a reducer would combine."""
     return any(not part.node and not part.path and part.op == SET for part in parts)
 
 
-def added_items(old: Any, new: Any) -> Sequence[Any]:
+def find_added_items(old: Any, new: Any) -> Sequence[Any]:
     """Return the items that a reducer has appended to a list; none if it has done anything else."""
     if type(old) is not FrozenList or type(new) is not FrozenList or len(new) <= len(old):
         return ()
@@ -69,14 +69,14 @@ def added_items(old: Any, new: Any) -> Sequence[Any]:
     return new.items[old.size : new.size]
 
 
-def _reducer_of(plan: Plan, node: str, key: str) -> Reducer | None:
+def _get_reducer(plan: Plan, node: str, key: str) -> Reducer | None:
     """Return the reducer that a node declares for a key; None if the recipe has changed and no longer declares it."""
     found = plan.recipe.nodes.get(node)
     reducer: Reducer | None = None if found is None else (found.params.get("reducers") or {}).get(key)
     return reducer
 
 
-def reducing(perform: Callable[..., Any], reducers: Mapping[str, Reducer], node: str) -> Callable[..., Any]:
+def wrap_reducers(perform: Callable[..., Any], reducers: Mapping[str, Reducer], node: str) -> Callable[..., Any]:
     """Wrap a node's function so that its writes to some keys are combined with the old values by reducers."""
     from agentnb.engine.core.work import Append, Outcome
 
@@ -114,8 +114,8 @@ def merge_writes(run: Run, frames: Sequence[Frame], node: str, reducers: Mapping
         return {}
     start = min(frame.row.opened for frame in frames)
     scopes = {frame.scope.id: place for place, frame in enumerate(frames)}
-    spans = [(history, *_rows(history, start, end)) for history, end in run.parts() if end >= start]
-    keys = {*reducers, *(key for span in spans for key in _keys(run, scopes, *span))}
+    spans = [(history, *_build_row_query(history, start, end)) for history, end in run.parts() if end >= start]
+    keys = {*reducers, *(key for span in spans for key in _get_keys(run, scopes, *span))}
     parts: dict[str, list[list[Part]]] = {}
     if keys:
         for history, first, last in spans:
@@ -124,17 +124,17 @@ def merge_writes(run: Run, frames: Sequence[Frame], node: str, reducers: Mapping
                 if scope in scopes and path[0] in keys:
                     key = str(path[0])
                     branches = parts.setdefault(key, [[] for _ in frames])
-                    branches[scopes[scope]] += _parts_of(history, row, path[1:], node if key in reducers else "")
+                    branches[scopes[scope]] += _get_parts(history, row, path[1:], node if key in reducers else "")
     return {key: Reduced([part for branch in branches for part in branch]) for key, branches in parts.items()}
 
 
-def _rows(history: History, start: int, end: int) -> tuple[int, int]:
+def _build_row_query(history: History, start: int, end: int) -> tuple[int, int]:
     """Return the range of write rows of a history's steps `start` to `end`, including the interventions after them."""
     row = start - 1 - history.base
     return (history.s_wend[row] if row >= 0 else 0), history.s_wend[end - history.base]
 
 
-def _keys(run: Run, scopes: Mapping[int, int], history: History, first: int, last: int) -> set[str]:
+def _get_keys(run: Run, scopes: Mapping[int, int], history: History, first: int, last: int) -> set[str]:
     """Return the keys of some scopes that reducers have written in a range of rows."""
     found = set()
     for row in reversed(history.reduced):
@@ -146,10 +146,10 @@ def _keys(run: Run, scopes: Mapping[int, int], history: History, first: int, las
     return found
 
 
-def _parts_of(history: History, row: int, path: Path, node: str) -> Sequence[Part]:
+def _get_parts(history: History, row: int, path: Path, node: str) -> Sequence[Part]:
     """Return the parts of one write; `node` is the reducer's node for a key that is set as a whole."""
     parts = history.reduced.get(row) or (Part("", history.w_code[row] & 3, path, history.w_new[row]),)
     return [part._replace(node=node) if not part.node and part.op == SET and not part.path else part for part in parts]
 
 
-__all__ = ["Part", "Reduced", "Reducer", "merge_writes", "reducing", "replaces"]
+__all__ = ["Part", "Reduced", "Reducer", "merge_writes", "replaces_value", "wrap_reducers"]

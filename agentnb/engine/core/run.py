@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import register_secrets
 from agentnb.board.paths import APPEND, DELETE, SET, Path, apply_change
-from agentnb.board.scopes import Scope, closed_scope_error, put
+from agentnb.board.scopes import Scope, make_closed_scope_error, put
 from agentnb.board.values import ABSENT, ATOMS, FrozenList, freeze
 from agentnb.clock import Clock
-from agentnb.engine.core.event_loops import NeedLoop, in_loop
-from agentnb.engine.core.events import visible_events
+from agentnb.engine.core.event_loops import NeedLoop, is_in_loop
+from agentnb.engine.core.events import get_visible_events
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import ActRow, Event, FrameRow, History, Note, Tables
-from agentnb.engine.core.reducers import Part, Reduced, added_items, replaces
+from agentnb.engine.core.reducers import Part, Reduced, find_added_items, replaces_value
 from agentnb.engine.core.rng import SeededRandom
-from agentnb.engine.core.work import Append, Perform, Work, op_of
+from agentnb.engine.core.work import Append, Perform, Work, split_op
 from agentnb.errors import BoardError, Problem
 from agentnb.ids import IDGen
 from agentnb.secrets import is_secret
@@ -59,7 +59,7 @@ class Halt:
         self.on = False
 
 
-def not_text(key: object, where: str) -> BoardError:
+def make_key_error(key: object, where: str) -> BoardError:
     """Return the error for a board key that is not a string: B105."""
     return BoardError(
         Problem("B105", f"{safe_repr(key)} cannot be a key of the board", where,
@@ -288,7 +288,7 @@ class Run:
         code = scope.codes.get(key)
         if code is None:
             if not isinstance(key, str):
-                raise not_text(key, "what a node returned")
+                raise make_key_error(key, "what a node returned")
             code = self.tables.code(scope.id, (str.__str__(key),))
             if not is_secret(key):  # a secret's code is not cached, so that `write` sees each of its values
                 scope.codes[key] = code
@@ -306,7 +306,7 @@ class Run:
             BoardError: B106, a child scope of this one is open.
         """
         if scope.open:
-            raise closed_scope_error(scope, path)
+            raise make_closed_scope_error(scope, path)
         history = self.history
         key: str = path[0]  # type: ignore[assignment]  # `code` refuses any other
         known = scope.codes.get(key) if len(path) == 1 else None
@@ -315,8 +315,8 @@ class Run:
         parts: tuple[Part, ...] | None = None
         if type(value) is Reduced:
             parts, value = self._combine(scope, value, seen, key)
-            appends = self.plan.supersteps and not replaces(parts or ())
-            if appends and self._write_appended(scope, path, added_items(seen, value)):
+            appends = self.plan.supersteps and not replaces_value(parts or ())
+            if appends and self._write_appended(scope, path, find_added_items(seen, value)):
                 return
         if type(value) is Append:
             op, new = APPEND, freeze(value.item)
@@ -350,7 +350,7 @@ class Run:
         The section that merges a branch needs them; so do the siblings, in a superstep, of a node that replaces it.
         """
         value = write.over(old, key, self.plan)
-        needed = scope.parent is not None or (self.plan.supersteps and replaces(write.parts))
+        needed = scope.parent is not None or (self.plan.supersteps and replaces_value(write.parts))
         return (write.parts if needed else None), value
 
     def _write_appended(self, scope: Scope, path: Path, items: Sequence[Any]) -> bool:
@@ -373,7 +373,7 @@ class Run:
         """Return a scope that shows what a node has written before its step is committed."""
         seen = Scope(-1, "preview", work.scope)
         for path, value in work.own:
-            op, new = op_of(value)
+            op, new = split_op(value)
             key = str(path[0])
             put(seen, key, apply_change(seen.get(key), path[1:], op, freeze(new), path))
         return seen
@@ -427,7 +427,7 @@ class Run:
 
     def events(self) -> list[Event]:
         """Return the events up to the run's position, in order."""
-        return visible_events(self)
+        return get_visible_events(self)
 
     def last_event(self) -> int:
         """Return the highest event number of this run; 0 before the first event.
@@ -512,5 +512,5 @@ class Run:
 
     async def need_loop(self) -> None:
         """Continue inside an event loop."""
-        if self.plain or not in_loop():
+        if self.plain or not is_in_loop():
             await NeedLoop()

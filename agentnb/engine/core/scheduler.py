@@ -32,7 +32,7 @@ SHORT: Final = 16  # a queue of so many entries is written anew where it changes
 # -- where a step leads --------------------------------------------------------------------------------------------
 
 
-def ways(run: Run, act: Activation) -> Pushes:
+def find_next_activations(run: Run, act: Activation) -> Pushes:
     """Return the activations that a node's ordinary edges lead to, each with its condition's value."""
     found: Pushes = []
     taken = False
@@ -57,9 +57,9 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None = None, event
     return number
 
 
-def handler(run: Run, act: Activation, target: int) -> int:
+def find_handler(run: Run, act: Activation, target: int) -> int:
     """Return the number of the activation that a failed step leads to."""
-    return supersteps.handler(run, act, target) if run.plan.supersteps else lead(run, act, target)
+    return supersteps.find_handler(run, act, target) if run.plan.supersteps else lead(run, act, target)
 
 
 def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
@@ -69,10 +69,10 @@ def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
     except AgentNbError:
         raise
     except Exception as error:
-        raise _condition_error(edge, error) from error
+        raise _make_condition_error(edge, error) from error
 
 
-def _condition_error(edge: Any, error: Exception) -> ExecutionError:
+def _make_condition_error(edge: Any, error: Exception) -> ExecutionError:
     return ExecutionError(
         Problem(
             "X104",
@@ -89,7 +89,7 @@ def follow(run: Run, act: Activation) -> None:
     out: tuple[Way, ...] = act.node.out
     p_act, p_val = run.history.p_act, run.history.p_val
     if act.next == _UNKNOWN:
-        act.next = _next(run, act, out)
+        act.next = _find_next(run, act, out)
         if act.next >= 0:
             p_act.append(act.next)
             p_val.append(None)
@@ -105,7 +105,7 @@ def follow(run: Run, act: Activation) -> None:
                 except AgentNbError:
                     raise
                 except Exception as error:
-                    raise _condition_error(edge, error) from error
+                    raise _make_condition_error(edge, error) from error
                 if not value:
                     continue
             number = act.leads.get(target)
@@ -113,12 +113,12 @@ def follow(run: Run, act: Activation) -> None:
             p_val.append(value)
             return
         return
-    for number, value in ways(run, act):
+    for number, value in find_next_activations(run, act):
         p_act.append(number)
         p_val.append(value)
 
 
-def _next(run: Run, act: Activation, out: tuple[Way, ...]) -> int:
+def _find_next(run: Run, act: Activation, out: tuple[Way, ...]) -> int:
     """Return the activation that always follows this one; -1: none; or how the conditions decide."""
     if not out:
         return -1
@@ -148,29 +148,35 @@ def choose_targets(run: Run, act: Activation, targets: Sequence[str | SendTarget
                     "X105",
                     f"node {act.node.id!r} leads to {target!r}, which does not exist here",
                     str(act.node.node.place or f"node {act.node.id!r}"),
-                    f"the nodes of this region are: {', '.join(_nodes_of_region(run, act))}",
-                    did_you_mean(target, _nodes_of_region(run, act), "add the node, or change the route"),
+                    f"the nodes of this region are: {', '.join(_list_region_nodes(run, act))}",
+                    did_you_mean(target, _list_region_nodes(run, act), "add the node, or change the route"),
                 )
             )
         pushes.append((lead(run, act, number, event=event), value))
     return pushes
 
 
-def _nodes_of_region(run: Run, act: Activation) -> list[str]:
+def _list_region_nodes(run: Run, act: Activation) -> list[str]:
     return [node.id for node in run.plan.nodes if node.node.scope == act.node.node.scope]
 
 
 # -- advancing the frontier ----------------------------------------------------------------------------------------
 
 
-def onward(run: Run, act: Activation, chosen: Pushes | None, front: Pushes = []) -> int:  # noqa: B006  (never changed)
+def append_next_activations(run: Run, act: Activation, chosen: Pushes | None, front: Pushes = []) -> int:  # noqa: B006  (never changed)
     """Append the activations that a step leads to (`chosen`, if not None); return where the frontier begins then.
 
     `front` goes to the front.
     """
     if chosen is None and run.plan.recipe.reactive is not None:  # only events schedule nodes
         return event_queue.advance(run, act)
-    pushes = ways(run, act) if chosen is None else [*chosen, *ways(run, act)] if run.plan.supersteps else chosen
+    pushes = (
+        find_next_activations(run, act)
+        if chosen is None
+        else [*chosen, *find_next_activations(run, act)]
+        if run.plan.supersteps
+        else chosen
+    )
     return advance(run, act, pushes + announce(run, act.work), front)
 
 
@@ -198,7 +204,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     queue = run.frontier()
     here = queue.index(act.id) if act.id in queue else 0
     rest = [number for place, number in enumerate(queue) if place != here or number != act.id]
-    last = max((i for i, number in enumerate(rest) if frame_of(run, number).within(act.frame)), default=here - 1)
+    last = max((i for i, number in enumerate(rest) if get_frame(run, number).within(act.frame)), default=here - 1)
     at = last + 1
     plain = here == 0 and at == len(rest) and not front and not history.replaced
     new: Pushes = [*front, *_carry(rest[:at]), *pushes, *_carry(rest[at:])]
@@ -216,7 +222,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     return pos
 
 
-def frame_of(run: Run, number: int) -> Frame:
+def get_frame(run: Run, number: int) -> Frame:
     """Return the frame of a frontier entry; an event not yet matched belongs to the root frame."""
     return run.root if run.tables.acts[number].node < 0 else run.activation(number).frame
 
@@ -234,8 +240,8 @@ def _place_joins(run: Run, queue: Pushes) -> Pushes:
         push = next((push for push in found if push[1] is not CARRIED), found[0])  # a followed edge is recorded as one
         node, frame = acts[number].node, acts[number].frame
         if any(acts[other].frame == frame and acts[other].node in run.plan.ahead[node] for other, _ in others):
-            own = frame_of(run, number)
-            place = max(n for n, (other, _) in enumerate(others) if frame_of(run, other).within(own)) + 1
+            own = get_frame(run, number)
+            place = max(n for n, (other, _) in enumerate(others) if get_frame(run, other).within(own)) + 1
         queue = [*others[:place], push, *others[place:]]
     return queue
 
@@ -264,7 +270,7 @@ def _schedule_resume(run: Run, act: Activation, queue: Pushes, here: int) -> Pus
         other for other in run.frames.values() if other.parent is frame.parent and other.row.owner == frame.row.owner
     ]
     for number, _ in queue:
-        inner = frame_of(run, number)
+        inner = get_frame(run, number)
         if any(inner.within(other) for other in group):
             return queue
     owner = run.turn(frame.row.owner, frame.parent, RESUME)
@@ -324,7 +330,7 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
     return LANES if code == GO and any(body.branch >= 0 for body in opening.bodies) else code
 
 
-def again(run: Run, act: Activation, began: int) -> int:
+def repeat_body(run: Run, act: Activation, began: int) -> int:
     """Run the body of a composite node once more, in the open frame."""
     from agentnb.engine.core.step import finish
 
@@ -356,5 +362,18 @@ def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
         run.close_frame(frame.id)
 
 
-__all__ = ["Pushes", "advance", "again", "announce", "choose_targets", "enter", "follow", "frame_of", "lead", "leave",
-           "onward", "shut", "ways"]  # fmt: skip
+__all__ = [
+    "Pushes",
+    "advance",
+    "announce",
+    "append_next_activations",
+    "choose_targets",
+    "enter",
+    "find_next_activations",
+    "follow",
+    "get_frame",
+    "lead",
+    "leave",
+    "repeat_body",
+    "shut",
+]  # fmt: skip

@@ -17,7 +17,7 @@ from agentnb.engine.core.events import stamp_events
 from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.history import ERROR, FAIL, LEAVE, RUN, Note
 from agentnb.engine.core.interfaces import StepAbandoned
-from agentnb.engine.core.pending_step import PendingStep, under_way
+from agentnb.engine.core.pending_step import PendingStep, record_interrupted
 from agentnb.engine.core.rng import take_back, take_note
 from agentnb.engine.core.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
 from agentnb.engine.core.time_travel import repair
@@ -40,7 +40,7 @@ def step(run: Run, act: Activation | None = None) -> int:
         take_note(run)
     try:
         if act.what == FAIL:
-            code = error_routing.fell(run, act, began)
+            code = error_routing.leave_after_failure(run, act, began)
         else:
             result: Any = act.perform(act.work)
             code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
@@ -63,7 +63,7 @@ def abandon(run: Run, act: Activation) -> int:
     return EXHAUSTED
 
 
-def land(run: Run, pending_step: PendingStep, result: Any, error: Exception | None = None) -> int:
+def commit_pending_step(run: Run, pending_step: PendingStep, result: Any, error: Exception | None = None) -> int:
     """Commit the step of a finished pending step: with the result of its node, or as a failure."""
     act, step = run.alive(pending_step.act), run.position + 1
     del run.pending_steps[act.id]
@@ -79,7 +79,7 @@ def land(run: Run, pending_step: PendingStep, result: Any, error: Exception | No
     if pending_step.waited and run.position >= step:
         run.history.waited[step] = pending_step.waited
     if pending_step.noted and run.position >= step:
-        run.history.people.append(under_way(run, pending_step, "ended", step))
+        run.history.people.append(record_interrupted(run, pending_step, "ended", step))
     return run.after(act, code) if run.armed else code
 
 
@@ -89,18 +89,18 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
         if not run.armed:
             take_note(run)  # its code has not started yet: if interrupted, it draws the same again
         if run.plain:
-            return _driven(run, act, result, began)
+            return _drive(run, act, result, began)
         run.pending_steps[act.id] = PendingStep(act, result, began)
         return SUSPENDED
     match result:
         case Outcome():
-            return _outcome(run, act, result, began)
+            return _commit_outcome(run, act, result, began)
         case None:
             return commit(run, act, {}, began)
         case Enter():
             return scheduler.enter(run, act, result, began)
         case Again():
-            return scheduler.again(run, act, began)
+            return scheduler.repeat_body(run, act, began)
         case Mapping():
             return commit(run, act, dict(result), began)
         case Awaitable():
@@ -111,7 +111,7 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
     )
 
 
-def _driven(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], began: int) -> int:
+def _drive(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], began: int) -> int:
     """Run a coroutine without an event loop; if it suspends (few effects do), it becomes a pending step."""
     try:
         yielded = coroutine.send(None)
@@ -129,7 +129,7 @@ def _driven(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], 
     return commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
 
 
-def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
+def _commit_outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
     act.work.result = outcome.result
     if outcome.places:
         act.work.own.extend(outcome.places)
@@ -144,7 +144,7 @@ def _outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
     chosen = None if outcome.route is None else scheduler.choose_targets(run, act, outcome.route, outcome.value)
     if outcome.error is None:
         return commit(run, act, outcome.writes, began, chosen)
-    handlers = error_routing.handlers(run, act, outcome.error)
+    handlers = error_routing.find_handlers(run, act, outcome.error)
     return commit(run, act, outcome.writes, began, chosen or [], handlers)
 
 
@@ -189,7 +189,7 @@ def commit(
             scheduler.follow(run, act)
         pos = history.standing(history.after(run.pos)) if history.replaced else run.pos + 1
     else:
-        pos = scheduler.onward(run, act, chosen, handlers or [])
+        pos = scheduler.append_next_activations(run, act, chosen, handlers or [])
     flag = LEAVE if act.what else RUN
     return finish(run, act, began, flag if handlers is None else flag | ERROR, pos)
 
@@ -237,4 +237,4 @@ def _flush(run: Run, work: Work, number: int) -> None:
         run.history.times[number] = tuple(work.times)
 
 
-__all__ = ["commit", "finish", "land", "repair", "settle", "step"]
+__all__ = ["commit", "commit_pending_step", "finish", "repair", "settle", "step"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME, ActRow
-from agentnb.engine.core.reducers import Reduced, replaces
+from agentnb.engine.core.reducers import Reduced, replaces_value
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import END
@@ -79,7 +79,7 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None, event: int) 
     return run.turn(target, act.frame, 0, event, -1 - act.row.about).id
 
 
-def handler(run: Run, act: Activation, target: int) -> int:
+def find_handler(run: Run, act: Activation, target: int) -> int:
     """Return the number of the activation of a node that handles a failed step: it belongs to the same superstep.
 
     It runs next and sees what the failed node saw, with the same input.
@@ -87,9 +87,9 @@ def handler(run: Run, act: Activation, target: int) -> int:
     return run.turn(target, act.frame, 0, act.row.event, act.row.about).id
 
 
-def handled_failure(run: Run, act: Activation, source: str) -> Failure | None:
+def find_handled_failure(run: Run, act: Activation, source: str) -> Failure | None:
     """Return the failure of a node that an activation handles: its last one in the same superstep."""
-    for step in steps_of_superstep(run, act):
+    for step in iter_superstep_steps(run, act):
         history = next(history for history, end in run.parts() if history.base < step <= end)
         row = run.tables.acts[history.s_act[step - history.base]]
         if row.event == act.row.event and run.plan.nodes[row.node].id == source:
@@ -97,22 +97,22 @@ def handled_failure(run: Run, act: Activation, source: str) -> Failure | None:
     return None
 
 
-def steps_of_superstep(run: Run, act: Activation) -> Iterator[int]:
+def iter_superstep_steps(run: Run, act: Activation) -> Iterator[int]:
     """Yield the steps of the superstep of an activation so far, the last first."""
-    for step, row in _steps_back(run, run.position):
+    for step, row in _iter_steps_back(run, run.position):
         if row.frame == act.frame.id:
             if row.about != act.row.about:
                 return
             yield step
 
 
-def place(run: Run, number: int, frame: Frame) -> Activation:
+def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation:
     """Return the activation of a node in the current superstep of a frame, where a person sets it next."""
     acts = run.tables.acts
     about = next((acts[entry].about for entry in run.frontier()
                   if acts[entry].frame == frame.id and acts[entry].what != PARKED), None)  # fmt: skip
     if about is None:  # the frame's superstep has ended, or is that of the composite node which is next
-        last = next((row for _, row in _steps_back(run, run.position) if row.frame == frame.id), None)
+        last = next((row for _, row in _iter_steps_back(run, run.position) if row.frame == frame.id), None)
         about = START if last is None else -1 - last.about
     return run.turn(number, frame, 0, -1, about)
 
@@ -124,7 +124,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
     if not front and frame.parent is None and history.p_act[here] == act.id:
         after = here + 1
         if after == len(history.p_act):
-            _append(history, _following(run, frame, act, pushes))
+            _append(history, _plan_next_superstep(run, frame, act, pushes))
             return after
         row = acts[history.p_act[after]]
         if row.frame == frame.id and row.about == act.row.about and row.what != PARKED:
@@ -144,7 +144,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
     if front or current:  # `front`: what handles a failed step
         later = [number for number in own if number not in set(current)]
         return _rewrite(history, [*front, *_carry(current), *_carry(later), *pushes, *outer])
-    return _rewrite(history, [*_following(run, frame, act, [*_carry(own), *pushes]), *outer])
+    return _rewrite(history, [*_plan_next_superstep(run, frame, act, [*_carry(own), *pushes]), *outer])
 
 
 def _append(history: History, pushes: Pushes) -> None:
@@ -162,7 +162,7 @@ def _carry(numbers: list[int]) -> Pushes:
     return [(number, CARRIED) for number in numbers]
 
 
-def _following(run: Run, frame: Frame, act: Activation, pushes: Pushes) -> Pushes:
+def _plan_next_superstep(run: Run, frame: Frame, act: Activation, pushes: Pushes) -> Pushes:
     """Return the next superstep of a frame; when there is none, what its composite node does next."""
     _clear_transients(run, act)
     acts, plan = run.tables.acts, run.plan
@@ -184,7 +184,7 @@ def _following(run: Run, frame: Frame, act: Activation, pushes: Pushes) -> Pushe
             value = parked.pop(number)
             due.setdefault(run.turn(acts[number].node, frame, 0, -1, about).id, value)
     if not due:
-        return _end(run, frame, act)
+        return _end_supersteps(run, frame, act)
     rank = plan.ranks
     order = sorted(due, key=lambda number: ((event := acts[number].event) >= 0, event, rank[acts[number].node]))
     return [*((number, due[number]) for number in order), *parked.items()]
@@ -206,13 +206,13 @@ def _open_gates(
             due.setdefault(run.turn(gate.target, frame, 0, -1, about).id, value)
 
 
-def _end(run: Run, frame: Frame, act: Activation) -> Pushes:
+def _end_supersteps(run: Run, frame: Frame, act: Activation) -> Pushes:
     """Return what follows the last superstep of a frame: its composite node resumes.
 
     If as many supersteps have run as may, the node that ran last is next, and fails.
     """
     most: int | None = act.node.node.params.get("max_supersteps")
-    if most is not None and stage_of(run, act).number >= most:
+    if most is not None and get_stage(run, act).number >= most:
         return [(run.turn(act.node.index, frame, 0, -1, -1 - act.row.about).id, CARRIED)]
     if frame.parent is None:
         return []
@@ -222,18 +222,18 @@ def _end(run: Run, frame: Frame, act: Activation) -> Pushes:
 def resume(run: Run, frame: Frame, event: int = -1) -> int:
     """Return the activation in which the composite node of a frame resumes: on an event, or as it began."""
     assert frame.parent is not None
-    owner = _owner(run, frame)
+    owner = _get_owner(run, frame)
     return run.turn(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
 
 
-def failed(run: Run, frame: Frame) -> int:
+def find_failed_activation(run: Run, frame: Frame) -> int:
     """Return the activation in which the composite node of a frame fails, because a step inside it has."""
     assert frame.parent is not None
-    owner = _owner(run, frame)
+    owner = _get_owner(run, frame)
     return run.turn(owner.node, frame.parent, FAIL, owner.event, owner.about).id
 
 
-def _owner(run: Run, frame: Frame) -> ActRow:
+def _get_owner(run: Run, frame: Frame) -> ActRow:
     """Return the activation that opened a frame."""
     opened = frame.row.opened
     history = next(history for history in reversed(run.chain) if history.base < opened)
@@ -249,7 +249,7 @@ def _clear_transients(run: Run, act: Activation) -> None:
     if seen:
         row = run.history.s_wend[run.position - run.history.base]
         written = {str(run.tables.codes[code >> 2][1][0]) for code in run.history.w_code[row:]}
-        for key in sorted(seen - written - set(stage_of(run, act).scope.data)):
+        for key in sorted(seen - written - set(get_stage(run, act).scope.data)):
             run.write(scope, (key,), ABSENT)
 
 
@@ -272,17 +272,17 @@ class Stage:
         self.replaced: set[str] = set()
 
 
-def stage_of(run: Run, act: Activation) -> Stage:
+def get_stage(run: Run, act: Activation) -> Stage:
     """Return the superstep of an activation that runs next, as far as it has run."""
     frame, about = act.frame, act.row.about
-    stage = _known_stage(run, frame)
+    stage = _get_known_stage(run, frame)
     if stage is not None and _follows(run, frame, stage, about):
         stage = frame.stage = Stage(run.history, about, stage.number + 1, frame.scope)
         stage.position = run.position
         return stage
     steps: list[int] = []  # of this superstep, not yet in the stage; the last first
     earlier = False  # whether the rows since the stage's position reach back to the superstep before
-    for step, row in _steps_back(run, run.position):
+    for step, row in _iter_steps_back(run, run.position):
         if stage is not None and step <= stage.position:
             break
         if row.frame != frame.id:
@@ -305,7 +305,7 @@ def stage_of(run: Run, act: Activation) -> Stage:
     return stage
 
 
-def _known_stage(run: Run, frame: Frame) -> Stage | None:
+def _get_known_stage(run: Run, frame: Frame) -> Stage | None:
     """Return the last known superstep of a frame; None if the run has gone back or elsewhere since."""
     stage = frame.stage
     if stage is None or stage.history is not run.history or stage.position > run.position:
@@ -325,7 +325,7 @@ def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -
     """Return True if the steps since a stage, up to a position, all belong to its superstep."""
     if stage.about != about:
         return False
-    for step, row in _steps_back(run, position):
+    for step, row in _iter_steps_back(run, position):
         if step <= stage.position:
             return True
         if row.frame == frame.id and row.about != about:
@@ -336,13 +336,13 @@ def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -
 def _count(run: Run, act: Activation) -> int:
     """Return the number of the superstep of an activation that runs next, within its frame, beginning at 1."""
     about, number = act.row.about, 1
-    for _, row in _steps_back(run, run.position):
+    for _, row in _iter_steps_back(run, run.position):
         if row.frame == act.frame.id and row.about != about:
             number, about = number + 1, row.about
     return number
 
 
-def _steps_back(run: Run, position: int) -> Iterator[tuple[int, ActRow]]:
+def _iter_steps_back(run: Run, position: int) -> Iterator[tuple[int, ActRow]]:
     """Yield the steps up to a position, the last first, with their activations."""
     for history, end in reversed(run.parts()):
         for step in range(min(end, position), history.base, -1):
@@ -364,7 +364,7 @@ def _note_writes(run: Run, stage: Stage, number: int, step: int) -> None:
         owner, path = codes[history.w_code[at] >> 2]
         if owner != number:
             continue
-        if replaces(history.reduced.get(at, ())):
+        if replaces_value(history.reduced.get(at, ())):
             stage.replaced.add(str(path[0]))
         if at >= end - edits:
             scope.data.pop(str(path[0]), None)
@@ -392,7 +392,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
             result = outcome
         if not asks:
             return result
-        work.scope = _with_writes(work, outcome)
+        work.scope = _make_scope_with_writes(work, outcome)
         if choose is not None:
             found = choose(work.board)
             targets = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
@@ -405,18 +405,18 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
 
     def run_isolated(work: Work) -> Any:
         act = work.act
-        stage = stage_of(work.run, act)
+        stage = get_stage(work.run, act)
         if most is not None and stage.number > most:
-            raise _too_many(work, most)
+            raise _make_limit_error(work, most)
         work.scope = stage.scope if stage.scope.data else act.scope
         if act.event >= 0 and not act.what and not node.kind.reduces:
-            work.scope = _with_input(work)
+            work.scope = _make_scope_with_input(work)
         return finish(work, perform(work))
 
     return run_isolated
 
 
-def _with_input(work: Work) -> Scope:
+def _make_scope_with_input(work: Work) -> Scope:
     """Return the scope of a node that was sent an input: it reads it as `input`."""
     seen, event = Scope(-1, work.scope.name, work.scope), work.event
     assert event is not None
@@ -424,7 +424,7 @@ def _with_input(work: Work) -> Scope:
     return seen
 
 
-def _too_many(work: Work, most: int) -> SuperstepError:
+def _make_limit_error(work: Work, most: int) -> SuperstepError:
     """L533: a graph has run as many supersteps as it may."""
     return SuperstepError(
         Problem("L533", f"{most} supersteps have run, and that is the limit",
@@ -449,7 +449,7 @@ def _fit_in(work: Work, outcome: Outcome) -> bool:
         if key not in written:
             continue
         combined = type(value) is Reduced
-        if combined and key in stage.replaced and not replaces(value.parts):
+        if combined and key in stage.replaced and not replaces_value(value.parts):
             dropped.add(key)
         elif not combined or key in stage.replaced:
             raise SuperstepError(
@@ -463,7 +463,7 @@ def _fit_in(work: Work, outcome: Outcome) -> bool:
     return bool(dropped)
 
 
-def _with_writes(work: Work, outcome: Outcome) -> Scope:
+def _make_scope_with_writes(work: Work, outcome: Outcome) -> Scope:
     """Return the scope that the node sees, with its own writes."""
     seen, plan = Scope(-1, work.scope.name, work.scope), work.run.plan
     for key, value in outcome.writes.items():

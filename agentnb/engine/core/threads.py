@@ -50,7 +50,7 @@ def _run_call(future: Future[Any], call: Callable[[], Any]) -> None:
     try:
         result = call()
     except StopIteration as error:  # a future refuses to carry it, and the caller would wait forever
-        future.set_exception(spell_out(error))
+        future.set_exception(replace_unraisable(error))
     except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
         future.set_exception(error)
     else:
@@ -58,15 +58,15 @@ def _run_call(future: Future[Any], call: Callable[[], Any]) -> None:
 
 
 @cache
-def _threads() -> _Threads:
+def _get_threads() -> _Threads:
     return _Threads()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_get_threads.cache_clear)  # a forked process has none of the threads
 
 
-async def in_thread(call: Callable[..., Any], *words: Any) -> Any:
+async def call_in_thread(call: Callable[..., Any], *words: Any) -> Any:
     """Call a function in a thread, with the current context variables, and return its result; here, without threads.
 
     Raises:
@@ -78,10 +78,10 @@ async def in_thread(call: Callable[..., Any], *words: Any) -> Any:
         future: Future[Any] = Future()
         _run_call(future, partial(context.run, call, *words))
         return future.result()
-    return await asyncio.wrap_future(_threads().begin(partial(context.run, call, *words)))
+    return await asyncio.wrap_future(_get_threads().begin(partial(context.run, call, *words)))
 
 
-def spell_out(error: Exception | SystemExit) -> Exception:
+def replace_unraisable(error: Exception | SystemExit) -> Exception:
     """Return an error, replacing StopIteration and SystemExit by an error that names them.
 
     Python reports the former as an error of a coroutine or without a message; the latter would end the whole program.

@@ -62,7 +62,7 @@ def repair(run: Run) -> None:
 
 def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
     codes, old, order = run.tables.codes, history.w_old, history.order
-    scopes = scopes_of(run)
+    scopes = get_scopes(run)
     for row in range(end - 1, start - 1, -1):
         number, path = codes[history.w_code[row] >> 2]
         data, key, was = scopes[number].own_data(), path[0], old[row]
@@ -77,7 +77,7 @@ def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
                 data[other] = data.pop(other)
 
 
-def scopes_of(run: Run) -> dict[int, Scope]:
+def get_scopes(run: Run) -> dict[int, Scope]:
     """Return the open scopes of a run by number."""
     if len(run.frames) == 1:
         return {0: run.root.scope}
@@ -116,7 +116,7 @@ def _has_changed_frames(at: History, step: int) -> bool:
     return place < len(at.rare) and at.rare[place] == step
 
 
-def home(run: Run, step: int) -> History:
+def find_history(run: Run, step: int) -> History:
     """Return the history of the chain that contains a step number."""
     last = run.chain[-1]
     return last if last.base <= step else next(history for history in reversed(run.chain) if history.base <= step)
@@ -134,7 +134,7 @@ def goto(run: Run, step: int) -> None:
 def restore(run: Run, step: int) -> None:
     """Rebuild the state after a step: from the last checkpoint before it, and the rows since."""
     run.dirty = True
-    target = home(run, step)
+    target = find_history(run, step)
     segments: list[tuple[History, int]] = [(target, step)]
     checkpoint = target.state_before(step)
     for child, parent in zip(reversed(run.chain), list(reversed(run.chain))[1:], strict=False):
@@ -171,7 +171,7 @@ def _remember(run: Run, history: History, step: int) -> None:
 
     Every scope is marked as shared before the state is published, so nobody changes its data from then on.
     """
-    scopes = scopes_of(run)
+    scopes = get_scopes(run)
     for scope in scopes.values():
         scope.shared = True
     data = {number: scope.data for number, scope in scopes.items()}
@@ -224,7 +224,7 @@ def _apply_steps(run: Run, history: History, start: int, end: int, writes: int) 
 
 def _apply(run: Run, history: History, start: int, end: int) -> int:
     """Apply write rows to the open scopes; return `end`."""
-    codes, scopes, plain = run.tables.codes, scopes_of(run), run.tables.plain
+    codes, scopes, plain = run.tables.codes, get_scopes(run), run.tables.plain
     if start == end:
         return end
     written = history.w_code[start:end]
@@ -256,11 +256,11 @@ def open_tip(run: Run, *, amend: bool = False) -> bool:
     if run.at is history and run.position == history.tip and not (amend and history.sealed >= run.position):
         run.past = False
         return False
-    branch(run)
+    start_branch(run)
     return True
 
 
-def branch(run: Run, name: str | None = None) -> History:
+def start_branch(run: Run, name: str | None = None) -> History:
     """Start a new history at the run's position: its steps are separate from its parent's.
 
     Return the new history; the steps after this point stay with the old one.
@@ -285,7 +285,7 @@ def branch(run: Run, name: str | None = None) -> History:
     run.pos = 0
     run.past = False
     run.stop_at = NEVER
-    last = _last_checkpoint(chain, run.position)
+    last = _get_last_checkpoint(chain, run.position)
     run.check_at = last.step + CHECKPOINT_ROWS + sum(map(len, last.data.values()))
     if run.check_at <= run.position:
         run.checkpoint()
@@ -293,7 +293,7 @@ def branch(run: Run, name: str | None = None) -> History:
     return new
 
 
-def _last_checkpoint(chain: list[History], step: int) -> Checkpoint:
+def _get_last_checkpoint(chain: list[History], step: int) -> Checkpoint:
     """Return the last checkpoint before a step along the chain: a branch needs none of its own if one is near."""
     for history in reversed(chain):
         found = history.checkpoint_before(step)
@@ -305,14 +305,14 @@ def _last_checkpoint(chain: list[History], step: int) -> Checkpoint:
 
 def fork_run(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
     """Return a new run positioned after `step` that shares this one's steps up to there and has its own history."""
-    origin = home(run, step)
-    new = _new_run(run, plan, origin)
+    origin = find_history(run, step)
+    new = _make_run(run, plan, origin)
     new.chain = run.chain[: run.chain.index(origin) + 1]
     if step == run.position and not run.dirty:
         _copy_state(new, run)
     else:
         restore(new, step)
-    branch(new, name)
+    start_branch(new, name)
     new.left.clear()  # later branches belong to the parent only
     return new
 
@@ -320,7 +320,7 @@ def fork_run(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
 @contextmanager
 def look_at(run: Run, step: int) -> Iterator[Run]:
     """Yield a run positioned after a step of this one, for inspection only; this run is not affected."""
-    origin = home(run, step)
+    origin = find_history(run, step)
     sealed = origin.sealed
     try:
         yield fork_run(run, run.plan, step)
@@ -330,13 +330,13 @@ def look_at(run: Run, step: int) -> Iterator[Run]:
 
 def reopen_branch(run: Run, chain: tuple[History, ...], tip: int) -> Run:
     """Return a run positioned at the end of a branch that this one has left."""
-    new = _new_run(run, run.plan, chain[-1])
+    new = _make_run(run, run.plan, chain[-1])
     new.chain = list(chain)
     restore(new, tip)
     return new
 
 
-def _new_run(run: Run, plan: Plan, history: History) -> Run:
+def _make_run(run: Run, plan: Plan, history: History) -> Run:
     """Return a new run, without state, in a history of this one."""
     new = Run(plan, run.dispatcher, clock=run.clock, seed=run.seed, history=history)
     new.root.scope.codes = run.root.scope.codes
@@ -368,4 +368,15 @@ def amend(run: Run, queue: list[int]) -> None:
     run.pos = pos
 
 
-__all__ = ["CHECKPOINT_ROWS", "NO_ACTIVATION", "OPS", "amend", "branch", "goto", "keep", "repair", "restore", "undo"]
+__all__ = [
+    "CHECKPOINT_ROWS",
+    "NO_ACTIVATION",
+    "OPS",
+    "amend",
+    "goto",
+    "keep",
+    "repair",
+    "restore",
+    "start_branch",
+    "undo",
+]

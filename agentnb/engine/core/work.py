@@ -12,9 +12,9 @@ from agentnb.board.copies import lend
 from agentnb.board.key_checks import UnknownKey
 from agentnb.board.paths import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
-from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, same, thaw
-from agentnb.engine.core.events import make_event, retold
-from agentnb.engine.core.frames import frame_inputs, last_inside
+from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, is_unchanged, thaw
+from agentnb.engine.core.events import make_event, restore_event
+from agentnb.engine.core.frames import get_frame_inputs, get_last_observation
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -230,12 +230,12 @@ class Work:
     @property
     def given(self) -> dict[str, Any]:
         """The inputs of the run, overridden by those of each enclosing frame; a new copy."""
-        return frame_inputs(self.run, self.act.frame.id)
+        return get_frame_inputs(self.run, self.act.frame.id)
 
     @property
     def last(self) -> Any:
         """The observation of the last step directly inside this composite node; None if there is none."""
-        return last_inside(self.run, self.frames)
+        return get_last_observation(self.run, self.frames)
 
     @property
     def event(self) -> Event | None:
@@ -257,7 +257,7 @@ class Work:
             found = look(value, path[1:])
             if type(found) in ATOMS:
                 return found
-        return _inside(self.copy(str(key), value), value, path[1:])
+        return _find_inside(self.copy(str(key), value), value, path[1:])
 
     def copy(self, key: str, frozen: Any) -> Any:
         """Return this step's own copy of a key's value; changes made in it become writes."""
@@ -287,7 +287,11 @@ class Work:
         run = self.run
         known = None if run.recorded is None else run.recorded.find_emitted(self, type, payload)
         with run.numbering:
-            event = make_event(run, self, type, payload, actor, words) if known is None else retold(known, actor, words)
+            event = (
+                make_event(run, self, type, payload, actor, words)
+                if known is None
+                else restore_event(known, actor, words)
+            )
             self.emitted.append(event)
         if run.recorder is not None and known is None and keep != "step" and self.act.node.kind.keeps:
             run.recorder.record_event(self, event, alone=keep == "now")
@@ -345,7 +349,7 @@ class Work:
             self.copies.pop(key, None)
         for path, _ in self.kept:
             self.copies.pop(path[0], None)  # type: ignore[arg-type]  # a first key is text
-        return [(key, mine) for key, (mine, frozen) in self.copies.items() if not same(mine, frozen)]
+        return [(key, mine) for key, (mine, frozen) in self.copies.items() if not is_unchanged(mine, frozen)]
 
     def reset(self) -> None:
         """Clear what was read, copied and written: the step has ended."""
@@ -453,7 +457,7 @@ class NodeBoard(Mapping[str, Any]):
         return f"<board of {safe_repr(self._work.node.id, 200)}: {safe_str(', '.join(self), 200)}>"
 
 
-def _inside(copied: Any, frozen: Any, rest: Path) -> Any:
+def _find_inside(copied: Any, frozen: Any, rest: Path) -> Any:
     """Return the value at `rest` inside a node's copy; the fields of an object are its attributes."""
     for key in rest:
         fields = type(frozen) is FrozenRecord
@@ -462,7 +466,7 @@ def _inside(copied: Any, frozen: Any, rest: Path) -> Any:
     return copied
 
 
-def op_of(value: Any) -> tuple[int, Any]:
+def split_op(value: Any) -> tuple[int, Any]:
     """Return the op and the value for a written value: ABSENT deletes, Append appends, all else sets."""
     if value is ABSENT:
         return DELETE, ABSENT

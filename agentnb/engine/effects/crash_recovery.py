@@ -270,7 +270,7 @@ def _is_committed(run: Run, act: int, calls: Sequence[Call], events: Sequence[Ev
     return bool(events) and events[0].seq <= last and history.place_of(events[0].seq) >= 0
 
 
-def in_flight(run: Run) -> InterruptedSteps:
+def collect_interrupted_steps(run: Run) -> InterruptedSteps:
     """Return what the pending steps have done, including those of another process that have not started again."""
     found = InterruptedSteps()
     if isinstance(run.recorded, InterruptedSteps):
@@ -294,4 +294,4 @@ def _is_same_call(row: Call, effect: Effect) -> bool:
     return same and encode(row.arguments, lenient=True) == encode(freeze_arguments(effect), lenient=True)
 
 
-__all__ = ["InterruptedSteps", "UnansweredCall", "cut", "find_unanswered", "in_flight"]
+__all__ = ["InterruptedSteps", "UnansweredCall", "collect_interrupted_steps", "cut", "find_unanswered"]

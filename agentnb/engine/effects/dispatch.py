@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import freeze
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import Hold
-from agentnb.engine.core.threads import in_thread, spell_out
+from agentnb.engine.core.threads import call_in_thread, replace_unraisable
 from agentnb.engine.effects.crash_recovery import cut
 from agentnb.engine.effects.recorded_calls import (
     ASKED,
     CUT_SHORT,
     PLAIN_ANSWERS,
     answer_of,
-    content_of,
     end_calls,
     find_refused,
     freeze_arguments,
-    row_of,
+    get_content,
+    make_row,
 )
-from agentnb.engine.effects.recorded_errors import error_of
+from agentnb.engine.effects.recorded_errors import rebuild_error
 from agentnb.errors import AgentRuntimeError, BoardError, ExecutionError, Problem
 from agentnb.recipe.user_functions import is_async
-from agentnb.world.fault_injection import SPARED, Key, tokens_of
+from agentnb.world.fault_injection import SPARED, Key, count_tokens
 from agentnb.world.human_input import WAIT
 from agentnb.world.llm.base import LLMError, LLMResponse, check_calls
 
@@ -71,11 +71,11 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         effect, attempt, wait, known = await _find_recorded_state(run, work, effect, number)
         if known is not None:
             return known[0] if run.hold is None else await _review_answer(run, work, effect, known[0], number)
-    key = None if run.chaos is None else _chaos_key(work, effect, number)
+    key = None if run.chaos is None else _make_chaos_key(work, effect, number)
     if effect.kind == "llm" or effect.prepare is not None:
         await _prepare(run, work, effect)
     # Once for all attempts: a script matches the same entry each time.
-    call = _find_callable(run, work, effect, number) if effect.target is None else _at_target
+    call = _find_callable(run, work, effect, number) if effect.target is None else _perform_at_target
     while True:
         attempt += 1
         if wait or run.limiter is not None:
@@ -90,16 +90,16 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
             else:
                 answer = call(effect)
             if type(answer) not in PLAIN_ANSWERS:
-                answer = await _final_answer(run, answer, effect, _find_send_time(work, number, began))
+                answer = await _get_final_answer(run, answer, effect, _find_send_time(work, number, began))
             if effect.check is not None:
                 effect.check(answer)
         except (Exception, SystemExit) as raised:  # noqa: BLE001  (recorded with the attempt; the last is raised)
-            error = spell_out(raised)
+            error = replace_unraisable(raised)
             answer = find_refused(error, answer, effect)
         error = _record_attempt(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - began)
         if error is None:
             return answer if run.hold is None else await _review_answer(run, work, effect, answer, number)
-        wait = _next_delay(work, effect, attempt, error)
+        wait = _get_next_delay(work, effect, attempt, error)
 
 
 def begin_call(work: Work) -> int:
@@ -143,11 +143,11 @@ def _record_attempt(
     work.busy = True
     work.out.pop(number, None)
     try:
-        row = row_of(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
+        row = make_row(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
     except BoardError as unfit:  # an answer that cannot be recorded is the attempt's failure
         error = unfit
         paid = find_refused(error, answer, effect)
-        row = row_of(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
+        row = make_row(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
     work.calls.append(row)
     if work.run.recorder is not None and not effect.made_up:
         work.run.recorder.came_back(row)
@@ -175,19 +175,19 @@ async def _find_recorded_state(
             return effect, 0, 0.0, (answer_of(last),)
         effect = replace(effect, attempts=effect.attempts + sum(row.error == CUT_SHORT for row in rows))
         if last.error != CUT_SHORT:
-            wait = _delay_before_retry(effect, attempt, error_of(last))
+            wait = _compute_delay(effect, attempt, rebuild_error(last))
     unanswered = run.recorded.went_out(work, number) is not None
     if unanswered and not effect.repeatable and effect.kind not in ASKED:
         held = await Hold(effect, "call", "before")
         effect = held.effect
         if held.answered:
-            answer = _node_answer(held)
+            answer = _make_node_answer(held)
             _record_attempt(work, effect, (number, freeze_arguments(effect), attempt + 1, wait), answer, None, 0)
             return effect, 0, 0.0, (answer,)
     return effect, attempt, wait, None
 
 
-def _delay_before_retry(effect: Effect, attempt: int, error: Exception) -> float:
+def _compute_delay(effect: Effect, attempt: int, error: Exception) -> float:
     """Return the delay in seconds between a failed attempt and the next one.
 
     Raises:
@@ -198,9 +198,9 @@ def _delay_before_retry(effect: Effect, attempt: int, error: Exception) -> float
     return max(effect.backoff, getattr(error, "retry_after", None) or 0.0)
 
 
-def _next_delay(work: Work, effect: Effect, attempt: int, error: Exception) -> float:
+def _get_next_delay(work: Work, effect: Effect, attempt: int, error: Exception) -> float:
     """Return the delay before a retry, and notify the listener of retries."""
-    wait = _delay_before_retry(effect, attempt, error)
+    wait = _compute_delay(effect, attempt, error)
     if work.run.at_retry is not None:
         work.run.at_retry(work, effect, attempt + 1, error)
     return wait
@@ -218,13 +218,13 @@ async def perform_with_breakpoints(run: Run, work: Work, effect: Effect) -> Any:
         held = await Hold(effect, "call", "before")
         effect = held.effect
         if held.answered:
-            answer = _node_answer(held)
+            answer = _make_node_answer(held)
             _record_attempt(work, effect, (number, freeze_arguments(effect), 1, 0.0), answer, None, 0)
             return answer
     return await perform(run, work, effect, number)
 
 
-def _node_answer(held: Hold) -> Any:
+def _make_node_answer(held: Hold) -> Any:
     """Return a person's answer to a call in the form that its node expects: an LLMResponse for a model call."""
     answer = held.answer
     if held.effect.kind != "llm" or hasattr(answer, "content"):
@@ -239,15 +239,15 @@ async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, numb
     back = await Hold(effect, "call", "after", answer)
     if not back.answered:
         return answer
-    answer = _node_answer(back)
+    answer = _make_node_answer(back)
     at = max(place for place, row in enumerate(work.calls) if row.call == number)  # other calls may have ended since
-    row = work.calls[at] = work.calls[at]._replace(result=freeze(content_of(answer, effect.kind)))
+    row = work.calls[at] = work.calls[at]._replace(result=freeze(get_content(answer, effect.kind)))
     if run.recorder is not None:
         run.recorder.came_back(row)
     return answer
 
 
-def _at_target(effect: Effect) -> Any:
+def _perform_at_target(effect: Effect) -> Any:
     return effect.target(**effect.arguments)  # type: ignore[misc]  # called only if the effect has a target
 
 
@@ -268,7 +268,7 @@ async def _prepare(run: Run, work: Work, effect: Effect) -> None:
         await ready
 
 
-def _chaos_key(work: Work, effect: Effect, number: int) -> tuple[str, str, int]:
+def _make_chaos_key(work: Work, effect: Effect, number: int) -> tuple[str, str, int]:
     """Return a key that identifies a call across runs: its node, its kind, and the number of such calls before it."""
     node, kind = work.node.id, effect.kind
     before = {row.call for row in work.calls if row.kind == kind and row.call != number}
@@ -284,13 +284,13 @@ async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, 
     if is_async(effect.target or call):
         answer = await _await_limited(call(effect), effect, spent)
     elif run.threaded or effect.timeout is not None or effect.blocking:
-        answer = await _await_limited(in_thread(call, effect), effect, spent)
+        answer = await _await_limited(call_in_thread(call, effect), effect, spent)
     else:
         answer = call(effect)
     if run.chaos is None or key is None or effect.kind != "llm":
         return answer
-    answer = await _final_answer(run, answer, effect)
-    await run.clock.sleep(run.chaos.throttle_delay(key, tokens_of(answer)))
+    answer = await _get_final_answer(run, answer, effect)
+    await run.clock.sleep(run.chaos.throttle_delay(key, count_tokens(answer)))
     return answer
 
 
@@ -307,7 +307,7 @@ async def _inject_faults(run: Run, effect: Effect, key: Key) -> float:
         await run.need_loop()
         await run.clock.sleep(effect.timeout if late and effect.timeout is not None else delay)
     if late:
-        raise _timeout_error(effect)
+        raise _make_timeout_error(effect)
     run.chaos.strike(key)
     return delay
 
@@ -318,7 +318,7 @@ def _find_send_time(work: Work, number: int, began: int) -> int:
     return began if known is None else known.went_out(work, number) or began
 
 
-async def _final_answer(run: Run, answer: Any, effect: Effect, since: int | None = None) -> Any:
+async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int | None = None) -> Any:
     """Return the final answer: a person's if one must be asked, the result of an awaitable, or `answer` itself."""
     if answer is WAIT:
         return await _ask_person(run, effect, run.ns() if since is None else since)
@@ -337,10 +337,10 @@ async def _await_limited(awaitable: Awaitable[Any], effect: Effect, spent: float
     try:
         return await asyncio.wait_for(awaitable, effect.timeout - spent)
     except TimeoutError:
-        raise _timeout_error(effect) from None
+        raise _make_timeout_error(effect) from None
 
 
-def _timeout_error(effect: Effect) -> TimeoutError:
+def _make_timeout_error(effect: Effect) -> TimeoutError:
     return TimeoutError(f"{effect.kind} {effect.name!r} took longer than {effect.timeout:g} s")
 
 

@@ -42,7 +42,7 @@ def find_refused(error: Exception, answer: Any, effect: Effect) -> Any:
     return found if usage is None or effect.kind not in SAID else LLMResponse(found, usage=usage)
 
 
-def content_of(answer: Any, kind: str) -> Any:
+def get_content(answer: Any, kind: str) -> Any:
     """Return what a row records of an answer: the content of a model's response, anything else as it is."""
     if kind not in SAID:
         return answer
@@ -54,7 +54,7 @@ def must_log_start(effect: Effect) -> bool:
     return not effect.made_up and (not effect.repeatable or effect.kind in ASKED)
 
 
-def row_of(
+def make_row(
     work: Work,
     number: int,
     effect: Effect,
@@ -82,19 +82,19 @@ def row_of(
         attempt,
         wait,
         arguments,
-        freeze(content_of(answer, kind)),
+        freeze(get_content(answer, kind)),
         message,
         seconds,
         tokens_in=getattr(usage, "tokens_in", None),
         tokens_out=getattr(usage, "tokens_out", None),
         cost_usd=getattr(usage, "cost_usd", None),
-        provider=_text_of(answer, "provider", kind),
-        model=_text_of(answer, "model", kind),
-        finish_reason=_text_of(answer, "finish_reason", kind),
+        provider=_get_text(answer, "provider", kind),
+        model=_get_text(answer, "model", kind),
+        finish_reason=_get_text(answer, "finish_reason", kind),
     )
 
 
-def _text_of(answer: Any, name: str, kind: str) -> str | None:
+def _get_text(answer: Any, name: str, kind: str) -> str | None:
     """Return an attribute of a model's answer; None if it is not a non-empty string."""
     found = getattr(answer, name, None) if kind in SAID else None
     return found if isinstance(found, str) and found else None

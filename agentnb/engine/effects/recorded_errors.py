@@ -34,35 +34,35 @@ _PROBLEM: Final = re.compile(
 )
 
 
-def error_of(row: Call, like: BaseException | None = None) -> Exception:
+def rebuild_error(row: Call, like: BaseException | None = None) -> Exception:
     """Return the exception of the failed attempt in a row, as precisely as its text allows.
 
     It has the same class name and text, and derives from the class of that name if there is one: a builtin, the class
     of `like` (an exception known to have come from it), or the only imported class with that name.
     """
     kind, _, message = (row.error or "").partition(": ")
-    base = type(like) if isinstance(like, Exception) and type(like).__name__ == kind else class_of(kind)
+    base = type(like) if isinstance(like, Exception) and type(like).__name__ == kind else find_class(kind)
     made = _make_error(kind or "Exception", base, message)
     if row.result is not None:
         made.result = thaw(row.result)  # type: ignore[attr-defined]  # the answer that was the failure
     return made
 
 
-def class_of(kind: str) -> type[Exception]:
+def find_class(kind: str) -> type[Exception]:
     """Return the exception class with a name; Exception itself if there is none, or more than one."""
     known = _PLAIN_ERRORS.get(kind) or _OWN_ERRORS.get(kind)
     if known is not None:
         return known
-    found = {id(cls): cls for cls in _exception_classes() if cls.__name__ == kind and _SAID not in cls.__dict__}
+    found = {id(cls): cls for cls in _iter_exception_classes() if cls.__name__ == kind and _SAID not in cls.__dict__}
     return next(iter(found.values())) if len(found) == 1 else Exception
 
 
-def exception_names() -> set[str]:
+def list_exception_names() -> set[str]:
     """Return the names of all exception classes known to this process."""
-    return {Exception.__name__} | {cls.__name__ for cls in _exception_classes()}
+    return {Exception.__name__} | {cls.__name__ for cls in _iter_exception_classes()}
 
 
-def _exception_classes() -> Iterator[type[Exception]]:
+def _iter_exception_classes() -> Iterator[type[Exception]]:
     """Yield every subclass of Exception; one with several bases may occur more than once."""
     border: list[type[Exception]] = [Exception]
     while border:
@@ -73,7 +73,7 @@ def _exception_classes() -> Iterator[type[Exception]]:
 
 def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
     """Return an exception with this class name and message; no code of the class runs."""
-    problems = problems_in(message)
+    problems = parse_problems(message)
     if issubclass(base, AgentNbError) and base.__module__.startswith("agentnb."):
         if issubclass(base, LLMError):  # a retry may succeed; the server rejects again what it rejected for good
             return LLMError(*(problems or (message,)), again=True)
@@ -98,7 +98,7 @@ def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
     return made
 
 
-def problems_in(text: str) -> tuple[Problem, ...]:
+def parse_problems(text: str) -> tuple[Problem, ...]:
     """Return the problems listed in a text as an error of agentnb prints them; none for any other text."""
     found = [
         Problem(code, what, where, why, do, "warning" if mark else "error")

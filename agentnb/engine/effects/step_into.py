@@ -17,7 +17,7 @@ from contextvars import copy_context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, in_own_loop, run_beside
+from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, run_beside, run_in_own_loop
 from agentnb.engine.core.pending_step import Hold, PendingStep
 from agentnb.engine.core.rng import take_note
 from agentnb.engine.core.run import PAUSED
@@ -99,7 +99,7 @@ def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         ),
         None,
     )
-    return bound.drive(work) if isinstance(bound, Inside) else in_own_loop(work)
+    return bound.drive(work) if isinstance(bound, Inside) else run_in_own_loop(work)
 
 
 async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
@@ -115,7 +115,7 @@ async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -
     return await bound.drive_beside(work) if isinstance(bound, Inside) else await work()
 
 
-def stops_at(work: Work) -> bool:
+def stops_at_calls(work: Work) -> bool:
     """Return True if a call can be held while a step runs: not if a task that the step created makes it."""
     pending_step = work.run.pending_steps.get(work.act.id)
     return pending_step is not None and (not isinstance(pending_step.coro, Inside) or pending_step.coro.is_here(work))
@@ -223,7 +223,7 @@ class Inside(Coroutine[Any, Any, Any]):
         """Run a coroutine that drives this activation, in the thread whose loop stays open until it has ended."""
         self._home = self._home or LoopThread()
         try:
-            return in_own_loop(work, self._home)
+            return run_in_own_loop(work, self._home)
         finally:
             if self._ended:
                 self.leave()

@@ -12,7 +12,7 @@ _FIELD: Final = ',"crc":"'
 _SIZE: Final = len(_FIELD) + 8 + len('"}')
 
 
-def with_checksum(text: str, *context: object) -> str:
+def add_checksum(text: str, *context: object) -> str:
     """Return the text of a non-empty JSON object with a checksum of it, and of its context, as the last field.
 
     Example:
@@ -48,4 +48,4 @@ def _digest(text: str, context: tuple[object, ...]) -> str:
     return f"{crc32(text.encode('utf-8', 'backslashreplace'), crc32(around.encode('utf-8', 'backslashreplace'))):08x}"
 
 
-__all__ = ["has_checksum", "is_intact", "is_text", "with_checksum"]
+__all__ = ["add_checksum", "has_checksum", "is_intact", "is_text"]

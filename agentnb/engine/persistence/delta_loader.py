@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from agentnb.board.codec import TAG, decode
-from agentnb.board.values import ATOMS, FrozenDict, FrozenList, frozen_list, frozen_pairs, thaw
+from agentnb.board.values import ATOMS, FrozenDict, FrozenList, make_frozen_list, make_frozen_pairs, thaw
 from agentnb.bounds import DEPTH_LIMIT
 from agentnb.clock import from_microseconds
 from agentnb.engine.core.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
@@ -20,7 +20,7 @@ from agentnb.engine.core.reducers import Part
 from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.deltas import VERSION, Key
 from agentnb.engine.persistence.state_projection import StateProjection
-from agentnb.engine.persistence.value_deltas import put_back, unfrozen
+from agentnb.engine.persistence.value_deltas import decode_value, put_back
 from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError, with_article
 from agentnb.text import class_name, safe_str
 
@@ -108,17 +108,17 @@ class DeltaLoader:
         tables = self.tables
         new = (lambda node: node) if self._nodes is None else self._nodes.__getitem__
         if "frames" in rows:
-            for row in _new_rows(rows["frames"], len(tables.frames)):
+            for row in _select_new_rows(rows["frames"], len(tables.frames)):
                 frame = FrameRow(*row)
-                tables.frames.append(frame._replace(owner=new(frame.owner), given=unfrozen(frame.given)))
+                tables.frames.append(frame._replace(owner=new(frame.owner), given=decode_value(frame.given)))
         if "acts" in rows:
-            for node, *rest in _new_rows(rows["acts"], len(tables.acts)):
+            for node, *rest in _select_new_rows(rows["acts"], len(tables.acts)):
                 tables.act(ActRow(new(node), *rest))
         if "codes" in rows:
-            for scope, path in _new_rows(rows["codes"], len(tables.codes)):
+            for scope, path in _select_new_rows(rows["codes"], len(tables.codes)):
                 tables.code(scope, tuple(map(decode, path)))
         if "shapes" in rows:
-            for names in _new_rows(rows["shapes"], len(tables.shapes)):
+            for names in _select_new_rows(rows["shapes"], len(tables.shapes)):
                 if not all(type(name) is str for name in names):
                     raise TypeError("a name of a shape is a text")
                 tables.shape(tuple(names))
@@ -159,10 +159,10 @@ class DeltaLoader:
         elif what == "out":
             number, attempt, kind, name, arguments, began = rest
             known = self.out.setdefault(act, {})
-            given = known[number][3] if arguments is None and number in known else unfrozen(arguments)
+            given = known[number][3] if arguments is None and number in known else decode_value(arguments)
             known[number] = [attempt, kind, name, given, began]
         elif what == "back":
-            row = Call(*map(unfrozen, rest[0]))
+            row = Call(*map(decode_value, rest[0]))
             if rest[1]:
                 row = row._replace(arguments=self.out[act][row.call][3])
             self.told.setdefault(act, {})[row.act, row.call, row.attempt] = row
@@ -185,7 +185,7 @@ class DeltaLoader:
         """Set the condition values of followed edges."""
         history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
         for row, value in rows:
-            history.p_val[row] = unfrozen(value)
+            history.p_val[row] = decode_value(value)
 
     def _load_carried(self, history: History, rows: list[int]) -> None:
         history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
@@ -216,7 +216,7 @@ class DeltaLoader:
 
     def _call(self, row: list[Any]) -> Call:
         if len(row) > 4:
-            call = Call(*[item if type(item) in ATOMS else unfrozen(item) for item in row])
+            call = Call(*[item if type(item) in ATOMS else decode_value(item) for item in row])
             if not isinstance(call.cost_usd, int | float | Decimal | None):
                 raise TypeError(f"a cost is a number, not {with_article(class_name(call.cost_usd))}")
             return call
@@ -236,10 +236,10 @@ class DeltaLoader:
     def _whole_event(self, row: list[Any]) -> Event:
         seq, step, id_, type_, actor, cause, time, payload, at, mark = row
         if not type(id_) is type(type_) is type(actor) is str:
-            id_, type_, actor = unfrozen(id_), unfrozen(type_), unfrozen(actor)
-        when = from_microseconds(time) if type(time) is int else unfrozen(time)
-        cause = cause if type(cause) is str or cause is None else unfrozen(cause)
-        mark = None if mark is None else unfrozen(mark)
+            id_, type_, actor = decode_value(id_), decode_value(type_), decode_value(actor)
+        when = from_microseconds(time) if type(time) is int else decode_value(time)
+        cause = cause if type(cause) is str or cause is None else decode_value(cause)
+        mark = None if mark is None else decode_value(mark)
         payload = payload if type(payload) in ATOMS else self._unshape(payload)
         return _new_event(Event, (seq, step, id_, type_, actor, cause, when, payload, at, mark))
 
@@ -248,11 +248,11 @@ class DeltaLoader:
         cls = type(document)
         if cls is dict and type(document.get(TAG)) is int:
             names, values = self.tables.shapes[document[TAG]], document["v"]
-            found: FrozenDict | FrozenList = frozen_pairs(names, values, self._unshape)
+            found: FrozenDict | FrozenList = make_frozen_pairs(names, values, self._unshape)
         elif cls is list:
-            found = frozen_list([item if type(item) in ATOMS else self._unshape(item) for item in document])
+            found = make_frozen_list([item if type(item) in ATOMS else self._unshape(item) for item in document])
         else:
-            return unfrozen(document)
+            return decode_value(document)
         if found.extent[0] > DEPTH_LIMIT:
             raise ValueError(f"a payload is nested more than {DEPTH_LIMIT} levels deep")
         return found
@@ -281,7 +281,9 @@ class _Values:
         return put_back(document, old)
 
 
-def _failure(kind: str, message: str, timeout: bool, problem: list[str] | None, result: list[Any] | None) -> Failure:
+def _decode_failure(
+    kind: str, message: str, timeout: bool, problem: list[str] | None, result: list[Any] | None
+) -> Failure:
     """Return a recorded failure; it has an exception only if more than its text was recorded."""
     error: Any = None
     if problem is not None:
@@ -289,13 +291,13 @@ def _failure(kind: str, message: str, timeout: bool, problem: list[str] | None, 
         error = ExecutionError(Problem(code, what, where, why, do))
     if result is not None:
         error = error or Exception(message)
-        error.result = thaw(unfrozen(result[0]))
+        error.result = thaw(decode_value(result[0]))
     return Failure(kind, message, error, timeout)
 
 
-def _part(row: list[Any]) -> Part:
+def _get_part(row: list[Any]) -> Part:
     node, op, path, value = row
-    return Part(node, op, tuple(map(decode, path)), unfrozen(value))
+    return Part(node, op, tuple(map(decode, path)), decode_value(value))
 
 
 # How each sparse part of a delta is applied.
@@ -313,20 +315,22 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "opened": lambda _, history, rows: history.opened.update((step, tuple(frames)) for step, frames in rows),
     "closed": lambda _, history, rows: history.closed.update((step, tuple(frames)) for step, frames in rows),
     "timed": DeltaLoader._times,  # noqa: SLF001
-    "errors": lambda _, history, rows: history.errors.update((row[0], _failure(*row[1:])) for row in rows),
+    "errors": lambda _, history, rows: history.errors.update((row[0], _decode_failure(*row[1:])) for row in rows),
     "times": lambda _, history, rows: history.times.update(
         (step, tuple(map(from_microseconds, read))) for step, *read in rows
     ),
-    "notes": lambda _, history, rows: history.notes.update((step, Note(*map(unfrozen, row))) for step, row in rows),
+    "notes": lambda _, history, rows: history.notes.update((step, Note(*map(decode_value, row))) for step, row in rows),
     "waited": lambda _, history, rows: history.waited.update(rows),
     "in_place": lambda _, history, rows: history.in_place.update(rows),
     "order": lambda _, history, rows: history.order.update(rows),
-    "reduced": lambda _, history, rows: history.reduced.update((row, tuple(map(_part, made))) for row, made in rows),
-    "people": lambda _, history, rows: history.people.extend([Act(*map(unfrozen, row)) for row in rows]),
+    "reduced": lambda _, history, rows: history.reduced.update(
+        (row, tuple(map(_get_part, made))) for row, made in rows
+    ),
+    "people": lambda _, history, rows: history.people.extend([Act(*map(decode_value, row)) for row in rows]),
 }
 
 
-def _new_rows(rows: Any, known: int) -> list[Any]:
+def _select_new_rows(rows: Any, known: int) -> list[Any]:
     """Return the new rows of a table: two branches that start at the same place may both contain them."""
     first, given = rows
     if first > known:

@@ -34,10 +34,10 @@ from agentnb.board.paths import APPEND, SET
 from agentnb.board.values import ATOMS, FrozenDict, FrozenList
 from agentnb.clock import to_microseconds
 from agentnb.engine.core.history import CARRIED, Act, Call, Event, Failure, History, Tables
-from agentnb.engine.persistence.state_projection import before
-from agentnb.engine.persistence.value_deltas import difference
+from agentnb.engine.persistence.state_projection import get_previous
+from agentnb.engine.persistence.value_deltas import encode_difference
 from agentnb.errors import AgentNbError, StoreError
-from agentnb.expressions.paths import path_text
+from agentnb.expressions.paths import format_path
 from agentnb.secrets import is_secret
 from agentnb.text import LONGEST_TEXT, safe_str
 
@@ -104,8 +104,8 @@ class DeltaEncoder:
         for history in histories:
             mark, size = encoder.marks[encoder.know(history)], len(history.s_pend)
             mark.rows, mark.last = size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1])
-            mark.reads, mark.people, mark.events, mark.calls = _counts(history, mark, history.tip)
-        encoder.kept = _ends(tables)
+            mark.reads, mark.people, mark.events, mark.calls = _count_rows(history, mark, history.tip)
+        encoder.kept = _compute_ends(tables)
         return encoder
 
     def fork(self, tables: Tables) -> DeltaEncoder:
@@ -161,7 +161,7 @@ class DeltaEncoder:
 
     def _rows_of_tables(self) -> tuple[Json, list[int]]:
         tables, kept, found = self.tables, self.kept, {}
-        ends = _ends(tables)
+        ends = _compute_ends(tables)
         if ends[0] > kept[0]:
             rows = tables.frames[kept[0] : ends[0]]
             found["frames"] = [kept[0], [[*row[:-1], encode(row.given, lenient=self.lenient)] for row in rows]]
@@ -195,9 +195,9 @@ class DeltaEncoder:
             if last != mark.last:
                 rare["amend"] = [now - then for now, then in zip(last, mark.last, strict=True)]
         new = Watermark(size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1]),
-                   *_counts(history, mark, tip))  # fmt: skip
+                   *_count_rows(history, mark, tip))  # fmt: skip
         writes, pushes = (mark.last[1], new.last[1]), (mark.last[2], new.last[2])
-        steps = _steps(history, first, size, last) if size > first else []
+        steps = _encode_steps(history, first, size, last) if size > first else []
         self._rare(history, (first, size), rare)
         self._add_writes(history, writes, rare)
         self._add_pushes(history, pushes, rare)
@@ -223,10 +223,12 @@ class DeltaEncoder:
         if history.times and (read := [step for step in steps if step in history.times]):
             self._add_times(history, read, rare)
         if history.errors and (failed := [step for step in steps if step in history.errors]):
-            rare["errors"] = [_failure(step, history.errors[step]) for step in failed]
+            rare["errors"] = [_encode_failure(step, history.errors[step]) for step in failed]
         if history.notes and (noted := [step for step in steps if step in history.notes]):
-            rare["notes"] = [[step, self._encode(history, step, "what it noted", partial(_as_row, history.notes[step]))]
-                             for step in noted]  # fmt: skip
+            rare["notes"] = [
+                [step, self._encode(history, step, "what it noted", partial(_encode_row, history.notes[step]))]
+                for step in noted
+            ]
         if history.waited and (waited := [[step, history.waited[step]] for step in steps if step in history.waited]):
             rare["waited"] = waited
         if history.replaced and steps:
@@ -262,7 +264,7 @@ class DeltaEncoder:
             return [[part.node, part.op, [*map(encode_atom, part.path)], encode(part.value, name, lenient=lenient)]
                     for part in history.reduced[row]]  # fmt: skip
 
-        return [row, self._encode(history, step, f"key {path_text(path)!r}", encode_parts)]
+        return [row, self._encode(history, step, f"key {format_path(path)!r}", encode_parts)]
 
     def _add_pushes(self, history: History, rows: tuple[int, int], rare: Json) -> None:
         """Add the sparse data of the pushes."""
@@ -287,7 +289,7 @@ class DeltaEncoder:
             rare["reads"] = [history.r_step[mark.reads : new.reads].tolist(),
                              history.r_code[mark.reads : new.reads].tolist()]  # fmt: skip
         if new.people > mark.people:
-            rare["people"] = [_act(act) for act in history.people[mark.people : new.people]]
+            rare["people"] = [_encode_act(act) for act in history.people[mark.people : new.people]]
         if new.events > mark.events:
             rare["events"] = [self._encode(history, event.at, f"event {event.type!r}", partial(self.event, event))
                               for event in history.events[mark.events : new.events]]  # fmt: skip
@@ -318,7 +320,7 @@ class DeltaEncoder:
             return {TAG: "event", "v": [*self._told_parts[id(new)]]}
         if type(new) in ATOMS or name or code & 3:
             return encode(new, name, lenient=lenient)
-        return difference(new, before(old, self.tables.codes[code >> 2][1]), lenient=lenient)
+        return encode_difference(new, get_previous(old, self.tables.codes[code >> 2][1]), lenient=lenient)
 
     def _encode_write(self, history: History, row: int) -> Any:
         """Return one write as JSON, leniently if its own step, or an edit there, later overwrites the whole key."""
@@ -328,7 +330,7 @@ class DeltaEncoder:
         later = history.w_code[row + 1 : history.s_wend[step - history.base]] if step <= history.tip else ()
         lost = any(other & 3 != APPEND and self.tables.codes[other >> 2] in anew for other in later)
         write = partial(self._write, code, history.w_new[row], history.w_old[row])
-        return write(lenient=True) if lost else self._encode(history, step, f"key {path_text(path)!r}", write)
+        return write(lenient=True) if lost else self._encode(history, step, f"key {format_path(path)!r}", write)
 
     def _encode(self, history: History, step: int, what: str, code: Callable[..., Any]) -> Any:
         """Return the result of `code`, leniently for an abandoned step, or one that a person has edited.
@@ -363,7 +365,7 @@ class DeltaEncoder:
         known = self.told.get((call.act, call.call, call.attempt))
         if known is not None and known.result is call.result and known.error == call.error:
             return [call.step, call.act, call.call, call.attempt]
-        return whole_call(call, lenient=lenient)
+        return encode_call(call, lenient=lenient)
 
     def event(self, event: Event, *, lenient: bool = False) -> list[Any]:
         """Return an event's row: its step and number if it is recorded already, else the whole row."""
@@ -409,11 +411,11 @@ class DeltaEncoder:
         }
 
 
-def _ends(tables: Tables) -> list[int]:
+def _compute_ends(tables: Tables) -> list[int]:
     return [len(tables.frames), len(tables.acts), len(tables.codes), len(tables.shapes)]
 
 
-def _counts(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
+def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
     """Return how many reads, interventions, events and calls of a history belong to its steps up to `tip`."""
     reads, people, events, calls = len(history.r_step), len(history.people), len(history.events), len(history.calls)
     while reads > mark.reads and history.r_step[reads - 1] > tip:
@@ -427,7 +429,7 @@ def _counts(history: History, mark: Watermark, tip: int) -> tuple[int, int, int,
     return reads, people, events, calls
 
 
-def _steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[Any]:
+def _encode_steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[Any]:
     rows = slice(first, size)
     began, ended = history.s_t0[rows].tolist(), history.s_t1[rows].tolist()
     before_it = history.s_t0[first - 1] if first else 0
@@ -448,24 +450,24 @@ def _increases(column: list[int], start: int) -> list[int]:
     return [*map(sub, column, [start, *column])]  # as many as the column has
 
 
-def _as_row(row: Any, *plain: int, lenient: bool) -> list[Any]:
+def _encode_row(row: Any, *plain: int, lenient: bool) -> list[Any]:
     return [item if at in plain or (is_stored_unchanged(item) and not is_secret(name)) else
             encode(item, name, lenient=lenient)
             for at, (name, item) in enumerate(zip(row._fields, row, strict=True))]  # fmt: skip
 
 
-def whole_call(call: Call, *, lenient: bool = False) -> list[Any]:
+def encode_call(call: Call, *, lenient: bool = False) -> list[Any]:
     """Return the whole row of a call as JSON."""
-    return _as_row(call, 0, 1, 2, lenient=lenient)
+    return _encode_row(call, 0, 1, 2, lenient=lenient)
 
 
-def whole_event(event: Event, *, lenient: bool = False) -> list[Any]:
+def encode_event(event: Event, *, lenient: bool = False) -> list[Any]:
     """Return the whole row of an event as JSON."""
     seq, step, *said, payload, at, mark = event
     return [seq, step, *map(encode, said), encode(payload, lenient=lenient), at, encode(mark)]
 
 
-def _failure(step: int, failure: Failure) -> list[Any]:
+def _encode_failure(step: int, failure: Failure) -> list[Any]:
     """Return a failure as JSON: type, message, whether it was a timeout, its Problem, and the step's result."""
     error, problem, result = failure.error, None, None
     if isinstance(error, AgentNbError) and error.problems:
@@ -476,14 +478,14 @@ def _failure(step: int, failure: Failure) -> list[Any]:
     return [step, failure.type, safe_str(failure.message, LONGEST_TEXT), failure.timeout, problem, result]
 
 
-def _act(act: Act) -> list[Any]:
+def _encode_act(act: Act) -> list[Any]:
     """Return an intervention as JSON, leniently, because no run is resumed from it."""
     key = next(filter(is_secret, act.target.split(".")), act.target)
     old, new = (encode(value, key, lenient=True) for value in (act.old, act.new))
     return [act.step, act.act, act.target, old, new, act.actor, encode(act.time)]
 
 
-def whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
+def encode_whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
     """Return a chain of histories as one delta, each up to where the next one starts.
 
     Raises:
@@ -494,9 +496,18 @@ def whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
     return encoder.take(list(zip(chain, ends, strict=True)))
 
 
-def family(chains: Iterable[Sequence[History]]) -> list[History]:
+def collect_family(chains: Iterable[Sequence[History]]) -> list[History]:
     """Return the histories of all chains once each, parents first."""
     return list({id(history): history for chain in chains for history in chain}.values())
 
 
-__all__ = ["VERSION", "DeltaEncoder", "Json", "Watermark", "family", "whole", "whole_call", "whole_event"]
+__all__ = [
+    "VERSION",
+    "DeltaEncoder",
+    "Json",
+    "Watermark",
+    "collect_family",
+    "encode_call",
+    "encode_event",
+    "encode_whole",
+]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, Protocol
 
-from agentnb.engine.persistence.checksums import has_checksum, is_intact, is_text, with_checksum
+from agentnb.engine.persistence.checksums import add_checksum, has_checksum, is_intact, is_text
 
 
 class Entry(NamedTuple):
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
 def seal(run_id: str, seq: int, step: int, text: str) -> Entry:
     """Return an entry with a checksum of its text and its place in the log."""
-    return Entry(seq, step, with_checksum(text, run_id, seq, step))
+    return Entry(seq, step, add_checksum(text, run_id, seq, step))
 
 
 def is_sound(run_id: str, entry: Entry, *, checked: bool) -> bool:
@@ -66,7 +66,7 @@ class RunRow(NamedTuple):
 
     def seal(self) -> RunRow:
         """Return this row with a checksum in its head, over everything recorded when a run starts."""
-        return self._replace(head=with_checksum(self.head, *self._list_checked_fields()))
+        return self._replace(head=add_checksum(self.head, *self._list_checked_fields()))
 
     @property
     def checked(self) -> bool:

@@ -102,12 +102,12 @@ def _flush_periodically(behind: weakref.ref[Behind], seconds: float, gone: threa
             return
 
 
-def _on_fork() -> None:
+def _after_fork() -> None:
     global _TIMER  # noqa: PLW0603  (the thread stays in the parent, and so do the runs that it waits for)
     _TIMER = _Timer()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_on_fork)
+    os.register_at_fork(after_in_child=_after_fork)
 
 __all__ = ["Batch", "flush_later"]

@@ -27,10 +27,10 @@ from agentnb.board.codec import encode
 from agentnb.clock import to_microseconds
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.rng import get_draws
-from agentnb.engine.effects.crash_recovery import UnansweredCall, in_flight
+from agentnb.engine.effects.crash_recovery import UnansweredCall, collect_interrupted_steps
 from agentnb.engine.effects.recorded_calls import must_log_start
-from agentnb.engine.persistence.checksums import with_checksum
-from agentnb.engine.persistence.deltas import DeltaEncoder, Json, Key, whole_call
+from agentnb.engine.persistence.checksums import add_checksum
+from agentnb.engine.persistence.deltas import DeltaEncoder, Json, Key, encode_call
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow, seal
 from agentnb.engine.persistence.flush_timer import Batch, flush_later
 from agentnb.engine.persistence.open_journals import LIVE, check_alone
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from agentnb.world.effect import Effect
 
 
-def text_of(document: Any) -> str:
+def to_json_text(document: Any) -> str:
     """Return a document as JSON text."""
     try:
         return to_json(document).decode()  # more than twice as fast as json
@@ -245,7 +245,7 @@ class Journal:
                 document["aux"] = said["aux"] = dict(self.aux)
             self._said = said
             self._chain, self._left = run.chain, len(run.left)
-            self._limbo = seal(self.run_id, self.seq + 1, tip, text_of(document)) if document else None
+            self._limbo = seal(self.run_id, self.seq + 1, tip, to_json_text(document)) if document else None
         finally:
             if self._limbo is None:
                 encoder.forget(known)
@@ -315,7 +315,7 @@ class Journal:
     def _record_attempt(self, row: Call) -> bool:
         key, known = (row.act, row.call, row.attempt), (row.act, row.call) in self._outs
         try:
-            told = whole_call(row._replace(arguments=None) if known else row)
+            told = encode_call(row._replace(arguments=None) if known else row)
         except StoreError as error:  # the step will be saved as a whole, and raise this again
             self.trouble = error
             return False
@@ -361,7 +361,7 @@ class Journal:
         run = self.run
         if not (run.pending_steps or run.recorded or self._told or self._keys or self._outs or self._emits):
             return  # no step is in flight, and none was
-        found = in_flight(run)
+        found = collect_interrupted_steps(run)
         facts, pending = [*found.facts()], {*found.acts()}
         current = {id(fact) for _, _, fact in facts}
         for act in self._acts():
@@ -444,7 +444,7 @@ class Journal:
         """Return the run's position as a store records it; empty at the end of what is saved."""
         if not _is_back(self.run):
             return ""
-        return with_checksum(text_of({"position": self.run.position, "seq": self.seq}), self.run_id)
+        return add_checksum(to_json_text({"position": self.run.position, "seq": self.seq}), self.run_id)
 
     def is_complete(self) -> bool:
         """Return True if everything the run has done is in the log."""
@@ -485,4 +485,4 @@ def _is_back(run: Run) -> bool:
     return run.past or run.at is not run.history
 
 
-__all__ = ["Batch", "Journal", "text_of"]
+__all__ = ["Batch", "Journal", "to_json_text"]

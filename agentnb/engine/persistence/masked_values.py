@@ -9,7 +9,7 @@ from agentnb.board.masking import register_secrets
 from agentnb.board.paths import APPEND, SET, Path, apply_change, look
 from agentnb.board.values import ATOMS, FrozenList, FrozenRecord, freeze
 from agentnb.engine.core.history import Checkpoint, History
-from agentnb.expressions.paths import path_text
+from agentnb.expressions.paths import format_path
 from agentnb.secrets import Masked
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def find_masks(value: Any, path: Path = ()) -> Iterator[Path]:
             yield from find_masks(item, (*path, index))
 
 
-def unknown(run: Run) -> list[str]:
+def find_masked_paths(run: Run) -> list[str]:
     """Return the paths on the board, in every open scope, at which a mask replaces a value."""
     if not run.masks:
         return []
     scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
-    found = [path_text(path) for scope in scopes.values() for path in find_masks(dict(scope.data))]
+    found = [format_path(path) for scope in scopes.values() for path in find_masks(dict(scope.data))]
     return list(dict.fromkeys(found))
 
 
@@ -81,10 +81,10 @@ def _fill_value(value: Any, path: Path, given: Mapping[str, Any]) -> Any:
     if type(value) in ATOMS:  # masks have a class of their own
         return value
     for place in list(find_masks(value, path)):
-        text = path_text(place)
+        text = format_path(place)
         if text in given:
             value = apply_change(value, place[len(path) :], SET, given[text], place)
     return value
 
 
-__all__ = ["fill", "find_masks", "unknown"]
+__all__ = ["fill", "find_masked_paths", "find_masks"]

@@ -9,8 +9,8 @@ from agentnb.board.codec import decode, encode
 from agentnb.clock import Clock
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version
-from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, Json, family
-from agentnb.engine.persistence.value_deltas import unfrozen
+from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, Json, collect_family
+from agentnb.engine.persistence.value_deltas import decode_value
 from agentnb.errors import Problem, StoreError
 
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
         StoreError: L401, no codec accepts a value on the board.
     """
     encoder = DeltaEncoder(run.tables, lenient=lenient)
-    histories = family([run.chain, *(chain for chain, _ in run.left)])
+    histories = collect_family([run.chain, *(chain for chain, _ in run.left)])
     return {
         "version": VERSION,
         "nodes": [node.id for node in run.plan.nodes],
         "slices": [encoder.take([(history, len(history.s_pend)) for history in histories])],
         "run": {"position": run.position, "given": encode(run.given, lenient=lenient), "seed": encode(run.seed),
-                **state_of(run, encoder)},
+                **encode_state(run, encoder)},
     }  # fmt: skip
 
 
-def state_of(run: Run, encoder: DeltaEncoder) -> Json:
+def encode_state(run: Run, encoder: DeltaEncoder) -> Json:
     """Return the state of a run besides its histories, as JSON: chain, branches, random generator, ids, limit."""
     chance = run.chance
     return {
@@ -58,7 +58,7 @@ def revive(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None = Non
         StoreError: L402, this is not a run; L403, a newer agentnb wrote it; L404, the plan does not fit.
     """
     check_version(document.get("version"))
-    joined = DeltaLoader(renumbering(plan, document.get("nodes", ())))
+    joined = DeltaLoader(make_renumbering(plan, document.get("nodes", ())))
     joined.add(document["slices"])
     check_fit(plan, joined.tables, document["nodes"])
     return run_of(plan, joined, document["run"], clock)
@@ -75,7 +75,7 @@ def run_of(plan: Plan, joined: DeltaLoader, kept: Mapping[str, Any], clock: Cloc
     run.chain = [histories[at] for at in kept["chain"]]
     run.history = run.at = run.chain[-1]
     run.left = [(tuple(histories[at] for at in chain), tip) for chain, tip in kept["left"]]
-    run.given = unfrozen(kept["given"])
+    run.given = decode_value(kept["given"])
     if kept["limit"] is not None:
         run.limit = kept["limit"]
     run.ids.counters.update(kept["ids"])
@@ -88,7 +88,7 @@ def run_of(plan: Plan, joined: DeltaLoader, kept: Mapping[str, Any], clock: Cloc
     return run
 
 
-def renumbering(plan: Plan, names: Sequence[str]) -> dict[int, int]:
+def make_renumbering(plan: Plan, names: Sequence[str]) -> dict[int, int]:
     """Return the number that this plan assigns to each node of a record; missing ones get distinct numbers below -1.
 
     A plan without that node can neither run nor show it; `check_fit` checks whether the run needs it.
@@ -121,4 +121,4 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-__all__ = ["check_fit", "dump", "renumbering", "revive", "run_of", "state_of"]
+__all__ = ["check_fit", "dump", "encode_state", "make_renumbering", "revive", "run_of"]

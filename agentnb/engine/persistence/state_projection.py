@@ -176,11 +176,11 @@ class StateProjection:
                 due = step + EVERY + sum(map(len, data.values()))
 
 
-def before(old: Any, path: Path) -> Any:
+def get_previous(old: Any, path: Path) -> Any:
     """Return the previous value at a path, given that of its first key; ABSENT if there was none."""
     if old is ABSENT or old is DELETED:
         return ABSENT
     return old if len(path) == 1 else look(old, path[1:])
 
 
-__all__ = ["StateProjection", "before"]
+__all__ = ["StateProjection", "get_previous"]

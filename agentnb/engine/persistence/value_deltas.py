@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from agentnb.board.codec import TAG, decode, encode, is_json
-from agentnb.board.values import ABSENT, ATOMS, FrozenDict, FrozenList, freeze, frozen_dict
+from agentnb.board.values import ABSENT, ATOMS, FrozenDict, FrozenList, freeze, make_frozen_dict
 from agentnb.secrets import has_secret, is_secret
 
 
-def difference(new: Any, old: Any, *, lenient: bool = False) -> Any:
+def encode_difference(new: Any, old: Any, *, lenient: bool = False) -> Any:
     """Return a frozen value as JSON, without the parts that it shares with `old`.
 
     Raises:
@@ -26,7 +26,7 @@ def difference(new: Any, old: Any, *, lenient: bool = False) -> Any:
         changed = {key: item for key, item in new.items() if item is not old.get(key, ABSENT)}
         if len(changed) < len(new):
             return {TAG: "merged", "v": {key: encode(item, key, lenient=lenient) if is_secret(key) else
-                                         difference(item, old.get(key, ABSENT), lenient=lenient)
+                                         encode_difference(item, old.get(key, ABSENT), lenient=lenient)
                                          for key, item in changed.items()}}  # fmt: skip
     return encode(new, lenient=lenient)
 
@@ -46,17 +46,17 @@ def put_back(document: Any, old: Any) -> Any:
         return old
     if tag == "grown":
         for item in document["v"]:
-            old = old.grown(unfrozen(item))
+            old = old.grown(decode_value(item))
         return old
     if tag == "merged":
         parts = {key: put_back(item, old.get(key, ABSENT)) for key, item in document["v"].items()}
-        return frozen_dict({**old, **parts})
+        return make_frozen_dict({**old, **parts})
     return freeze(decode(document), old)
 
 
-def unfrozen(document: Any) -> Any:
+def decode_value(document: Any) -> Any:
     """Return the frozen value of a JSON document."""
     return document if type(document) in ATOMS else freeze(decode(document))
 
 
-__all__ = ["difference", "put_back", "unfrozen"]
+__all__ = ["decode_value", "encode_difference", "put_back"]

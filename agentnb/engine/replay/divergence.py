@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agentnb.board.masking import secret_word
+from agentnb.board.masking import find_secret_word
 from agentnb.board.paths import DELETE, OPS, Path
 from agentnb.board.values import ABSENT
-from agentnb.engine.replay.equality import says_the_same, unlike
-from agentnb.expressions.paths import parse_path, path_text
+from agentnb.engine.replay.equality import are_messages_equal, iter_innermost_differences
+from agentnb.expressions.paths import format_path, parse_path
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Divergence:
     @property
     def key(self) -> str | None:
         """The first word of the path that names a secret; None if there is none."""
-        return secret_word(parse_path(self.path))
+        return find_secret_word(parse_path(self.path))
 
     def __str__(self) -> str:
         """Return one sentence, with secrets masked and long values cut."""
@@ -132,7 +132,7 @@ def compare_steps(
         own_reads: True if everything it read was read by code that ran again.
     """
     node = sides.name(recorded.act)
-    yield from _status_differences(recorded, replayed, node, level)
+    yield from _compare_status(recorded, replayed, node, level)
     opened = [[(row.region, row.branch) for row in side.opened] for side in (recorded, replayed)]
     if opened[0] != opened[1] and recorded.phase == replayed.phase:
         then, now = ([region for region, _ in side] for side in opened)
@@ -142,17 +142,19 @@ def compare_steps(
         yield from _read_differences(recorded, replayed, sides, own_reads)
     if level != "path":
         yield from _write_differences(recorded, replayed, sides)
-        yield from _event_differences(recorded, replayed, sides)
-    yield from _edge_differences(recorded, replayed, sides, level)
+        yield from _compare_events(recorded, replayed, sides)
+    yield from _compare_edges(recorded, replayed, sides, level)
 
 
-def inside(at: tuple[int, str | None, What], path: Path, recorded: Any, replayed: Any) -> Iterator[Divergence]:
+def iter_inner_differences(
+    at: tuple[int, str | None, What], path: Path, recorded: Any, replayed: Any
+) -> Iterator[Divergence]:
     """Yield the first places inside a value where two differ; `at` is (step, node, what)."""
-    for row in islice(unlike(recorded, replayed, path), MOST):
-        yield Divergence(*at, path_text(row.path), row.recorded, row.replayed, sure=row.sure)
+    for row in islice(iter_innermost_differences(recorded, replayed, path), MOST):
+        yield Divergence(*at, format_path(row.path), row.recorded, row.replayed, sure=row.sure)
 
 
-def _status_differences(recorded: StepRecord, replayed: StepRecord, node: str, level: Level) -> Iterator[Divergence]:
+def _compare_status(recorded: StepRecord, replayed: StepRecord, node: str, level: Level) -> Iterator[Divergence]:
     then, now = ((f"{side.failure.type}: {side.failure.message}" if side.failure else ABSENT)
                  for side in (recorded, replayed))  # fmt: skip
     if recorded.status != replayed.status:
@@ -160,7 +162,7 @@ def _status_differences(recorded: StepRecord, replayed: StepRecord, node: str, l
     elif recorded.phase != replayed.phase:
         why = f"its step was one of phase {recorded.phase!r}, and in the replay it is one of {replayed.phase!r}"
         yield Divergence(recorded.step, node, "phase", "", recorded.phase, replayed.phase, why, ends=True)
-    elif level != "path" and then is not ABSENT and now is not ABSENT and not says_the_same(str(then), str(now)):
+    elif level != "path" and then is not ABSENT and now is not ABSENT and not are_messages_equal(str(then), str(now)):
         yield Divergence(recorded.step, node, "error", "", then, now)
 
 
@@ -174,7 +176,7 @@ def _read_differences(
     differ |= {(-1, path) for path in declared ^ set(_find_declared(sides.run.plan, replayed))}
     for scope, path in sorted(differ, key=repr):
         read = path in declared if scope == -1 else (scope, path) in then
-        yield Divergence(recorded.step, sides.name(recorded.act), "read", path_text(path), read, not read)
+        yield Divergence(recorded.step, sides.name(recorded.act), "read", format_path(path), read, not read)
 
 
 def _find_declared(plan: Plan, done: StepRecord) -> Iterable[Path]:
@@ -196,19 +198,19 @@ def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides)
 def _write(step: int, node: str, one: WriteRecord | None, other: WriteRecord | None) -> Iterator[Divergence]:
     path = (one or other).path  # type: ignore[union-attr]  # one of them exists
     if one is not None and other is not None and one.op == other.op:
-        yield from inside((step, node, "write"), path, one.new, other.new)
+        yield from iter_inner_differences((step, node, "write"), path, one.new, other.new)
         return
     why = ""
     if any(wrote is not None and wrote.op == DELETE for wrote in (one, other)) or (
         one is not None and other is not None
     ):
         told = [f"{OPS[wrote.op]}" if wrote is not None else "no write" for wrote in (one, other)]
-        why = f"of {path_text(path)!r} the record has: {told[0]}, the replay: {told[1]}"
+        why = f"of {format_path(path)!r} the record has: {told[0]}, the replay: {told[1]}"
     then, now = (ABSENT if wrote is None else wrote.new for wrote in (one, other))
-    yield Divergence(step, node, "write", path_text(path), then, now, why)
+    yield Divergence(step, node, "write", format_path(path), then, now, why)
 
 
-def _event_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
+def _compare_events(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
     step, node = recorded.step, sides.name(recorded.act)
     for one, other in zip_longest(recorded.events, replayed.events):
         if one is None or other is None or one.type != other.type:
@@ -216,7 +218,7 @@ def _event_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides)
             why = f"it emitted {_quote(then)}, and the replay emits {_quote(now)}"
             yield Divergence(step, node, "event", "type", then, now, why)
             continue
-        yield from inside((step, node, "event"), (one.type,), one.payload, other.payload)
+        yield from iter_inner_differences((step, node, "event"), (one.type,), one.payload, other.payload)
         cause = sides.ids.get(one.cause, one.cause) if one.cause is not None else None
         if cause != other.cause:
             yield Divergence(step, node, "event", f"{one.type}, its cause", one.cause, other.cause)
@@ -226,7 +228,7 @@ def _quote(type: Any) -> str:
     return "no event" if type is ABSENT else f"{safe_repr(type)}"
 
 
-def _edge_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides, level: Level) -> Iterator[Divergence]:
+def _compare_edges(recorded: StepRecord, replayed: StepRecord, sides: Sides, level: Level) -> Iterator[Divergence]:
     node = sides.name(recorded.act)
     nodes = sides.run.plan.nodes
     expected = [sides.act(target) for target, _ in recorded.ways]
@@ -237,9 +239,9 @@ def _edge_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides, 
     elif level != "path":
         for (target, one), (_, other) in zip(recorded.ways, replayed.ways, strict=True):
             way = f"{node} -> {sides.name(target)}"
-            for row in islice(unlike(one, other), MOST):
+            for row in islice(iter_innermost_differences(one, other), MOST):
                 why = f"on the way {way} stood {safe_repr(row.recorded)}, and stands {safe_repr(row.replayed)}"
                 yield Divergence(recorded.step, node, "edge", way, row.recorded, row.replayed, why, sure=row.sure)
 
 
-__all__ = ["LEVELS", "MOST", "Divergence", "Level", "Sides", "compare_steps", "inside"]
+__all__ = ["LEVELS", "MOST", "Divergence", "Level", "Sides", "compare_steps", "iter_inner_differences"]

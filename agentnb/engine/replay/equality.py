@@ -30,7 +30,7 @@ class Unlike(NamedTuple):
     sure: bool = True
 
 
-def unlike(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[Unlike]:
+def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[Unlike]:
     """Yield the innermost places where two values differ, in order; ABSENT stands for a missing part."""
     one, other = recorded, replayed
     if one is other:
@@ -46,16 +46,16 @@ def unlike(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[Unlike]:
         one, other = one.parts, other.parts
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in {**one, **other}:
-            yield from unlike(one.get(key, ABSENT), other.get(key, ABSENT), (*path, key))
-    elif (kind := _sequence_type(one)) is not None and kind is _sequence_type(other):
+            yield from iter_innermost_differences(one.get(key, ABSENT), other.get(key, ABSENT), (*path, key))
+    elif (kind := _get_sequence_type(one)) is not None and kind is _get_sequence_type(other):
         for at in range(max(len(one), len(other))):
             then, now = (side[at] if at < len(side) else ABSENT for side in (one, other))
-            yield from unlike(then, now, (*path, at))
-    elif not _equal_parts(one, other) and not _equal_as_json(one, other):
-        yield Unlike(path, recorded, replayed, sure=not _by_reference(one, other))
+            yield from iter_innermost_differences(then, now, (*path, at))
+    elif not _are_parts_equal(one, other) and not _are_equal_as_json(one, other):
+        yield Unlike(path, recorded, replayed, sure=not _is_by_reference(one, other))
 
 
-def says_the_same(recorded: str, replayed: str) -> bool:
+def are_messages_equal(recorded: str, replayed: str) -> bool:
     """Return True if two error messages are equal, apart from memory addresses."""
     one, other = (_ADDRESS.sub("0x", text) for text in (recorded, replayed))
     return is_same_text(one, other)
@@ -74,35 +74,35 @@ def is_known(value: Any) -> bool:
     return not isinstance(value, FrozenList | tuple) or getattr(value, "flat", False) or all(map(is_known, value))
 
 
-def _sequence_type(value: Any) -> type | None:
+def _get_sequence_type(value: Any) -> type | None:
     if isinstance(value, list | FrozenList):
         return list
     return tuple if isinstance(value, tuple) else None
 
 
-def _equal_parts(one: Any, other: Any) -> bool:
+def _are_parts_equal(one: Any, other: Any) -> bool:
     if isinstance(one, str) and isinstance(other, str):
         return is_same_text(one, other)
     if isinstance(one, FrozenArray) and isinstance(other, FrozenArray):
-        return external_types.same_array(one.held, other.held)
+        return external_types.are_same_arrays(one.held, other.held)
     if isinstance(one, Opaque) and isinstance(other, Opaque):
-        return _equal(one.value, other.value)
+        return _are_equal(one.value, other.value)
     if external_types.is_array(one) and external_types.is_array(other):
-        return external_types.same_array(one, other)
+        return external_types.are_same_arrays(one, other)
     if isinstance(one, bool) is not isinstance(other, bool):
         return False
     related = isinstance(one, type(other)) or isinstance(other, type(one))
-    return related and _equal(one, other)
+    return related and _are_equal(one, other)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _are_equal(one: Any, other: Any) -> bool:
     try:
         return bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124  (both are NaN)
     except Exception:  # noqa: BLE001  (what cannot be compared is not known to be equal)
         return False
 
 
-def _by_reference(one: Any, other: Any) -> bool:
+def _is_by_reference(one: Any, other: Any) -> bool:
     """Return True if these are two objects of one class that are compared by identity only."""
     if isinstance(one, Opaque) and isinstance(other, Opaque):
         return type(one.value) is type(other.value)
@@ -110,7 +110,7 @@ def _by_reference(one: Any, other: Any) -> bool:
     return type(one) is type(other) and type(one) not in FROZEN and own is object.__eq__
 
 
-def _equal_as_json(one: Any, other: Any) -> bool:
+def _are_equal_as_json(one: Any, other: Any) -> bool:
     """Return True if two objects are stored as the same JSON: the class of one may have been unknown on reading."""
     if not any(isinstance(each, FrozenRecord | Opaque) for each in (one, other)):
         return False
@@ -119,4 +119,4 @@ def _equal_as_json(one: Any, other: Any) -> bool:
     return False
 
 
-__all__ = ["Unlike", "is_known", "says_the_same", "unlike"]
+__all__ = ["Unlike", "are_messages_equal", "is_known", "iter_innermost_differences"]

@@ -11,9 +11,9 @@ from agentnb.clock import EPOCH, Clock, TickingClock
 from agentnb.engine.core.events import make_event
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.effects.recorded_calls import freeze_arguments
-from agentnb.engine.effects.recorded_errors import error_of
-from agentnb.engine.replay.divergence import Divergence, Level, inside
-from agentnb.engine.replay.equality import is_known, unlike
+from agentnb.engine.effects.recorded_errors import rebuild_error
+from agentnb.engine.replay.divergence import Divergence, Level, iter_inner_differences
+from agentnb.engine.replay.equality import is_known, iter_innermost_differences
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -75,7 +75,9 @@ class StepRecording:
             raise Unrecorded
         self._asked.add(number)
         if self.level != "path" and effect.kind != "sleep" and not self._was_substituted(rows[0].arguments):
-            differ = inside((self.recorded.step, self.node, "call"), (effect.name,), rows[0].arguments, sent)
+            differ = iter_inner_differences(
+                (self.recorded.step, self.node, "call"), (effect.name,), rows[0].arguments, sent
+            )
             self.found += [row for row in differ if row.sure]  # masked values are compared as masks
         if effect.target is not None:
             self.own_reads = False
@@ -86,7 +88,7 @@ class StepRecording:
         if mine[-1].error is not None:
             work.busy = True
             work.calls.extend(mine)
-            raise error_of(mine[-1], self.recorded.failure and self.recorded.failure.error)
+            raise rebuild_error(mine[-1], self.recorded.failure and self.recorded.failure.error)
         return mine
 
     def kind_of_next(self, work: Work) -> str | None:
@@ -101,7 +103,7 @@ class StepRecording:
 
     def _was_substituted(self, arguments: Any) -> bool:
         """Return True if a call was sent with arguments that a person had substituted."""
-        return any(next(unlike(arguments, given), None) is None for given in self.changes)
+        return any(next(iter_innermost_differences(arguments, given), None) is None for given in self.changes)
 
     def _add_unrecorded(self, effect: Effect, rows: Sequence[Call]) -> None:
         """Record a divergence for a call that the record does not have."""

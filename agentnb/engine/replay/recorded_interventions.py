@@ -9,7 +9,7 @@ from agentnb.board.paths import APPEND, DELETE
 from agentnb.board.values import ABSENT
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
-from agentnb.engine.core.drivers import heads
+from agentnb.engine.core.drivers import find_heads
 from agentnb.engine.core.event_queue import enqueue, settle
 from agentnb.engine.core.history import ActRow
 from agentnb.engine.core.work import Append
@@ -33,9 +33,9 @@ def redo(run: Run, sides: Sides, deed: Deed, number: int) -> Divergence | None:
         elif deed.wrote is not None:
             _write(run, sides, deed.wrote)
         elif act is not None and act.act == "set_next":
-            head = next((turn for turn in turns(run) if turn.node.id == act.old), None)
+            head = next((turn for turn in list_next_activations(run) if turn.node.id == act.old), None)
             if head is not None:
-                come_first(run, head)
+                move_to_front(run, head)
             interventions.set_next(run, act.target)
     except AgentNbError as error:
         what, target = ("emit", "") if act is None else (act.act, act.target)
@@ -45,16 +45,16 @@ def redo(run: Run, sides: Sides, deed: Deed, number: int) -> Divergence | None:
     return None
 
 
-def turns(run: Run) -> list[Activation]:
+def list_next_activations(run: Run) -> list[Activation]:
     """Return the activations that may run next: in parallel branches one of each."""
     settle(run)
     if any(frame.row.branch >= 0 for frame in run.frames.values()):
-        return heads(run)
-    head = interventions.current(run)
+        return find_heads(run)
+    head = interventions.get_current_activation(run)
     return [] if head is None else [head]
 
 
-def come_first(run: Run, act: Activation) -> None:
+def move_to_front(run: Run, act: Activation) -> None:
     """Move an activation in front of those of other branches."""
     rest = run.frontier()
     if rest[0] != act.id:
@@ -62,7 +62,7 @@ def come_first(run: Run, act: Activation) -> None:
         time_travel.amend(run, [act.id, *rest])
 
 
-def in_order(run: Run, sides: Sides, frontier: Iterable[ActRow]) -> None:
+def order_as_recorded(run: Run, sides: Sides, frontier: Iterable[ActRow]) -> None:
     """Order the queue as recorded: where branches stopped, another one of them may have come first."""
     rows = [sides.act(row) for row in frontier if row.node >= 0]
     queue = [run.tables.act(row) for row in rows if row is not None]
@@ -70,15 +70,15 @@ def in_order(run: Run, sides: Sides, frontier: Iterable[ActRow]) -> None:
         time_travel.amend(run, queue)
 
 
-def as_written(row: WriteRecord) -> Any:
+def to_written_value(row: WriteRecord) -> Any:
     """Return the value that a node would return to make a write."""
     return ABSENT if row.op == DELETE else Append(row.new) if row.op == APPEND else row.new
 
 
 def _write(run: Run, sides: Sides, wrote: WriteRecord) -> None:
-    scope = time_travel.scopes_of(run).get(sides.frames.get(wrote.scope, -1))
+    scope = time_travel.get_scopes(run).get(sides.frames.get(wrote.scope, -1))
     if scope is not None:
-        run.write(scope, wrote.path, as_written(wrote))
+        run.write(scope, wrote.path, to_written_value(wrote))
         run.history.s_wend[run.position - run.history.base] = len(run.history.w_new)
 
 
@@ -92,4 +92,4 @@ def _emit(run: Run, sides: Sides, event: Event) -> None:
     enqueue(run, now)
 
 
-__all__ = ["as_written", "come_first", "in_order", "redo", "turns"]
+__all__ = ["list_next_activations", "move_to_front", "order_as_recorded", "redo", "to_written_value"]

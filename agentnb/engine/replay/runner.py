@@ -16,14 +16,20 @@ from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import LOOP, step_in_loop, take_off
-from agentnb.engine.core.event_loops import in_own_loop
+from agentnb.engine.core.event_loops import run_in_own_loop
 from agentnb.engine.core.history import Act, ActRow, Tables
 from agentnb.engine.core.run import NEVER, SUSPENDED, Run
 from agentnb.engine.core.step import step
-from agentnb.engine.replay.divergence import Divergence, Level, Sides, compare_steps, inside
+from agentnb.engine.replay.divergence import Divergence, Level, Sides, compare_steps, iter_inner_differences
 from agentnb.engine.replay.equality import is_known
 from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording
-from agentnb.engine.replay.recorded_interventions import as_written, come_first, in_order, redo, turns
+from agentnb.engine.replay.recorded_interventions import (
+    list_next_activations,
+    move_to_front,
+    order_as_recorded,
+    redo,
+    to_written_value,
+)
 from agentnb.engine.replay.step_record import Deed, Record, StepRecord, read_step
 
 if TYPE_CHECKING:
@@ -86,10 +92,10 @@ class Replay:
                 run.write(root, (key,), value)
             if self.level != "path":
                 then = {row.path[0]: row.new for row in rows}
-                self._note(inside((0, None, "write"), (), then, root.data))
+                self._note(iter_inner_differences((0, None, "write"), (), then, root.data))
         else:
             for row in rows:
-                run.write(root, row.path, as_written(row))
+                run.write(root, row.path, to_written_value(row))
         register_secrets(root.data)
         run.history.first_row([run.turn(node, run.root).id for node in plan.entries["root"]], run.ns())
         run.checkpoint()
@@ -97,7 +103,7 @@ class Replay:
 
     def _run_after(self, start: int) -> Run:
         """Return a run positioned after a step of the record; the recorded run is not affected."""
-        origin = time_travel.home(self.source, start)
+        origin = time_travel.find_history(self.source, start)
         sealed = origin.sealed
         run = time_travel.fork_run(self.source, self._plan_of(start + 1), start)
         origin.sealed = sealed
@@ -144,7 +150,7 @@ class Replay:
                 elif not self._redo(deed, number):
                     return False
             if stopped:
-                in_order(self.run, self.sides, self.record.frontier(number))
+                order_as_recorded(self.run, self.sides, self.record.frontier(number))
         self._done_to = recorded.step - 1
         return True
 
@@ -211,7 +217,7 @@ class Replay:
 
     def _find_activation(self, recorded: StepRecord) -> Activation | None:
         """Return the activation of a recorded step if it can come next here, too; else record a divergence."""
-        wanted, found = self.sides.act(recorded.act), turns(self.run)
+        wanted, found = self.sides.act(recorded.act), list_next_activations(self.run)
         plan, name = self.run.plan, self.sides.name(recorded.act)
         region = self.source.tables.frames[recorded.act.frame].region
         there = plan.recipe.nodes.get(name)
@@ -231,9 +237,9 @@ class Replay:
         return None
 
     def _skip(self, act: Activation, recorded: StepRecord) -> None:
-        come_first(self.run, act)
+        move_to_front(self.run, act)
         try:
-            interventions.skip(self.run, {str(row.path[0]): as_written(row) for row in recorded.writes})
+            interventions.skip(self.run, {str(row.path[0]): to_written_value(row) for row in recorded.writes})
         except Exception as error:  # noqa: BLE001  (its conditions may raise anything)
             why = f"to pass it over cannot be done again: {type(error).__name__}: {error}"
             self.found.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
@@ -307,7 +313,7 @@ def _run_activation(run: Run, act: Activation) -> None:
     finally:
         run.plain = before
     if code == LOOP:
-        in_own_loop(lambda: step_in_loop(run, pending_step))
+        run_in_own_loop(lambda: step_in_loop(run, pending_step))
 
 
 __all__ = ["Replay"]

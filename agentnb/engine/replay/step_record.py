@@ -105,10 +105,10 @@ class _Rows:
 
     def edits(self, step: int) -> int:
         """Count the write rows of edits after a step; deleting a missing value writes nothing."""
-        return sum(1 for act in self.people.get(step, ()) if wrote(act))
+        return sum(1 for act in self.people.get(step, ()) if has_write_row(act))
 
 
-def wrote(act: Act) -> bool:
+def has_write_row(act: Act) -> bool:
     """Return True if an intervention has a write row."""
     return act.act == "edit" and not (act.old is ABSENT and act.new is ABSENT)
 
@@ -160,7 +160,9 @@ class Record:
             while len(events) > sum(act.act == "emit" for act in acts):  # those without an act came first
                 yield Deed(None, event=events.pop(0))
             for act in acts:
-                yield Deed(act, next(written) if wrote(act) else None, events.pop(0) if act.act == "emit" else None)
+                yield Deed(
+                    act, next(written) if has_write_row(act) else None, events.pop(0) if act.act == "emit" else None
+                )
 
     def frontier(self, step: int) -> list[ActRow]:
         """Return what was next after a step, including the interventions there."""
@@ -175,8 +177,8 @@ def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = 
     end = history.s_wend[row] - (0 if rows is None else rows.edits(step))
     reads = history.r_code[bisect_left(history.r_step, step) : bisect_right(history.r_step, step)]
     ways = range(history.s_pend[row - 1], history.s_pend[row])
-    calls = _calls_of_step(history.calls, step) if rows is None else rows.calls.get(step, ())
-    events = _events_of_step(history.events, step) if rows is None else rows.events.get(step, ())
+    calls = _select_calls(history.calls, step) if rows is None else rows.calls.get(step, ())
+    events = _select_events(history.events, step) if rows is None else rows.events.get(step, ())
     by_number: dict[int, list[Call]] = {}
     for call in calls:
         by_number.setdefault(call.call, []).append(call)
@@ -202,18 +204,18 @@ def _writes(tables: Tables, history: History, start: int, end: int) -> Iterator[
         yield WriteRecord(*tables.codes[code >> 2], code & 3, history.w_new[row], row in history.in_place)
 
 
-def _calls_of_step(calls: list[Call], step: int) -> list[Call]:
+def _select_calls(calls: list[Call], step: int) -> list[Call]:
     start = len(calls)
     while start and calls[start - 1].step >= step:
         start -= 1
     return [call for call in calls[start:] if call.step == step and call.call != OUTSIDE]
 
 
-def _events_of_step(events: list[Event], step: int) -> list[Event]:
+def _select_events(events: list[Event], step: int) -> list[Event]:
     start = len(events)
     while start and events[start - 1].at >= step:
         start -= 1
     return [event for event in events[start:] if event.step == step]
 
 
-__all__ = ["Deed", "Record", "StepRecord", "WriteRecord", "read_step", "wrote"]
+__all__ = ["Deed", "Record", "StepRecord", "WriteRecord", "has_write_row", "read_step"]

@@ -48,7 +48,7 @@ class Cells:
         """Return the cell of a value; its name determines whether it is a secret."""
         key = next(filter(is_secret, str(name).split(".")), None)
         room = self._room(at)
-        return self._cell(at, name, type_of(value), display_text(value, key, room), room, self._lines)
+        return self._cell(at, name, get_type_name(value), display_text(value, key, room), room, self._lines)
 
     def text(self, at: str, name: str, text: str) -> Cell:
         """Return the cell of a text that is not a value: a definition, a prompt."""
@@ -58,7 +58,7 @@ class Cells:
         """Return one cell per named value; the last one states how many were left out."""
         pairs = list(values.items() if isinstance(values, Mapping) else values)
         found = [self.of(f"{at}/{number}", str(name), value) for number, (name, value) in enumerate(pairs[:ROWS])]
-        return found + ([more(len(pairs) - ROWS)] if len(pairs) > ROWS else [])
+        return found + ([make_more_cell(len(pairs) - ROWS)] if len(pairs) > ROWS else [])
 
     def _room(self, at: str) -> int:
         return WHOLE if at == self.wanted else min(self._cut, max(self._left, _FEW))
@@ -67,23 +67,23 @@ class Cells:
         lines = text.split("\n")
         kept = "\n".join(lines if at == self.wanted else lines[:most])[:room]
         self._left -= len(kept)
-        cell = {"at": at, "name": line(name), "type": kind, "text": sendable(kept), "cut": len(kept) < len(text)}
+        cell = {"at": at, "name": to_line(name), "type": kind, "text": to_sendable(kept), "cut": len(kept) < len(text)}
         if at == self.wanted:
             self.found = cell
         return cell
 
 
-def more(number: int) -> Cell:
+def make_more_cell(number: int) -> Cell:
     """Return the cell that states how many values were left out."""
     return {"at": "", "name": "…", "type": "", "text": f"and {number} more", "cut": False}
 
 
-def line(text: object) -> str:
+def to_line(text: object) -> str:
     """Return a name or word on one line, masked."""
-    return " ".join(sendable(safe_str(text)).split())
+    return " ".join(to_sendable(safe_str(text)).split())
 
 
-def sendable(text: str) -> str:
+def to_sendable(text: str) -> str:
     """Return a text that can be sent: without lone surrogates and without direction-changing characters."""
     shown = text.translate(_BIDI)
     if not shown.isprintable():
@@ -91,7 +91,7 @@ def sendable(text: str) -> str:
     return shown
 
 
-def type_of(value: Any) -> str:
+def get_type_name(value: Any) -> str:
     """Return the type of a frozen value in one word, with the number of items of a collection."""
     cls = type(value)
     if cls is FrozenRecord:
@@ -113,21 +113,23 @@ def display_text(value: Any, key: object = None, room: int = CUT) -> str:
         return MASK
     if isinstance(value, str) and not isinstance(value, Enum):
         return mask_head(value, WHOLE + 1)
-    return _lines(value, None, 0, room + 1)
+    return _format_lines(value, None, 0, room + 1)
 
 
-def _lines(value: Any, key: object, depth: int, room: int) -> str:
+def _format_lines(value: Any, key: object, depth: int, room: int) -> str:
     """Return a value on one line, or one line per item; stop after `room` characters."""
-    short = _one_line(value, key)
+    short = _format_one_line(value, key)
     if short is not None:
         return short
     marks, parts = _open(value)
     if parts is None or depth >= _DEEP:
-        return _leaf(value)
+        return _format_leaf(value)
     pad, out, used = "  " * (depth + 1), [marks[0]], 0
     for name, item in parts:
-        label = "" if name is ABSENT else f"{name}=" if marks[1] == ")" and marks[0] != "(" else f"{_leaf(name)}: "
-        text = f"{pad}{label}{_lines(item, None if name is ABSENT else name, depth + 1, room - used)},"
+        label = (
+            "" if name is ABSENT else f"{name}=" if marks[1] == ")" and marks[0] != "(" else f"{_format_leaf(name)}: "
+        )
+        text = f"{pad}{label}{_format_lines(item, None if name is ABSENT else name, depth + 1, room - used)},"
         out.append(text)
         used += len(text) + 1
         if used > room:
@@ -135,10 +137,10 @@ def _lines(value: Any, key: object, depth: int, room: int) -> str:
     return "\n".join([*out, f"{pad[2:]}{marks[1]}"])
 
 
-def _one_line(value: Any, key: object = None) -> str | None:
+def _format_one_line(value: Any, key: object = None) -> str | None:
     """Return a value as one line, or None if it would be too long."""
     found, used = list[str](), 0
-    for piece in _pieces(value, key, 0):
+    for piece in _iter_pieces(value, key, 0):
         used += len(piece)
         if used > _WIDE or "\n" in piece:
             return None
@@ -146,20 +148,20 @@ def _one_line(value: Any, key: object = None) -> str | None:
     return "".join(found)
 
 
-def _pieces(value: Any, key: object, depth: int) -> Iterator[str]:
+def _iter_pieces(value: Any, key: object, depth: int) -> Iterator[str]:
     if key is not None and is_secret(key) and value is not None:
         yield repr(str(MASK))
         return
     marks, parts = _open(value)
     if parts is None or depth >= _DEEP:
-        yield _leaf(value)
+        yield _format_leaf(value)
         return
     yield marks[0]
     for number, (name, item) in enumerate(parts):
         yield ", " if number else ""
         if name is not ABSENT:
-            yield f"{name}=" if marks[1] == ")" else f"{_leaf(name)}: "
-        yield from _pieces(item, None if name is ABSENT else name, depth + 1)
+            yield f"{name}=" if marks[1] == ")" else f"{_format_leaf(name)}: "
+        yield from _iter_pieces(item, None if name is ABSENT else name, depth + 1)
     yield ",)" if marks[0] == "(" and len(value) == 1 else marks[1]
 
 
@@ -176,7 +178,7 @@ def _open(value: Any) -> tuple[tuple[str, str], Iterable[tuple[Any, Any]] | None
     return ("", ""), None
 
 
-def _leaf(value: Any) -> str:
+def _format_leaf(value: Any) -> str:
     """Return the repr of a value without items, or a note if its repr fails."""
     if isinstance(value, str) and not isinstance(value, Enum):
         return repr(str(mask_head(value, WHOLE + 1)))

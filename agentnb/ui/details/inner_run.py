@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.engine.core.history import AGAIN, ENTER, LEAVE, STATUSES
-from agentnb.ui.details.cells import ROWS, line
+from agentnb.ui.details.cells import ROWS, to_line
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LOOKED: Final = 20_000  # steps searched, forwards and backwards
 
 
-def inside_of(session: Session, number: int) -> dict[str, Any] | None:
+def describe_inner_run(session: Session, number: int) -> dict[str, Any] | None:
     """Return the run inside the node of a step; None if the node has no region.
 
     `opened` and `left` are the steps in which the region was entered and left (None: not yet, or beyond the searched
@@ -26,10 +26,10 @@ def inside_of(session: Session, number: int) -> dict[str, Any] | None:
     owner = (act.node, act.frame)
     if not session.recipe.nodes.get(reading.nodes[act.node].id) or not _is_composite(reading, number):
         return None
-    opened = next((step for step in _back(number) if _phase(reading, step, owner) == ENTER), None)
+    opened = next((step for step in _range_back(number) if _get_phase(reading, step, owner) == ENTER), None)
     if opened is None:
         return None
-    parts, left = _parts(session, reading, opened, owner)
+    parts, left = _find_parts(session, reading, opened, owner)
     return {"opened": opened, "left": left, "parts": parts[:ROWS], "more": max(len(parts) - ROWS, 0)}
 
 
@@ -38,11 +38,11 @@ def _is_composite(reading: StepIndex, number: int) -> bool:
     return history.s_flag[row] & 3 in (ENTER, AGAIN, LEAVE)
 
 
-def _back(number: int) -> range:
+def _range_back(number: int) -> range:
     return range(number, max(number - _LOOKED, 0), -1)
 
 
-def _phase(reading: StepIndex, step: int, owner: tuple[int, int]) -> int | None:
+def _get_phase(reading: StepIndex, step: int, owner: tuple[int, int]) -> int | None:
     """Return the phase of a step of this node; None if the step belongs to another node."""
     act = reading.act(step)
     if (act.node, act.frame) != owner:
@@ -51,16 +51,18 @@ def _phase(reading: StepIndex, step: int, owner: tuple[int, int]) -> int | None:
     return history.s_flag[row] & 3
 
 
-def _parts(session: Session, reading: StepIndex, opened: int, owner: tuple[int, int]) -> tuple[list[Any], int | None]:
+def _find_parts(
+    session: Session, reading: StepIndex, opened: int, owner: tuple[int, int]
+) -> tuple[list[Any], int | None]:
     """Return the rounds or branches since a node was entered, and the step in which it was left."""
     frames = {row.id for row in reading.tables.frames if (row.owner, row.parent, row.opened) == (*owner, opened)}
     found: dict[tuple[int, int], list[int]] = {}
     rounds, last = 1, min(reading.tip, opened + _LOOKED)
     for step in range(opened + 1, last + 1):
-        phase = _phase(reading, step, owner)
+        phase = _get_phase(reading, step, owner)
         if phase in (LEAVE, ENTER):
             return [
-                _part(session, reading, key, steps) for key, steps in found.items()
+                _describe_part(session, reading, key, steps) for key, steps in found.items()
             ], step if phase == LEAVE else None
         if phase == AGAIN:
             rounds += 1
@@ -69,16 +71,16 @@ def _parts(session: Session, reading: StepIndex, opened: int, owner: tuple[int, 
             frame = reading.tables.frames[frame].parent
         if frame:
             found.setdefault((frame, rounds), []).append(step)
-    return [_part(session, reading, key, steps) for key, steps in found.items()], None
+    return [_describe_part(session, reading, key, steps) for key, steps in found.items()], None
 
 
-def _part(session: Session, reading: StepIndex, key: tuple[int, int], steps: list[int]) -> dict[str, Any]:
+def _describe_part(session: Session, reading: StepIndex, key: tuple[int, int], steps: list[int]) -> dict[str, Any]:
     frame, rounds = key
     row, last = reading.tables.frames[frame], steps[-1]
     history, at = reading.owner(last)
     region = session.recipe.regions.get(row.region)
     return {
-        "title": line((region.title if region else "") or row.region),
+        "title": to_line((region.title if region else "") or row.region),
         "round": rounds,
         "branch": None if row.branch < 0 else row.branch,
         "first": steps[0],

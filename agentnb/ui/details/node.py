@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import freeze
-from agentnb.draw.reactive import event_type
+from agentnb.draw.reactive import get_event_type
 from agentnb.errors import AgentNbError
-from agentnb.expressions.paths import path_text
-from agentnb.session.parts import parts_of
-from agentnb.session.state import state_of
+from agentnb.expressions.paths import format_path
+from agentnb.session.parts import get_parts
+from agentnb.session.state import get_state
 from agentnb.ui.actions import can_be_next
-from agentnb.ui.details.cells import ROWS, Cells, line
-from agentnb.ui.details.source import find_text, function_of, place_text
+from agentnb.ui.details.cells import ROWS, Cells, to_line
+from agentnb.ui.details.source import find_function, find_text, format_place
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event
@@ -33,37 +33,39 @@ _NOTHING: Final[dict[str, Any]] = {
 _NOW: Final = {"waiting": "waits for a person", "in_flight": "is at work", "failed": "has failed"}
 
 
-def node_details(session: Session, name: str, cells: Cells) -> dict[str, Any]:
+def describe_node(session: Session, name: str, cells: Cells) -> dict[str, Any]:
     """Return a node's own part of the details; for a node missing from the recipe, that it is gone."""
     recipe = session.recipe
     node = recipe.nodes.get(name)
     if node is None:
-        type_ = event_type(recipe, name)
-        return {"id": line(name), "gone": True} if type_ is None else _type_details(session, name, type_, cells)
+        type_ = get_event_type(recipe, name)
+        return (
+            {"id": to_line(name), "gone": True} if type_ is None else _describe_event_type(session, name, type_, cells)
+        )
     place = node.place
     return _NOTHING | {
         "id": node.id,
-        "label": line(node.label) if node.label not in ("", node.id) and not node.on else "",
+        "label": to_line(node.label) if node.label not in ("", node.id) and not node.on else "",
         "kind": node.kind,
-        "now": _now(session, node),
-        "place": "" if place is None else line(place_text(place.file, place.line) if place.line else place.file),
-        "path": "" if place is None else line(place.path),
-        "facts": [[label, line(text)] for label, text in _facts(recipe, node)],
+        "now": _describe_current(session, node),
+        "place": "" if place is None else to_line(format_place(place.file, place.line) if place.line else place.file),
+        "path": "" if place is None else to_line(place.path),
+        "facts": [[label, to_line(text)] for label, text in _iter_facts(recipe, node)],
         "definition": [
             cells.text(f"definition/{at}", part.place, part.text) for at, part in enumerate(_get_sources(session, node))
         ],
-        "parameters": cells.rows("parameters", _parameters(node)),
-        "prompt": [cells.text(f"prompt/{at}", role, text) for at, (role, text) in enumerate(prompt_of(node))],
-        "reacts": cells.rows("reacts", _reacts(recipe, node)),
-        "ways": list(_ways(recipe, node)),
+        "parameters": cells.rows("parameters", _iter_parameters(node)),
+        "prompt": [cells.text(f"prompt/{at}", role, text) for at, (role, text) in enumerate(iter_prompts(node))],
+        "reacts": cells.rows("reacts", _iter_reactions(recipe, node)),
+        "ways": list(_count_matches(recipe, node)),
         "listens": bool(node.on),
         "settable": can_be_next(session, node),
     }  # fmt: skip
 
 
-def _type_details(session: Session, name: str, type_: str, cells: Cells) -> dict[str, Any]:
+def _describe_event_type(session: Session, name: str, type_: str, cells: Cells) -> dict[str, Any]:
     """Return the details of an event type, as drawn between behaviors."""
-    reactions = parts_of(session).pictures.view().reactions
+    reactions = get_parts(session).pictures.view().reactions
     heard, told = ({}, {}) if reactions is None else (reactions.heard, reactions.told)
     facts = [
         ("came", f"{0 if reactions is None else reactions.came.get(type_, 0)} times"),
@@ -74,40 +76,40 @@ def _type_details(session: Session, name: str, type_: str, cells: Cells) -> dict
     latest = [event for event in session.events if event.type == type_][-_LATEST:]
     return _NOTHING | {
         "id": name,
-        "label": line(type_),
+        "label": to_line(type_),
         "kind": "event type",
-        "facts": [[label, line(text)] for label, text in facts],
-        "latest": [event_details(event, cells, f"latest/{at}") for at, event in enumerate(reversed(latest))],
+        "facts": [[label, to_line(text)] for label, text in facts],
+        "latest": [describe_event(event, cells, f"latest/{at}") for at, event in enumerate(reversed(latest))],
     }
 
 
-def event_details(event: Event, cells: Cells, at: str) -> dict[str, Any]:
+def describe_event(event: Event, cells: Cells, at: str) -> dict[str, Any]:
     """Return one event, with its payload as a cell."""
     return {
-        "id": line(event.id),
-        "type": line(event.type),
-        "actor": line(event.actor),
+        "id": to_line(event.id),
+        "type": to_line(event.type),
+        "actor": to_line(event.actor),
         "step": event.step,
         "payload": cells.of(at, "payload", event.payload),
     }
 
 
-def _now(session: Session, node: Node) -> str:
+def _describe_current(session: Session, node: Node) -> str:
     """Return a text on whether a node is running, scheduled or waiting."""
-    view = parts_of(session).pictures.view()
+    view = get_parts(session).pictures.view()
     if node.id in view.waiting or node.id == view.current:
-        held = f", held {line(session.held_at)}" if session.held_at else ""
+        held = f", held {to_line(session.held_at)}" if session.held_at else ""
         return _NOW.get(str(session.status), "is next") + (held if node.id == view.current else "")
     if node.id in view.next:
         return "was entered, and has not been left" if node.bodies else "comes later"
     return ""
 
 
-def _facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
+def _iter_facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
     region = recipe.regions.get(node.scope)
     if region is not None and region.owner:
         yield "inside", f"{region.owner}, {region.title}" if region.title else region.owner
-    yield from _join("inputs", [f"{name} ← {path_text(path)}" for name, path in (node.inputs or {}).items()])
+    yield from _join("inputs", [f"{name} ← {format_path(path)}" for name, path in (node.inputs or {}).items()])
     yield from _join("reads", node.reads)
     yield from _join("writes", node.writes)
     called = node.params.get("function")
@@ -138,17 +140,17 @@ def _get_sources(session: Session, node: Node) -> Iterator[Any]:
     found = find_text(session.recipe, node)
     if found is not None:
         yield found
-    world, called = state_of(session).run.world, node.params.get("function")
+    world, called = get_state(session).run.world, node.params.get("function")
     names = [name for name in (called, node.params.get("ref"), node.id) if isinstance(name, str)]
     bound = [tools[name] for name in names for tools in (world.given, world.tools) if name in tools]
     for each in [called, *bound]:
-        source = function_of(each)
+        source = find_function(each)
         if source is not None:
             yield source
             return
 
 
-def prompt_of(node: Node) -> Iterator[tuple[str, str]]:
+def iter_prompts(node: Node) -> Iterator[tuple[str, str]]:
     """Yield (role, text) of what a node sends to a model or person, as written: templates are not rendered."""
     prompt = node.params.get("prompt")
     if isinstance(prompt, str) or hasattr(prompt, "render"):
@@ -162,13 +164,13 @@ def prompt_of(node: Node) -> Iterator[tuple[str, str]]:
             yield word, text
 
 
-def _parameters(node: Node) -> Iterator[tuple[str, Any]]:
+def _iter_parameters(node: Node) -> Iterator[tuple[str, Any]]:
     for name, value in node.params.items():
         if name not in _ELSEWHERE and name not in _REACTS:
-            yield name, freeze(plainly(value))
+            yield name, freeze(to_plain(value))
 
 
-def plainly(value: Any, depth: int = 0) -> Any:
+def to_plain(value: Any, depth: int = 0) -> Any:
     """Return a parameter as plain values: conditions and templates as written, functions by name."""
     if isinstance(value, str | int | float | bool | bytes | None):
         return value
@@ -176,11 +178,11 @@ def plainly(value: Any, depth: int = 0) -> Any:
         return "…"
     if isinstance(value, Mapping):
         return {
-            name.__qualname__ if isinstance(name, type) else name: plainly(item, depth + 1)
+            name.__qualname__ if isinstance(name, type) else name: to_plain(item, depth + 1)
             for name, item in value.items()
         }
     if type(value) in (list, tuple, set, frozenset):
-        return [plainly(item, depth + 1) for item in value]
+        return [to_plain(item, depth + 1) for item in value]
     text = getattr(value, "text", None)
     if isinstance(text, str):
         return text
@@ -189,7 +191,7 @@ def plainly(value: Any, depth: int = 0) -> Any:
     return value if type(value).__module__ == "builtins" or hasattr(value, "__dataclass_fields__") else repr(value)
 
 
-def _reacts(recipe: Recipe, node: Node) -> Iterator[tuple[str, Any]]:
+def _iter_reactions(recipe: Recipe, node: Node) -> Iterator[tuple[str, Any]]:
     """Yield when events activate a node: their types and the further conditions."""
     if not node.on:
         return
@@ -198,25 +200,26 @@ def _reacts(recipe: Recipe, node: Node) -> Iterator[tuple[str, Any]]:
     for word in _REACTS:
         value = node.params.get(word) or getattr(behavior, word, None)
         if value:
-            yield word.replace("_", " "), freeze(plainly(value))
+            yield word.replace("_", " "), freeze(to_plain(value))
 
 
-def _ways(recipe: Recipe, node: Node) -> Iterator[list[Any]]:
+def _count_matches(recipe: Recipe, node: Node) -> Iterator[list[Any]]:
     """Yield the edges of a node: whether it is outgoing, the other node, the kind, the condition."""
     found = [edge for edge in recipe.edges if node.id in (edge.source, edge.target)]
     for edge in found[:ROWS]:
         leads = edge.source == node.id
-        yield [leads, line(edge.target if leads else edge.source), edge.kind, line(edge.condition)]
+        yield [leads, to_line(edge.target if leads else edge.source), edge.kind, to_line(edge.condition)]
 
 
-def why_not(session: Session, asked: Any) -> dict[str, Any]:
+def explain_not_run(session: Session, asked: Any) -> dict[str, Any]:
     """Return the reasons why a node did not run, as lines; `asked` is [node, event id or None]."""
     node, event = asked if isinstance(asked, list) and len(asked) == 2 else (asked, None)
     try:
         found = session.why_not(str(node), None if event is None else str(event))
     except AgentNbError as error:
-        return {"said": line(error.problems[0].what if error.problems else error), "ways": []}
+        return {"said": to_line(error.problems[0].what if error.problems else error), "ways": []}
     ways = [
-        [line(way.source), way.kind, line(way.said), [line(each.line()) for each in way.asked]] for way in found.ways
+        [to_line(way.source), way.kind, to_line(way.said), [to_line(each.line()) for each in way.asked]]
+        for way in found.ways
     ]
-    return {"said": line(found.said), "ways": ways[:ROWS]}
+    return {"said": to_line(found.said), "ways": ways[:ROWS]}

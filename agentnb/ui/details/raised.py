@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
-from agentnb.ui.details.source import place_text, without_secrets
+from agentnb.ui.details.source import format_place, mask_lines
 
 _AROUND: Final = 4  # lines shown before and after
 _MOST: Final = 200  # lines of a traceback
@@ -36,9 +36,9 @@ def find_raise(error: BaseException | None) -> dict[str, Any] | None:
         texts.pop()
     lines = "".join(traceback.format_exception(error)).splitlines()[-_MOST:]  # whole lines: half a secret is not masked
     return {
-        "place": place_text(file, number),
+        "place": format_place(file, number),
         "line": number,
-        "lines": [[first + at, text] for at, text in enumerate(without_secrets(texts))],
+        "lines": [[first + at, text] for at, text in enumerate(mask_lines(texts))],
         "traceback": "\n".join(lines),
     }
 

@@ -32,10 +32,10 @@ class Written(NamedTuple):
     @property
     def place(self) -> str:
         """Return `file:line`, as editors accept it, or the cell of a notebook."""
-        return place_text(self.file, self.line)
+        return format_place(self.file, self.line)
 
 
-def place_text(file: str, line: int) -> str:
+def format_place(file: str, line: int) -> str:
     """Return `file:line`; for a cell of a notebook its number instead of the kernel's file."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
@@ -46,14 +46,14 @@ def place_text(file: str, line: int) -> str:
 def find_text(recipe: Recipe, node: Node) -> Written | None:
     """Return the part of the recipe's text that defines a node; None if its text is not available."""
     place = node.place
-    if place is None or not place.line or _code_of(node.params.get("function")) is not None:
+    if place is None or not place.line or _unwrap_function(node.params.get("function")) is not None:
         return None  # a recipe built in Python is shown by its functions
     name = str(node.id).rsplit("/", 1)[-1].rsplit(".", 1)[-1]
-    for lines in _texts(recipe, place.file):
+    for lines in _are_texts(recipe, place.file):
         if place.line > len(lines):
             continue
         first, end = _block(lines, place.line - 1, own_line=place.path.endswith((".id", ".name")))
-        text = "\n".join(without_secrets(_dedent(lines[first:end])))
+        text = "\n".join(mask_lines(_dedent(lines[first:end])))
         others = [each for each in recipe.nodes.values() if each.place and each.place.file == place.file]
         alone = not any(each.id != node.id and each.place and first < each.place.line <= end for each in others)
         if name in text and alone:
@@ -61,20 +61,20 @@ def find_text(recipe: Recipe, node: Node) -> Written | None:
     return None
 
 
-def function_of(called: Any) -> Written | None:
+def find_function(called: Any) -> Written | None:
     """Return the source of a function that a node calls; None if it is unavailable or part of this package."""
-    function = _code_of(called)
+    function = _unwrap_function(called)
     if function is None or _is_ours(function):
         return None
     try:
         lines, first = inspect.getsourcelines(function)
     except UNKNOWN_SOURCE:
         return None
-    text = "\n".join(without_secrets(_dedent([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
+    text = "\n".join(mask_lines(_dedent([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
     return Written(function.__code__.co_filename, max(first, 1), text)
 
 
-def _code_of(function: Any) -> Callable[..., Any] | None:
+def _unwrap_function(function: Any) -> Callable[..., Any] | None:
     """Return the Python function behind a callable: what a partial, a wrapper or a method finally calls."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -83,7 +83,7 @@ def _code_of(function: Any) -> Callable[..., Any] | None:
     if not inspect.isfunction(function):
         return None
     if _is_ours(function) and "function" in function.__code__.co_freevars:  # a tool is wrapped with its config
-        return _code_of(inspect.getclosurevars(function).nonlocals.get("function"))
+        return _unwrap_function(inspect.getclosurevars(function).nonlocals.get("function"))
     return function
 
 
@@ -91,7 +91,7 @@ def _is_ours(function: Callable[..., Any]) -> bool:
     return f"{function.__module__}.".startswith(_OWN) and ".samples." not in function.__module__
 
 
-def _texts(recipe: Recipe, file: str) -> Iterator[Sequence[str]]:
+def _are_texts(recipe: Recipe, file: str) -> Iterator[Sequence[str]]:
     """Yield candidate texts of a file: the recipe's own text as loaded, then the file's present content."""
     if recipe.text is not None:
         yield recipe.text.splitlines()
@@ -104,7 +104,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-def _column(line: str) -> int:
+def _find_column(line: str) -> int:
     """Return the column of the first word of a line, after the dashes of a list."""
     return len(line) - len(line.lstrip(" -")) if line.lstrip().startswith("- ") else _indent(line)
 
@@ -115,10 +115,10 @@ def _block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, int]:
     With `own_line` the line is one of the block's keys, so its neighbours belong to it; otherwise the block begins
     there.
     """
-    column, first = _column(lines[at]), at
+    column, first = _find_column(lines[at]), at
     while own_line and first > 0 and not lines[first].lstrip().startswith("- "):
         before = lines[first - 1]
-        if before.strip() and _column(before) < column and not before.strip().endswith("{"):
+        if before.strip() and _find_column(before) < column and not before.strip().endswith("{"):
             break
         first -= 1
         if before.strip().endswith("{") and _indent(before) < column:
@@ -139,7 +139,7 @@ def _dedent(lines: Sequence[str]) -> list[str]:
     return [line[away:].rstrip() for line in lines]
 
 
-def without_secrets(lines: Sequence[str], *, code: bool = False) -> Iterator[str]:
+def mask_lines(lines: Sequence[str], *, code: bool = False) -> Iterator[str]:
     """Yield lines with values under a secret's name masked; except in code, nested values are masked too."""
     under: int | None = None
     for line in lines:
@@ -147,7 +147,7 @@ def without_secrets(lines: Sequence[str], *, code: bool = False) -> Iterator[str
         if inside or (under is not None and _indent(line) == under and line.lstrip().startswith("- ")):
             continue
         kept = _mask_line(line, code=code)
-        under = _column(line) if kept != line and not code else None
+        under = _find_column(line) if kept != line and not code else None
         yield kept
 
 
@@ -157,7 +157,7 @@ def _mask_line(line: str, *, code: bool) -> str:
     while (found := _NAMED.search(line, start)) is not None:
         end = found.end()
         if is_secret(found[2]) and (not code or line[end : end + 1] in ("'", '"')):
-            end = _behind(line, end)
+            end = _find_value_end(line, end)
             out += [line[start : found.end()].rstrip(), " " if found[3].strip() == ":" else "", MASK]
         else:
             out.append(line[start:end])
@@ -165,7 +165,7 @@ def _mask_line(line: str, *, code: bool) -> str:
     return "".join(out) + line[start:]
 
 
-def _behind(line: str, at: int) -> int:
+def _find_value_end(line: str, at: int) -> int:
     """Return the end of the value that begins at a column: a quoted text, a bracket with its content, or a word."""
     first = line[at : at + 1]
     if first in ("'", '"'):

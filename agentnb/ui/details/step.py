@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.values import ABSENT, FrozenList
 from agentnb.engine.core.history import CARRIED, ERROR, PHASES, STATUS, STATUSES, UNCAUGHT, Act, Call, Event, Failure
 from agentnb.errors import AgentNbError
-from agentnb.expressions.paths import path_text
-from agentnb.session.state import state_of
+from agentnb.expressions.paths import format_path
+from agentnb.session.state import get_state
 from agentnb.text import safe_str
 from agentnb.trace.row_index import OPS
-from agentnb.ui.details.cells import ROWS, Cells, line, more
-from agentnb.ui.details.inner_run import inside_of
-from agentnb.ui.details.node import event_details
+from agentnb.ui.details.cells import ROWS, Cells, make_more_cell, to_line
+from agentnb.ui.details.inner_run import describe_inner_run
+from agentnb.ui.details.node import describe_event
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import ActRow, History
@@ -38,7 +38,7 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     reading, step = session.trace.reading(), session.trace.steps[number - 1]
     history, row = reading.owner(number)
     act, note, failure = reading.act(number), reading.note(number), reading.failure(number)
-    sets_off, asked = _why(session, number)
+    sets_off, asked = _explain_activations(session, number)
     rounds = 1 if history.parent is None and not act.frame else reading.replica(number - 1).frames.get(act.frame, 1)
     return {
         "step": number,
@@ -46,7 +46,7 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
         "phase": PHASES[history.s_flag[row] & 3],
         "status": STATUSES[history.s_flag[row] >> 2 & 3],
         "type": str(step.type),
-        "frame": line(_frame(session, reading, act)),
+        "frame": to_line(_format_frames(session, reading, act)),
         "branch": step.branch,
         "round": rounds,
         "time": step.timestamp.isoformat(timespec="milliseconds"),
@@ -58,22 +58,28 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
         ],
         "inputs": cells.rows("inputs", reading.inputs(number)),
         "outputs": list(_writes(reading, number, cells)),
-        "error": None if failure is None else _problem(session, number, step.node_id, failure, history.s_flag[row]),
-        "calls": _calls(history, number, cells),
+        "error": None
+        if failure is None
+        else _describe_problem(session, number, step.node_id, failure, history.s_flag[row]),
+        "calls": _describe_calls(history, number, cells),
         "more_calls": max(_count(history.calls, number, _step_of) - _CALLS, 0),
         "delivered": _describe_delivery(session, act, cells),
         "events": [
-            event_details(event, cells, f"events/{at}") for at, event in enumerate(_get_emitted(history, number)[:ROWS])
+            describe_event(event, cells, f"events/{at}")
+            for at, event in enumerate(_get_emitted(history, number)[:ROWS])
         ],
-        "went": list(islice(_edges_taken(session, history, number), ROWS)),
+        "went": list(islice(_iter_taken_edges(session, history, number), ROWS)),
         "sets_off": sets_off,
         "why": asked,
-        "acts": [_intervention(each, cells, f"acts/{at}") for at, each in enumerate(_acts(reading, number))],
-        "inside": inside_of(session, number),
-    }  # fmt: skip
+        "acts": [
+            _describe_intervention(each, cells, f"acts/{at}")
+            for at, each in enumerate(_list_interventions(reading, number))
+        ],
+        "inside": describe_inner_run(session, number),
+    }
 
 
-def _frame(session: Session, reading: StepIndex, act: ActRow) -> str:
+def _format_frames(session: Session, reading: StepIndex, act: ActRow) -> str:
     """Return the frames that a step ran in: `root`, or the enclosing nodes, outermost first."""
     found, frame = [], act.frame
     while frame:
@@ -91,21 +97,21 @@ def _writes(reading: StepIndex, number: int, cells: Cells) -> Iterator[dict[str,
     here = reading.tables.frames[reading.act(number).frame].scope
     for place, ((scope, path, op, old, new, in_place), by_person) in enumerate(zip(writes, people, strict=True)):
         if place == ROWS:
-            yield {"key": more(len(writes) - ROWS)["text"], "old": None, "new": None, "op": "", "note": ""}
+            yield {"key": make_more_cell(len(writes) - ROWS)["text"], "old": None, "new": None, "op": "", "note": ""}
             return
-        key, notes = path_text(path), ["changed in place"] if in_place else []
+        key, notes = format_path(path), ["changed in place"] if in_place else []
         notes += ["by a person"] if by_person else []
         notes += [] if scope == here else [f"on the board of {reading.frame_name(scope)}"]
         yield {
-            "key": line(key),
+            "key": to_line(key),
             "old": None if old is ABSENT else cells.of(f"old/{place}", key, old),
             "new": None if new is ABSENT else cells.of(f"new/{place}", key, new),
             "op": OPS[op],
-            "note": line(", ".join(notes)),
+            "note": to_line(", ".join(notes)),
         }
 
 
-def _problem(session: Session, number: int, node: str, failure: Failure, flag: int) -> dict[str, Any]:
+def _describe_problem(session: Session, number: int, node: str, failure: Failure, flag: int) -> dict[str, Any]:
     """Return a step's failure as a card shows it."""
     if number == session.position and session.error is not None:
         return asdict(session.error)
@@ -124,7 +130,7 @@ def _count(rows: list[Any], number: int, of: Any) -> int:
     return bisect_right(rows, number, key=of) - bisect_left(rows, number, key=of)
 
 
-def _calls(history: History, number: int, cells: Cells) -> list[dict[str, Any]]:
+def _describe_calls(history: History, number: int, cells: Cells) -> list[dict[str, Any]]:
     first = bisect_left(history.calls, number, key=_step_of)
     end = min(bisect_right(history.calls, number, key=_step_of), first + _CALLS)
     return [_call(call, cells, f"calls/{place}") for place, call in enumerate(history.calls[first:end])]
@@ -134,12 +140,12 @@ def _call(call: Call, cells: Cells, at: str) -> dict[str, Any]:
     """Return one attempt of a call: the request (a prompt by role), the response, the time and cost."""
     given = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
     silent = call.error is not None and call.result is None
-    talk = [(role, text) for name, value in given.items() for role, text in _prompts_in(name, value)]
-    rest = {name: value for name, value in given.items() if not list(_prompts_in(name, value))}
+    talk = [(role, text) for name, value in given.items() for role, text in _iter_prompts(name, value)]
+    rest = {name: value for name, value in given.items() if not list(_iter_prompts(name, value))}
     return {
         "call": call.call + 1,
         "kind": call.kind,
-        "name": line(call.name),
+        "name": to_line(call.name),
         "attempt": call.attempt,
         "wait": call.wait,
         "seconds": call.seconds,
@@ -152,7 +158,7 @@ def _call(call: Call, cells: Cells, at: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _prompts_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _iter_prompts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield (role, text) for an argument that is sent to a model as a prompt; nothing for any other argument."""
     if name in ("system", "prompt") and isinstance(value, str):
         yield ("system" if name == "system" else "user"), value
@@ -175,21 +181,21 @@ def _get_emitted(history: History, number: int) -> list[Event]:
 
 def _describe_delivery(session: Session, act: ActRow, cells: Cells) -> dict[str, Any] | None:
     """Return the event that activated a node, with the events that caused it, nearest first."""
-    event = state_of(session).run.event(act.event) if act.event >= 0 else None
+    event = get_state(session).run.event(act.event) if act.event >= 0 else None
     if event is None:
         return None
     known = {each.id: each for each in session.trace.reading().events()} if event.cause is not None else {}
     causes, seen, before = list[list[Any]](), {event.id}, known.get(event.cause or "")
     while before is not None and before.id not in seen and len(causes) < _CAUSES:
-        causes.append([line(before.id), line(before.type), before.step, line(before.actor)])
+        causes.append([to_line(before.id), to_line(before.type), before.step, to_line(before.actor)])
         seen.add(before.id)
         before = known.get(before.cause or "")
-    return {**event_details(event, cells, "delivered"), "causes": causes}
+    return {**describe_event(event, cells, "delivered"), "causes": causes}
 
 
-def _edges_taken(session: Session, history: History, number: int) -> Iterator[dict[str, Any]]:
+def _iter_taken_edges(session: Session, history: History, number: int) -> Iterator[dict[str, Any]]:
     """Yield the edges that a step took, with the results of their conditions."""
-    run, row = state_of(session).run, number - history.base
+    run, row = get_state(session).run, number - history.base
     source = run.node_of(history.s_act[row])
     failed = history.s_flag[row] & STATUS == ERROR
     for push in range(history.s_pend[row - 1], history.s_pend[row]):
@@ -197,24 +203,24 @@ def _edges_taken(session: Session, history: History, number: int) -> Iterator[di
         if value is CARRIED or target.node < 0 or target.event >= 0:
             continue
         name = run.node_of(history.p_act[push])
-        edge = _edge(session, source, name, failed=failed)
-        text = "" if value is None else line(value)
-        kind, condition = ("", "") if edge is None else (edge.kind, line(edge.condition))
-        yield {"target": line(name), "kind": kind, "condition": condition, "value": text[:_SHORT]}
+        edge = _find_edge(session, source, name, failed=failed)
+        text = "" if value is None else to_line(value)
+        kind, condition = ("", "") if edge is None else (edge.kind, to_line(edge.condition))
+        yield {"target": to_line(name), "kind": kind, "condition": condition, "value": text[:_SHORT]}
 
 
-def _edge(session: Session, source: str, target: str, *, failed: bool) -> Edge | None:
+def _find_edge(session: Session, source: str, target: str, *, failed: bool) -> Edge | None:
     found = [edge for edge in session.recipe.edges if (edge.source, edge.target) == (source, target)]
     return min(found, key=lambda edge: (edge.kind in ("error", "timeout")) != failed, default=None)
 
 
-def _why(session: Session, number: int) -> tuple[list[str], list[dict[str, Any]]]:
+def _explain_activations(session: Session, number: int) -> tuple[list[str], list[dict[str, Any]]]:
     """Return the nodes that a step's events activate, and each evaluated condition with what it read."""
     try:
         found = session.why(number)
     except Exception as error:  # noqa: BLE001  (a condition is somebody's code, which is asked once more here)
         row = {
-            "condition": f"cannot be evaluated: {line(type(error).__name__)}",
+            "condition": f"cannot be evaluated: {to_line(type(error).__name__)}",
             "value": "",
             "target": "",
             "warning": "",
@@ -222,33 +228,33 @@ def _why(session: Session, number: int) -> tuple[list[str], list[dict[str, Any]]
         return [], [{**row, "taken": False, "operands": []}]
     asked = [
         {
-            "condition": line(each.condition) or "always",
-            "target": line(each.target) if found.came is not None else line(each.target) or "the end",
-            "value": _short_text(each.value),
+            "condition": to_line(each.condition) or "always",
+            "target": to_line(each.target) if found.came is not None else to_line(each.target) or "the end",
+            "value": _shorten_value(each.value),
             "taken": each.taken,
-            "operands": [[line(text), _short_text(value, text)] for text, value in each.operands],
-            "warning": line(each.warning),
+            "operands": [[to_line(text), _shorten_value(value, text)] for text, value in each.operands],
+            "warning": to_line(each.warning),
         }
         for each in found.asked[:ROWS]
     ]
-    return ([line(name) for name in found.went[:ROWS]] if found.came is not None else []), asked
+    return ([to_line(name) for name in found.went[:ROWS]] if found.came is not None else []), asked
 
 
-def _short_text(value: Any, name: str = "") -> str:
+def _shorten_value(value: Any, name: str = "") -> str:
     """Return a value as a few words on one line."""
-    return line(Cells().of("", name, value)["text"])[:_SHORT]
+    return to_line(Cells().of("", name, value)["text"])[:_SHORT]
 
 
-def _acts(reading: StepIndex, number: int) -> list[Act]:
+def _list_interventions(reading: StepIndex, number: int) -> list[Act]:
     return [act for history, _ in reading.at(number) for act in history.people if act.step == number][:ROWS]
 
 
-def _intervention(act: Act, cells: Cells, at: str) -> dict[str, Any]:
+def _describe_intervention(act: Act, cells: Cells, at: str) -> dict[str, Any]:
     """Return an intervention made while a step was the current one."""
     return {
-        "act": line(act.act),
-        "target": line(act.target),
-        "actor": line(act.actor),
+        "act": to_line(act.act),
+        "target": to_line(act.target),
+        "actor": to_line(act.actor),
         "time": act.time.isoformat(timespec="seconds"),
         "old": None if act.old is ABSENT else cells.of(f"{at}/old", act.target, act.old),
         "new": None if act.new is ABSENT else cells.of(f"{at}/new", act.target, act.new),

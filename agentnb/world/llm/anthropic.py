@@ -37,9 +37,9 @@ class AnthropicClient(VendorClient):
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         create = sdk.messages.create
-        words = adapt_arguments(create, _body(ask), "extra_body")
+        words = adapt_arguments(create, _make_body(ask), "extra_body")
         answer = await create(**{"timeout": ask.timeout, **words})
-        reply = await _read_stream(answer, ask) if words.get("stream") else _whole(answer, ask)
+        reply = await _read_stream(answer, ask) if words.get("stream") else _make_reply(answer, ask)
         if reply.value is not None and not _is_object(ask.schema):
             reply.value = reply.value.get(ANSWER)
         return reply
@@ -49,12 +49,12 @@ def _is_object(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "object"
 
 
-def _body(ask: Ask) -> dict[str, Any]:
+def _make_body(ask: Ask) -> dict[str, Any]:
     sampling = {"max_tokens": MAX_TOKENS, **ask.sampling}
     stop = sampling.pop("stop", None)
     words: dict[str, Any] = {
         "model": ask.model,
-        "messages": _messages(ask.talk),
+        "messages": _make_messages(ask.talk),
         "system": ask.system or None,
         "stop_sequences": [stop] if isinstance(stop, str) else stop,
         "stream": True if ask.tell is not None else None,
@@ -74,7 +74,7 @@ def _body(ask: Ask) -> dict[str, Any]:
     return ask.onto(words)
 
 
-def _messages(talk: Sequence[LLMMessage]) -> list[dict[str, Any]]:
+def _make_messages(talk: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     """Return a conversation in the protocol's form: tool results are user content, all those of a round at once."""
     found: list[dict[str, Any]] = []
     for message in talk:
@@ -95,7 +95,7 @@ def _messages(talk: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     return found
 
 
-def _whole(answer: Any, ask: Ask) -> Reply:
+def _make_reply(answer: Any, ask: Ask) -> Reply:
     content = getattr(answer, "content", None)
     if not isinstance(content, list):
         raise Unreadable("it has no content")
@@ -110,7 +110,7 @@ def _whole(answer: Any, ask: Ask) -> Reply:
     _note_refusal(reply, answer)
     usage = getattr(answer, "usage", None)
     if usage is not None:
-        reply.tokens_in, reply.tokens_out = _tokens_in(usage), usage.output_tokens
+        reply.tokens_in, reply.tokens_out = _count_input_tokens(usage), usage.output_tokens
     return reply
 
 
@@ -120,7 +120,7 @@ async def _read_stream(events: Any, ask: Ask) -> Reply:
         async for event in events:
             if event.type == "message_start":
                 reply.model, usage = event.message.model or "", event.message.usage
-                reply.tokens_in, reply.tokens_out = _tokens_in(usage), usage.output_tokens
+                reply.tokens_in, reply.tokens_out = _count_input_tokens(usage), usage.output_tokens
             elif event.type == "content_block_delta":
                 if event.delta.type == "text_delta":
                     reply.add(event.delta.text, ask.tell)
@@ -140,7 +140,7 @@ async def _read_stream(events: Any, ask: Ask) -> Reply:
     return reply
 
 
-def _tokens_in(usage: Any) -> int:
+def _count_input_tokens(usage: Any) -> int:
     """Return the number of input tokens, including those from the server's cache."""
     cached = (getattr(usage, f"cache_{word}_input_tokens", None) or 0 for word in ("creation", "read"))
     return int(usage.input_tokens or 0) + sum(cached)

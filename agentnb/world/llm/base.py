@@ -54,7 +54,7 @@ class ToolCall:
         if isinstance(call, Mapping):
             words = call["function"] if isinstance(call.get("function"), Mapping) else call
             call = cls(str(call.get("id") or f"call_{number + 1}"), words.get("name", ""),
-                       _arguments(words.get("arguments")), str(call.get("signature") or ""))  # fmt: skip
+                       _parse_arguments(words.get("arguments")), str(call.get("signature") or ""))  # fmt: skip
         if not isinstance(call, ToolCall) or not _is_call(call):
             raise LLMError(
                 Problem("X366", f"{safe_repr(call, 200)} is not a tool call", "tool_calls of an LLMResponse",
@@ -69,7 +69,7 @@ class ToolCall:
         return {**found, "signature": self.signature} if self.signature else found
 
 
-def tool_calls_of(calls: Any) -> tuple[ToolCall, ...]:
+def parse_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
     """Return the tool calls of an answer or a message, each a ToolCall or a mapping; empty for None.
 
     Raises:
@@ -79,7 +79,7 @@ def tool_calls_of(calls: Any) -> tuple[ToolCall, ...]:
     return () if not calls else tuple(ToolCall.of(call, number) for number, call in enumerate(listed))
 
 
-def _arguments(given: Any) -> Any:
+def _parse_arguments(given: Any) -> Any:
     """Return the arguments of a call; JSON text is parsed, and returned unchanged if that fails."""
     if given is None:
         return {}
@@ -109,7 +109,7 @@ class LLMMessage:
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> LLMMessage:
         """Return the message that a mapping describes."""
-        calls = tool_calls_of(message.get("tool_calls"))
+        calls = parse_tool_calls(message.get("tool_calls"))
         return cls(str(message["role"]), str(message["content"]), calls, str(message.get("tool_call_id") or ""))
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class LLMResponse:
             LLMError: X366, one is not a tool call.
         """
         if self.tool_calls:
-            object.__setattr__(self, "tool_calls", tool_calls_of(self.tool_calls))
+            object.__setattr__(self, "tool_calls", parse_tool_calls(self.tool_calls))
 
     @property
     def said(self) -> Any:
@@ -242,7 +242,7 @@ def check_calls(response: Any, arguments: Mapping[str, Any], node: str) -> None:
     )  # fmt: skip
 
 
-def preparing(client: Any, request: LLMRequest) -> Awaitable[None] | None:
+def prepare_client(client: Any, request: LLMRequest) -> Awaitable[None] | None:
     """Return an awaitable to run before the time of a request begins.
 
     A client imports and connects at its first request.
@@ -289,7 +289,7 @@ class LLMError(ExecutionError):
         return (type(self), self.problems, known)
 
 
-def as_client(llm: Any) -> LLMClient:
+def to_client(llm: Any) -> LLMClient:
     """Return a client for any value that a session accepts as its model.
 
     It is a client, a text "provider:model", a callable of the request, a list of answers, or a mapping by node.

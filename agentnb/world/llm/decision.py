@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from agentnb.world.llm.base import ToolCall, tool_calls_of
-from agentnb.world.llm.structured import BYTE_ORDER_MARK, whole_json
-from agentnb.world.llm.text import in_words
+from agentnb.world.llm.base import ToolCall, parse_tool_calls
+from agentnb.world.llm.structured import BYTE_ORDER_MARK, parse_whole_json
+from agentnb.world.llm.text import to_text
 
 NONE: Final = "none"  # instead of a tool's name; any other spelling is a tool's name
 NO_TEXT: Final = "No tool was needed, and the model gave no answer of its own."
@@ -51,7 +51,7 @@ class Decision:
         return asdict(self)
 
 
-def decision_of(content: Any) -> Decision:
+def parse_decision(content: Any) -> Decision:
     """Return the decision in an answer.
 
     Raises:
@@ -66,14 +66,14 @@ def decision_of(content: Any) -> Decision:
         "it has no 'tool_name'"
     """
     if isinstance(content, Mapping | list):
-        return _read(content, in_words(content), fenced=False)
+        return _read(content, to_text(content), fenced=False)
     text = "" if content is None else str(content).removeprefix(BYTE_ORDER_MARK)
     if not text.strip():
         raise UnreadableAnswer("the model's answer is empty, where one JSON object was asked for")
     fence = _FENCE.fullmatch(text)
     inside = text if fence is None else fence["inside"]
     try:
-        value = whole_json(inside)
+        value = parse_whole_json(inside)
     except ValueError as error:
         raise UnreadableAnswer(
             f"the answer is not the one JSON object that was asked for: {_describe(error)}"
@@ -81,7 +81,7 @@ def decision_of(content: Any) -> Decision:
     return _read(value, text, fenced=fence is not None)
 
 
-def native_decisions_of(said: Any) -> list[Decision]:
+def parse_native_decisions(said: Any) -> list[Decision]:
     """Return the decisions in an answer with native tool calls: its calls in order, or its answer alone.
 
     Raises:
@@ -96,7 +96,7 @@ def native_decisions_of(said: Any) -> list[Decision]:
     """
     if calls := find_tool_calls(said):
         return [Decision("tool", call.name, call.arguments) for call in calls]
-    text = "" if said is None else as_text(said)
+    text = "" if said is None else to_text(said)
     if not text.strip():
         raise UnreadableAnswer("the model's answer is empty: there is neither text nor a call of a tool")
     return [Decision("none", NONE, response=text)]
@@ -104,10 +104,10 @@ def native_decisions_of(said: Any) -> list[Decision]:
 
 def find_tool_calls(said: Any) -> tuple[ToolCall, ...]:
     """Return the tool calls in an answer as recorded (see `LLMResponse.said`); empty if there are none."""
-    return tool_calls_of(said.get("tool_calls")) if isinstance(said, Mapping) else ()
+    return parse_tool_calls(said.get("tool_calls")) if isinstance(said, Mapping) else ()
 
 
-def calls_before(conversation: Iterable[Mapping[str, Any]] | None) -> int:
+def count_calls(conversation: Iterable[Mapping[str, Any]] | None) -> int:
     """Return how many tool calls the messages of a conversation request."""
     return sum(len(message.get("tool_calls") or ()) for message in conversation or ())
 
@@ -126,15 +126,10 @@ def _read(value: Any, text: str, *, fenced: bool) -> Decision:
         return other(f"its 'tool_name' is {_sort(name)}, no name")
     if name == NONE:
         response = value.get("response")
-        return Decision("none", NONE, response=NO_TEXT if response is None else as_text(response), fenced=fenced)
+        return Decision("none", NONE, response=NO_TEXT if response is None else to_text(response), fenced=fenced)
     if value.get("parameters") is None:
         return other(f"it names the tool {name!r} and has no 'parameters'")
     return Decision("tool", name, value["parameters"], fenced=fenced)
-
-
-def as_text(value: Any) -> str:
-    """Return a value as readable text: a text unchanged, anything else as JSON."""
-    return in_words(value)
 
 
 def _describe(error: Exception) -> str:
@@ -164,9 +159,9 @@ __all__ = [
     "NO_TEXT",
     "Decision",
     "UnreadableAnswer",
-    "as_text",
-    "calls_before",
-    "decision_of",
+    "count_calls",
     "find_tool_calls",
-    "native_decisions_of",
+    "parse_decision",
+    "parse_native_decisions",
+    "to_text",
 ]  # fmt: skip

@@ -25,13 +25,13 @@ from typing import Any, Final
 
 from agentnb.errors import AgentRuntimeError, Problem
 from agentnb.threadless import has_threads, run_here
-from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse, preparing
-from agentnb.world.llm.text import in_words
+from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse, prepare_client
+from agentnb.world.llm.text import to_text
 
 _END: Final = object()
 
 
-def limit_of(request: LLMRequest) -> float | None:
+def describe_limit(request: LLMRequest) -> float | None:
     """Return the timeout of an answer in seconds; None for no limit."""
     seconds = request.timeout or request.settings.get("request_timeout")
     return None if seconds is None else float(seconds)
@@ -42,12 +42,12 @@ def complete(client: LLMClient, request: LLMRequest) -> LLMResponse:
 
     Raises: TimeoutError: there was none in time; and what the client itself raises
     """
-    if limit_of(request) is None:
+    if describe_limit(request) is None:
         answer = client.complete(request)
         return (
             _BackgroundCoroutine(lambda: _await_answer(answer)).result()
             if inspect.isawaitable(answer)
-            else _response(answer)
+            else _to_response(answer)
         )
     return _BackgroundCoroutine(lambda: acomplete(client, request)).result()
 
@@ -57,9 +57,9 @@ async def acomplete(client: LLMClient, request: LLMRequest) -> LLMResponse:
 
     Raises: TimeoutError: there was none in time; and what the client itself raises
     """
-    if (ready := preparing(client, request)) is not None:
+    if (ready := prepare_client(client, request)) is not None:
         await ready
-    limit = limit_of(request)
+    limit = describe_limit(request)
     scope = asyncio.timeout(limit)
     try:
         async with scope:
@@ -88,8 +88,8 @@ class Pieces(Iterator[str], AsyncIterator[str]):
 
     def __init__(self, client: LLMClient, request: LLMRequest) -> None:
         self._end = _PieceReceiver(request)
-        self._now: Generator[str] = _pieces(client, self._end)
-        self._later: AsyncGenerator[str] = _apieces(client, self._end)
+        self._now: Generator[str] = _iter_pieces(client, self._end)
+        self._later: AsyncGenerator[str] = _aiter_pieces(client, self._end)
 
     def __iter__(self) -> Pieces:
         return self
@@ -144,7 +144,7 @@ class _PieceReceiver:
     def rest(self, response: LLMResponse, told: list[str]) -> str:
         """Return the part of an answer that was not streamed."""
         self.response, so_far = response, "".join(told)
-        text = "" if response.content is None else in_words(response.content)
+        text = "" if response.content is None else to_text(response.content)
         if isinstance(response.content, str) and not text.startswith(so_far):
             raise AgentRuntimeError(
                 Problem("X466", "the streamed text differs from the model's answer", "a stream of its answer",
@@ -154,7 +154,7 @@ class _PieceReceiver:
         return text[len(so_far) :] if isinstance(response.content, str) or not told else ""
 
 
-def _pieces(client: LLMClient, end: _PieceReceiver) -> Generator[str]:
+def _iter_pieces(client: LLMClient, end: _PieceReceiver) -> Generator[str]:
     queue: SimpleQueue[Any] = SimpleQueue()
     request, told = end.telling(queue.put), list[str]()
     asked = _BackgroundCoroutine(lambda: acomplete(client, request))
@@ -170,9 +170,9 @@ def _pieces(client: LLMClient, end: _PieceReceiver) -> Generator[str]:
         asked.end()
 
 
-async def _apieces(client: LLMClient, end: _PieceReceiver) -> AsyncGenerator[str]:
+async def _aiter_pieces(client: LLMClient, end: _PieceReceiver) -> AsyncGenerator[str]:
     loop, queue, told = asyncio.get_running_loop(), asyncio.Queue[Any](), list[str]()
-    request = end.telling(lambda piece: _in(loop, queue.put_nowait, piece))
+    request = end.telling(lambda piece: _check_loop(loop, queue.put_nowait, piece))
     asked = loop.create_task(acomplete(client, request))
     asked.add_done_callback(lambda _: queue.put_nowait(_END))
     try:
@@ -205,7 +205,7 @@ async def _call_client(client: LLMClient, request: LLMRequest) -> tuple[Any, Bas
             answer, error = client.complete(request), None
         except BaseException as raised:  # noqa: BLE001  (raised again where it is waited for)
             answer, error = None, raised
-        _in(loop, settle, answer, error)
+        _check_loop(loop, settle, answer, error)
         del answer, error  # an error refers to this frame, and would keep its objects alive
 
     if has_threads():
@@ -215,16 +215,16 @@ async def _call_client(client: LLMClient, request: LLMRequest) -> tuple[Any, Bas
     return await outcome
 
 
-def _in(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *given: Any) -> None:
+def _check_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *given: Any) -> None:
     with suppress(RuntimeError):  # the loop is closed: nothing waits
         loop.call_soon_threadsafe(function, *given)
 
 
 async def _await_answer(answer: Any) -> LLMResponse:
-    return _response(await answer if inspect.isawaitable(answer) else answer)
+    return _to_response(await answer if inspect.isawaitable(answer) else answer)
 
 
-def _response(answer: Any) -> LLMResponse:
+def _to_response(answer: Any) -> LLMResponse:
     return answer if isinstance(answer, LLMResponse) else LLMResponse(answer)
 
 
@@ -269,6 +269,6 @@ class _BackgroundCoroutine:
         self._begun.wait()
         if self._going is not None:
             loop, task = self._going
-            _in(loop, task.cancel)
+            _check_loop(loop, task.cancel)
         if has_threads():
             self._thread.join()

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
-from agentnb.recipe.descriptions import how_to_allow
+from agentnb.recipe.descriptions import describe_how_to_allow
 from agentnb.secrets import hide
 
 ALLOW: Final = "env:"  # the prefix of an entry of `allow` that names a variable
@@ -33,7 +33,7 @@ _OWNED: Final = re.compile(
 _ENV: Final = re.compile(r"\s*\{\{\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
 
 
-def env_name(value: Any) -> str | None:
+def parse_env_name(value: Any) -> str | None:
     """Return the variable that a value refers to: a text of exactly `{{env.NAME}}`. None for any other value.
 
     Example:
@@ -78,7 +78,7 @@ class Environment(Mapping[str, str]):
         self.allowed = frozenset(allowed)
 
     def __getitem__(self, name: str) -> str:
-        return str(with_env(f"{{{{env.{name}}}}}", f"env.{name}", allowed=self.allowed))
+        return str(substitute_env(f"{{{{env.{name}}}}}", f"env.{name}", allowed=self.allowed))
 
     def __iter__(self) -> Iterator[str]:
         return iter(())  # they are never listed
@@ -87,7 +87,7 @@ class Environment(Mapping[str, str]):
         return 0
 
 
-def allowed_variables(allow: Collection[str]) -> frozenset[str]:
+def list_allowed_variables(allow: Collection[str]) -> frozenset[str]:
     """Return the variables that the entries of `allow` name.
 
     Example:
@@ -97,7 +97,7 @@ def allowed_variables(allow: Collection[str]) -> frozenset[str]:
     return frozenset(entry.removeprefix(ALLOW) for entry in allow if entry.startswith(ALLOW))
 
 
-def with_env(value: Any, where: str = "settings", *, allowed: Collection[str] | None = None) -> Any:
+def substitute_env(value: Any, where: str = "settings", *, allowed: Collection[str] | None = None) -> Any:
     """Return a value with each `{{env.NAME}}` replaced by its variable, at any depth of dicts and lists.
 
     The text is masked wherever it is shown from then on. A value without references is returned as an equal one; the
@@ -119,12 +119,12 @@ def with_env(value: Any, where: str = "settings", *, allowed: Collection[str] | 
 
 
 def _fill(value: Any, where: str, problems: list[Problem], allowed: Collection[str] | None) -> Any:
-    name = env_name(value)
+    name = parse_env_name(value)
     if name is not None:
         if allowed is not None and name not in allowed and is_owned(name):
-            problems.append(_not_allowed(name, where))
+            problems.append(_make_env_problem(name, where))
             return None
-        return _of_env(name, where, problems)
+        return _read_env(name, where, problems)
     if isinstance(value, Mapping):
         return {key: _fill(item, f"{where}.{key}", problems, allowed) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -132,7 +132,7 @@ def _fill(value: Any, where: str, problems: list[Problem], allowed: Collection[s
     return value
 
 
-def _of_env(name: str, where: str, problems: list[Problem]) -> str | None:
+def _read_env(name: str, where: str, problems: list[Problem]) -> str | None:
     """Return a variable's text. An empty one counts as unset: no setting is meant to be empty."""
     text = os.environ.get(name)
     if text:
@@ -150,12 +150,12 @@ def _of_env(name: str, where: str, problems: list[Problem]) -> str | None:
     return None
 
 
-def _not_allowed(name: str, where: str) -> Problem:
+def _make_env_problem(name: str, where: str) -> Problem:
     return Problem(
         "X361",
         f"the recipe reads the environment variable {name!r}, which is not allowed",
         where,
         "variables of cloud accounts, model vendors, code hosts, databases and the like are not sent anywhere on a "
         "recipe's word",
-        f"if you trust the recipe, allow it: {how_to_allow(ALLOW + name)}",
+        f"if you trust the recipe, allow it: {describe_how_to_allow(ALLOW + name)}",
     )

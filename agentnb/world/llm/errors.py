@@ -28,7 +28,7 @@ class Unreadable(ValueError):
     """A response does not follow the protocol."""
 
 
-def failure_of(
+def to_failure(
     error: Exception, name: str, node: str, variables: Sequence[str] = (), seconds: float | None = None
 ) -> Exception:
     """Return the error to raise for an SDK's exception.
@@ -42,12 +42,12 @@ def failure_of(
         seconds: how long the answer was waited for.
     """
     where = f"node {node!r}" if node else name
-    status = status_of(error)
+    status = get_status(error)
     if status is not None and status >= 400:
         return _to_error(error, status, name, where, variables)
     if isinstance(error, Unreadable | ValueError) or (status is not None and not _stream_error(error)):
         return LLMError(
-            Problem("X338", f"{name} sent a response that cannot be parsed: {server_message(error)}", where,
+            Problem("X338", f"{name} sent a response that cannot be parsed: {find_server_message(error)}", where,
                     "it does not follow the protocol", "try again; check that base_url points to such a server"),
             status=status, again=True,
         )  # fmt: skip
@@ -55,25 +55,31 @@ def failure_of(
         ours = isinstance(error, TimeoutError) and seconds  # the package has a different limit of its own
         return TimeoutError(f"{name} has not answered {f'within {seconds:g} s' if ours else 'in time'}")
     if isinstance(error, TypeError) and "argument" in str(error):
-        return unfit(name, error)
+        return make_settings_error(name, error)
     if _stream_error(error):
         return LLMError(
-            Problem("X336", f"{name} ended the stream with an error: {server_message(error)}", where, _kind(error),
-                    "try again: give the node a retry with a backoff"),
-            status=status, again=True,
-        )  # fmt: skip
+            Problem(
+                "X336",
+                f"{name} ended the stream with an error: {find_server_message(error)}",
+                where,
+                _find_error_kind(error),
+                "try again: give the node a retry with a backoff",
+            ),
+            status=status,
+            again=True,
+        )
     return LLMError(
-        Problem("X337", f"the connection to {name} failed: {server_message(error)}", where,
+        Problem("X337", f"the connection to {name} failed: {find_server_message(error)}", where,
                 "the server was not reached, or the connection was lost before the answer was complete",
                 "check that it runs and the base_url, then try again"),
         again=True,
     )  # fmt: skip
 
 
-def unfit(name: str, error: Exception) -> AgentRuntimeError:
+def make_settings_error(name: str, error: Exception) -> AgentRuntimeError:
     """Return the error to raise for settings that a vendor's package refuses before it sends anything."""
     return AgentRuntimeError(
-        Problem("X334", f"{name} cannot be asked: {server_message(error)}", f"settings of {name!r}",
+        Problem("X334", f"{name} cannot be asked: {find_server_message(error)}", f"settings of {name!r}",
                 "its package does not accept such a setting", "fix `kwargs` or `client_kwargs`")
     )  # fmt: skip
 
@@ -81,23 +87,23 @@ def unfit(name: str, error: Exception) -> AgentRuntimeError:
 def _to_error(error: Exception, status: int, name: str, where: str, variables: Sequence[str]) -> LLMError:
     again, wait = status in _AGAIN or status >= 500, retry_after(error)
     later = "it may be tried again" if again else "the same request would be refused again"
-    why = f"{_kind(error)}; {later}{'' if wait is None else f', after {wait:g} s (retry-after)'}"
+    why = f"{_find_error_kind(error)}; {later}{'' if wait is None else f', after {wait:g} s (retry-after)'}"
     if status in {401, 403}:
         do = f"check the key ({' or '.join(variables) or 'api_key'}) and what it may do"
     elif refuses_format(error):
         do = "ask a model that has it, or go without: `json_object: false` in its provider's settings, or no schema"
     else:
         do = _DO.get(status, "try again later" if again else "fix the request")
-    problem = Problem("X336", f"{name} answered {status}: {server_message(error)}", where, why, do)
+    problem = Problem("X336", f"{name} answered {status}: {find_server_message(error)}", where, why, do)
     return LLMError(problem, status=status, again=again, retry_after=wait)
 
 
 def refuses_format(error: BaseException) -> bool:
     """Return True if a server rejected a request because of its response format."""
-    return status_of(error) in {400, 422} and "response_format" in server_message(error)
+    return get_status(error) in {400, 422} and "response_format" in find_server_message(error)
 
 
-def status_of(error: BaseException) -> int | None:
+def get_status(error: BaseException) -> int | None:
     """Return the HTTP status of an SDK's error, if it has one."""
     for word in ("status_code", "code"):
         status = getattr(error, word, None)
@@ -106,18 +112,18 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def server_message(error: BaseException) -> str:
+def find_server_message(error: BaseException) -> str:
     """Return the server's message of an error, else the error's own; masked, on one line, truncated."""
-    found = next(_messages(error), "") or str(error)
+    found = next(_iter_messages(error), "") or str(error)
     cause = error.__cause__
-    if cause is not None and status_of(error) is None and found.rstrip(".").lower() == "connection error":
+    if cause is not None and get_status(error) is None and found.rstrip(".").lower() == "connection error":
         found = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
     text = " ".join(safe_str(found or type(error).__name__).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _messages(error: BaseException) -> Iterator[str]:
-    body = _body(error)
+def _iter_messages(error: BaseException) -> Iterator[str]:
+    body = _make_body(error)
     for part in (body.get("error"), body):
         if isinstance(part, Mapping) and isinstance(part.get("message"), str):
             yield part["message"]
@@ -127,14 +133,14 @@ def _messages(error: BaseException) -> Iterator[str]:
         text = "" if body else str(getattr(getattr(error, "response", None), "text", ""))
     except Exception:  # noqa: BLE001  (the body was not read, or cannot be)
         text = ""
-    if text and status_of(error) not in {None, 200}:
+    if text and get_status(error) not in {None, 200}:
         yield text
     message = getattr(error, "message", None)
     if isinstance(message, str):
         yield message
 
 
-def _body(error: BaseException) -> Mapping[str, Any]:
+def _make_body(error: BaseException) -> Mapping[str, Any]:
     """Return the JSON object in an error; of a list with one object, that object."""
     body = getattr(error, "body", None) or getattr(error, "details", None)
     if isinstance(body, list) and len(body) == 1:
@@ -142,9 +148,9 @@ def _body(error: BaseException) -> Mapping[str, Any]:
     return body if isinstance(body, Mapping) else {}
 
 
-def _kind(error: BaseException) -> str:
+def _find_error_kind(error: BaseException) -> str:
     """Return the server's identifier of the error, such as `rate_limit_error`."""
-    body = _body(error)
+    body = _make_body(error)
     inner = body.get("error") if isinstance(body.get("error"), Mapping) else body
     words = [inner.get(word) for word in ("code", "type", "status")] if isinstance(inner, Mapping) else []
     return safe_str(next((word for word in words if isinstance(word, str) and word), "the server says no more"))
@@ -152,7 +158,7 @@ def _kind(error: BaseException) -> str:
 
 def _stream_error(error: BaseException) -> bool:
     """Return True if a server reported an error after it had started to answer."""
-    return bool(_body(error)) and (status_of(error) or 200) < 400
+    return bool(_make_body(error)) and (get_status(error) or 200) < 400
 
 
 def retry_after(error: BaseException) -> float | None:
@@ -165,7 +171,7 @@ def retry_after(error: BaseException) -> float | None:
             continue
         if math.isfinite(seconds) and seconds >= 0:
             return seconds
-    inner = _body(error).get("error")
+    inner = _make_body(error).get("error")
     for row in inner.get("details") or () if isinstance(inner, Mapping) else ():
         match = _SECONDS.fullmatch(str(row.get("retryDelay", ""))) if isinstance(row, Mapping) else None
         if match:

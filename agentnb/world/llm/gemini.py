@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from agentnb.board.values import freeze, thaw
 from agentnb.world.llm.base import ToolCall
-from agentnb.world.llm.errors import Unreadable, unfit
+from agentnb.world.llm.errors import Unreadable, make_settings_error
 from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient
 
 _DONE: Final = frozenset({"STOP", "MAX_TOKENS"})
@@ -42,9 +42,9 @@ class GeminiClient(VendorClient):
 
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
-        words = _config(ask)
+        words = _make_config(ask)
         streams = bool(words.pop("stream", ask.tell is not None))
-        asked = {"model": words.pop("model", ask.model), "contents": _contents(ask), "config": _check(words, ask)}
+        asked = {"model": words.pop("model", ask.model), "contents": _make_contents(ask), "config": _check(words, ask)}
         reply = Reply()
         if not streams:
             _take(reply, await sdk.aio.models.generate_content(**asked), ask)
@@ -56,7 +56,7 @@ class GeminiClient(VendorClient):
         return reply
 
 
-def _contents(ask: Ask) -> list[dict[str, Any]]:
+def _make_contents(ask: Ask) -> list[dict[str, Any]]:
     """Return a conversation in the protocol's form: a tool's result is identified by the tool's name."""
     found: list[dict[str, Any]] = []
     names: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _call_part(call: ToolCall) -> dict[str, Any]:
     return {**part, "thought_signature": b64decode(call.signature)} if call.signature else part
 
 
-def _config(ask: Ask) -> dict[str, Any]:
+def _make_config(ask: Ask) -> dict[str, Any]:
     sampling = dict(ask.sampling)
     stop = sampling.pop("stop", None)
     words = {
@@ -115,7 +115,7 @@ def _check(words: dict[str, Any], ask: Ask) -> Any:
     try:
         return types.GenerateContentConfig(**{"automatic_function_calling": {"disable": True}, **words})
     except ValueError as error:
-        raise unfit(f"gemini:{ask.model}", error) from None
+        raise make_settings_error(f"gemini:{ask.model}", error) from None
 
 
 def _take(reply: Reply, answer: Any, ask: Ask) -> None:

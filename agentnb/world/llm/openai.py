@@ -35,9 +35,9 @@ class OpenAIClient(VendorClient):
     async def converse(self, sdk: Any, ask: Ask) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         create = sdk.chat.completions.create
-        words = adapt_arguments(create, _body(ask), "extra_body")
+        words = adapt_arguments(create, _make_body(ask), "extra_body")
         answer = await create(**{"timeout": ask.timeout, **words})
-        return await _read_stream(answer, ask) if words.get("stream") else _whole(answer)
+        return await _read_stream(answer, ask) if words.get("stream") else _make_reply(answer)
 
 
 class OpenAICompatibleClient(OpenAIClient):
@@ -82,10 +82,10 @@ class LMStudioClient(OpenAICompatibleClient):
         return self.default_url
 
 
-def _body(ask: Ask) -> dict[str, Any]:
+def _make_body(ask: Ask) -> dict[str, Any]:
     words: dict[str, Any] = {
         "model": ask.model,
-        "messages": [_message(message) for message in ask.messages] or [{"role": "user", "content": ""}],
+        "messages": [_make_message(message) for message in ask.messages] or [{"role": "user", "content": ""}],
         **ask.sampling,
     }
     if ask.tools:
@@ -103,7 +103,7 @@ def _body(ask: Ask) -> dict[str, Any]:
     return ask.onto(words)
 
 
-def _message(message: LLMMessage) -> dict[str, Any]:
+def _make_message(message: LLMMessage) -> dict[str, Any]:
     found: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         found["content"] = message.content or None
@@ -128,7 +128,7 @@ def _take_calls(reply: Reply, part: Any) -> None:
         reply.call("function_call", None, old.name, old.arguments or "")
 
 
-def _whole(answer: Any) -> Reply:
+def _make_reply(answer: Any) -> Reply:
     choices = getattr(answer, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
         raise Unreadable("it has no choices")

@@ -36,7 +36,7 @@ class RecordedClient:
 
     def __init__(self, trace: Any, *, strict: bool = False) -> None:
         self.strict = strict
-        self._calls = _calls_of(getattr(trace, "trace", trace))
+        self._calls = _iter_calls(getattr(trace, "trace", trace))
 
     def __repr__(self) -> str:
         """Return how many answers there are."""
@@ -52,7 +52,7 @@ class RecordedClient:
         """
         calls = self._calls.get(request.node, ())
         if request.of_node >= len(calls):
-            raise _nothing_left(request, len(calls), self._calls)
+            raise _make_exhausted_error(request, len(calls), self._calls)
         call = calls[request.of_node]
         if self.strict:
             _compare(request, call)
@@ -62,7 +62,7 @@ class RecordedClient:
         return stream_whole(LLMResponse.from_record(thaw(call.result), call.arguments, usage=usage), request)
 
 
-def _calls_of(trace: Any) -> dict[str, list[Any]]:
+def _iter_calls(trace: Any) -> dict[str, list[Any]]:
     """Return the last attempt of each call of a model, by node, in their order."""
     reading = getattr(trace, "reading", None)
     if not callable(reading):
@@ -81,7 +81,7 @@ def _calls_of(trace: Any) -> dict[str, list[Any]]:
     return {node: list(calls.values()) for node, calls in found.items()}
 
 
-def _nothing_left(request: LLMRequest, had: int, nodes: Mapping[str, Sequence[Any]]) -> ExecutionError:
+def _make_exhausted_error(request: LLMRequest, had: int, nodes: Mapping[str, Sequence[Any]]) -> ExecutionError:
     why = f"it was asked {request.of_node + 1} times and the trace has {had} of its answers"
     if not had:
         why = f"the trace has answers for: {', '.join(nodes) or 'no node'}"

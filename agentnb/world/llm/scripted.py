@@ -34,26 +34,26 @@ class ScriptedClient:
         script = self.script
         if callable(script):
             answer = script(request)
-            return _later(answer, request) if inspect.isawaitable(answer) else _response(answer, request)
+            return _iter_later_links(answer, request) if inspect.isawaitable(answer) else _to_response(answer, request)
         if isinstance(script, Mapping):
             of_node = script.get(request.node, ())
             answers = of_node if isinstance(of_node, list | tuple) else [of_node]
-            return stream_whole(_response(_at(answers, request.of_node, request), request), request)
-        return stream_whole(_response(_at(script, request.number, request), request), request)
+            return stream_whole(_to_response(_get_at(answers, request.of_node, request), request), request)
+        return stream_whole(_to_response(_get_at(script, request.number, request), request), request)
 
 
-async def _later(answer: Any, request: LLMRequest) -> LLMResponse:
-    return _response(await answer, request)
+async def _iter_later_links(answer: Any, request: LLMRequest) -> LLMResponse:
+    return _to_response(await answer, request)
 
 
-def _response(answer: Any, request: LLMRequest) -> LLMResponse:
+def _to_response(answer: Any, request: LLMRequest) -> LLMResponse:
     """Return the response; a mapping with `tool_calls` calls tools where the request offers some."""
     if isinstance(answer, LLMResponse):
         return answer
     return LLMResponse.from_record(answer, {"tools": request.tools}, "scripted")
 
 
-def _at(answers: Sequence[Any], number: int, request: LLMRequest) -> Any:
+def _get_at(answers: Sequence[Any], number: int, request: LLMRequest) -> Any:
     if number < len(answers):
         return answers[number]
     raise ExecutionError(

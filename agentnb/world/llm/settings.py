@@ -56,18 +56,18 @@ def _find_broken_rule(word: str, value: Any) -> str | None:
         return "a JSON Schema, as a mapping"
     if word == "json_object" and not isinstance(value, bool):
         return "true or false"
-    if word == "stop" and not isinstance(value, str) and not _texts(value):
+    if word == "stop" and not isinstance(value, str) and not _are_texts(value):
         return "a text or a list of texts"
-    if word == "prices" and not _prices(value):
+    if word == "prices" and not _are_prices(value):
         return "{input: USD, output: USD} for a million tokens each"
     return None
 
 
-def _texts(value: Any) -> bool:
+def _are_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
-def _prices(value: Mapping[str, Any]) -> bool:
+def _are_prices(value: Mapping[str, Any]) -> bool:
     """Return True if prices are numbers from 0 on, or texts of them."""
     if not {"input", "output"} >= set(value):
         return False

@@ -19,7 +19,7 @@ _START: Final = re.compile(r"[{\[]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def json_in(answer: Any) -> Any:
+def find_json(answer: Any) -> Any:
     """Return the JSON value in an answer: of an LLMResponse, a value unchanged, or the JSON in a text.
 
     A text may be JSON as a whole, in a fenced block (the first that is JSON), or with words around it (then the
@@ -41,7 +41,7 @@ def json_in(answer: Any) -> Any:
     return value
 
 
-def whole_json(text: str) -> Any:
+def parse_whole_json(text: str) -> Any:
     """Return the JSON value of a text without a fence or surrounding words.
 
     Raises:
@@ -49,7 +49,7 @@ def whole_json(text: str) -> Any:
     """
     if len(text) > LONGEST:
         raise ValueError(f"the answer is longer than {LONGEST:,} characters")
-    value = _loads(text)
+    value = _parse_json(text)
     _check(value)
     return value
 
@@ -61,10 +61,10 @@ def _parse(text: str) -> Any:
         raise ValueError("the answer is empty")
     for part in (text, *_find_fenced(text)):
         try:
-            return _loads(part)
+            return _parse_json(part)
         except json.JSONDecodeError:
             continue
-    return _among_words(text)
+    return _find_longest_json(text)
 
 
 def _find_fenced(text: str) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _find_fenced(text: str) -> Iterator[str]:
         yield "\n".join(block)
 
 
-def _among_words(text: str) -> Any:
+def _find_longest_json(text: str) -> Any:
     """Return the longest object or array in a text. After an error the search continues after it, never inside."""
     found: tuple[int, Any] | None = None
     broken: json.JSONDecodeError | None = None
@@ -115,7 +115,7 @@ def _refuse(constant: str) -> NoReturn:
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _loads(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     stripped = text.strip()
     value, end = _decode(stripped, 0)
     if end < len(stripped):
@@ -127,14 +127,14 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text, start)
     except RecursionError:  # a parser's own limit of depth
-        raise ValueError(_deep()) from None
+        raise ValueError(_make_depth_message()) from None
     except json.JSONDecodeError:
         raise
     except ValueError as error:  # a number of thousands of digits, or one of the rejected
         raise ValueError(str(error) if "JSON" in str(error) else "a number in the answer is too long") from None
 
 
-def _deep() -> str:
+def _make_depth_message() -> str:
     return f"the answer is nested deeper than {DEEPEST} levels"
 
 
@@ -148,7 +148,7 @@ def _check(value: Any) -> None:
             raise ValueError(f"the answer has more than {LONGEST:,} values")
         if isinstance(item, Mapping | list | tuple):
             if depth > DEEPEST:
-                raise ValueError(_deep())
+                raise ValueError(_make_depth_message())
             if isinstance(item, Mapping):
                 strange = [key for key in item if not isinstance(key, str)]
                 if strange:

@@ -9,12 +9,12 @@ from typing import Any
 from agentnb.errors import with_article
 
 
-def in_words(value: Any) -> str:
+def to_text(value: Any) -> str:
     """Return a value as text for a model: a text unchanged, anything else as JSON."""
-    return value if isinstance(value, str) else json_text(value)
+    return value if isinstance(value, str) else to_json_text(value)
 
 
-def json_text(value: Any, *, ordered: bool = False) -> str:
+def to_json_text(value: Any, *, ordered: bool = False) -> str:
     """Return a value as JSON, optionally with sorted keys; values that are not JSON-serializable become texts.
 
     Keys that are not JSON-serializable are left out.
@@ -27,10 +27,10 @@ def json_text(value: Any, *, ordered: bool = False) -> str:
         >>> json_text({"b": {2, 1}, "a": "é"}, ordered=True)
         '{"a": "é", "b": ["1", "2"]}'
     """
-    return json.dumps(value, ensure_ascii=False, skipkeys=True, sort_keys=ordered, default=_other)
+    return json.dumps(value, ensure_ascii=False, skipkeys=True, sort_keys=ordered, default=_encode_other)
 
 
-def _other(value: Any) -> Any:
+def _encode_other(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):

@@ -33,10 +33,10 @@ from agentnb.world.llm.base import (
     Usage,
 )
 from agentnb.world.llm.client_per_loop import PerLoop
-from agentnb.world.llm.env import with_env
-from agentnb.world.llm.errors import Unreadable, failure_of
+from agentnb.world.llm.env import substitute_env
+from agentnb.world.llm.errors import Unreadable, to_failure
 from agentnb.world.llm.settings import OF_REQUESTS, SAMPLING, check_settings
-from agentnb.world.llm.structured import json_in
+from agentnb.world.llm.structured import find_json
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -167,7 +167,7 @@ def adapt_arguments(create: Callable[..., Any], words: Mapping[str, Any], rest: 
     return {**found, rest: {**others, **(found.get(rest) or {})}} if others else found
 
 
-def _json_mode(asked: bool | None, own: bool | None) -> bool:
+def _uses_json_mode(asked: bool | None, own: bool | None) -> bool:
     """Return True if the answer is requested in JSON mode.
 
     A request cannot ask for what the client's settings disable.
@@ -222,7 +222,7 @@ class VendorClient(ABC):
     ) -> None:
         self.provider = provider or self.extra
         self._where = where or f"settings of {self.provider!r}"
-        self._settings = check_settings(with_env(dict(settings or {}), self._where), self._where)
+        self._settings = check_settings(substitute_env(dict(settings or {}), self._where), self._where)
         if temperature is not None:
             self._settings.setdefault("temperature", temperature)
         self.model: str | None = self._settings.get("model") or model or None
@@ -292,7 +292,7 @@ class VendorClient(ABC):
         except (LLMError, AgentRuntimeError):
             raise
         except Exception as error:  # noqa: BLE001  (whatever the SDK or what it stands on raises)
-            failed = failure_of(error, self._name(ask), request.node, self.variables, ask.timeout)
+            failed = to_failure(error, self._name(ask), request.node, self.variables, ask.timeout)
         raise failed  # not chained to the SDK's own error, which holds the request with its key
 
     def _name(self, ask: Ask) -> str:
@@ -316,7 +316,7 @@ class VendorClient(ABC):
             model=str(model),
             sampling={k: thaw(v) for k, v in {**own, **given}.items() if k in SAMPLING},
             schema=schema,
-            json_object=schema is None and _json_mode(given.get("json_object"), own.get("json_object")),
+            json_object=schema is None and _uses_json_mode(given.get("json_object"), own.get("json_object")),
             kwargs={**own.get("kwargs", {}), **given.get("kwargs", {})},
             timeout=float(limit),
             tell=request.tell,
@@ -372,7 +372,7 @@ class VendorClient(ABC):
 
     def _value(self, text: str, ask: Ask, usage: Usage) -> Any:
         try:
-            return json_in(text)
+            return find_json(text)
         except ValueError as error:
             raise LLMError(
                 Problem("X339", f"{self._name(ask)} did not answer with the requested JSON", self._name(ask),

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, Final, NamedTuple
 
 from agentnb.errors import with_article
-from agentnb.world.llm.structured import json_in
+from agentnb.world.llm.structured import find_json
 
 _YES: Final = frozenset({"yes", "pass", "passed", "true", "ok"})
 _NO: Final = frozenset({"no", "fail", "failed", "false"})
@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
     remark: Any = None
 
 
-def verdict_in(answer: Any) -> Verdict:
+def find_verdict(answer: Any) -> Verdict:
     """Return the verdict in an answer.
 
     It may be a number, a truth value, `yes`, `no`, `pass`, `fail`, `true` or `false`, a mapping or an object with
@@ -43,11 +43,11 @@ def verdict_in(answer: Any) -> Verdict:
     answer = getattr(answer, "content", answer)
     if isinstance(answer, str):
         said = _parse_word(answer)
-        answer = json_in(answer) if said is None else said
-        answer = _or_more(answer) if isinstance(answer, str) else answer
-    found = _fields(answer)
+        answer = find_json(answer) if said is None else said
+        answer = _parse_verdict_text(answer) if isinstance(answer, str) else answer
+    found = _to_fields(answer)
     if isinstance(found, Mapping):
-        return _of_mapping(found)
+        return _parse_mapping(found)
     if isinstance(found, list | tuple) and len(found) == 2 and (found[1] is None or isinstance(found[1], str)):
         return Verdict(_number(found[0]), None, found[1] or None)
     if isinstance(found, bool):
@@ -61,13 +61,13 @@ def _parse_word(text: str) -> bool | None:
     return True if word in _YES else False if word in _NO else None
 
 
-def _or_more(text: str) -> Any:
+def _parse_verdict_text(text: str) -> Any:
     """Return the verdict in a JSON text, which may be a word or a number in quotes."""
     said = _parse_word(text)
     return text if said is None else said
 
 
-def _fields(answer: Any) -> Any:
+def _to_fields(answer: Any) -> Any:
     """Return an object with a score, a model or a dataclass as a mapping; anything else unchanged."""
     if getattr(answer, "ndim", None) == 0 and callable(getattr(answer, "item", None)):
         return answer.item()  # a number or a truth value of numpy's
@@ -81,7 +81,7 @@ def _fields(answer: Any) -> Any:
     return found if "score" in found or "passed" in found else answer
 
 
-def _of_mapping(found: Mapping[Any, Any]) -> Verdict:
+def _parse_mapping(found: Mapping[Any, Any]) -> Verdict:
     passed = next((found[word] for word in _PASSED if found.get(word) is not None), None)
     if isinstance(passed, str):
         passed = _parse_word(passed)

@@ -12,10 +12,10 @@ from typing import Any
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_line, with_article
 from agentnb.recipe.model import ToolSpec
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_generator
-from agentnb.world.tools.invocation import LISTS, Tool, bound, name_tool
+from agentnb.world.tools.invocation import LISTS, Tool, bind_tool, name_tool
 
 
-def as_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
+def to_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
     """Return an object as a tool: by its `invoke` or `run` if it has one, else called with keyword arguments.
 
     R161: the object that a tool's `impl` names cannot be used as one.
@@ -29,59 +29,59 @@ def as_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
         found = _make(spec, found, init)
     elif init is not None:
         rest["init"] = init  # an argument like any other
-    method = _method(spec, found)
+    method = _find_method(spec, found)
     if method is not None:
         return _make_invoker(spec, method, rest, key)
     if not callable(found):
         raise RecipeError(
-            _wrong(spec, f"{spec.impl!r} is {with_article(type(found).__name__)}, and cannot be called",
+            _make_problem(spec, f"{spec.impl!r} is {with_article(type(found).__name__)}, and cannot be called",
                    "a tool is a function, or an object with __call__, invoke or run",
                    "name a function after the '#', or set `mode: class` for a class")
         )  # fmt: skip
     if is_generator(found):
-        raise RecipeError(_wrong(spec, f"{spec.impl or spec.id!r} is a generator function", GENERATES, COLLECT))
-    return bound(spec, found, rest if key is None else rest | {"input_key": key})
+        raise RecipeError(_make_problem(spec, f"{spec.impl or spec.id!r} is a generator function", GENERATES, COLLECT))
+    return bind_tool(spec, found, rest if key is None else rest | {"input_key": key})
 
 
 def _make(spec: ToolSpec, cls: Any, init: Any) -> Any:
     """R161: the object that a tool's `impl` names cannot be used as one."""
     if not inspect.isclass(cls):
         raise RecipeError(
-            _wrong(spec, f"{spec.impl!r} is not a class, and the tool's mode is class",
+            _make_problem(spec, f"{spec.impl!r} is not a class, and the tool's mode is class",
                    f"it is {with_article(type(cls).__name__)}",
                    "name a class after the '#', or leave `mode` out")
         )  # fmt: skip
     if init is not None and not isinstance(init, Mapping):
         raise RecipeError(
-            _wrong(spec, f"`init` of tool {spec.id!r} is {with_article(type(init).__name__)}",
+            _make_problem(spec, f"`init` of tool {spec.id!r} is {with_article(type(init).__name__)}",
                    "it holds the keyword arguments that the class is made with", "write a mapping under `config.init`")
         )  # fmt: skip
     try:
         return cls(**{str(name): value for name, value in (init or {}).items()})
     except Exception as error:
         told = error_line(error)
-        problem = _wrong(spec, f"{cls.__name__} cannot be made for tool {spec.id!r}", told,
+        problem = _make_problem(spec, f"{cls.__name__} cannot be made for tool {spec.id!r}", told,
                          f"see `config.init`, which gives: {', '.join(map(str, init or {})) or 'nothing'}")  # fmt: skip
         raise RecipeError(problem) from error
 
 
-def _method(spec: ToolSpec, found: Any) -> Callable[[Any], Any] | None:
+def _find_method(spec: ToolSpec, found: Any) -> Callable[[Any], Any] | None:
     """Return the method that takes an object's whole payload.
 
     None for a function, a class, or an object without one.
     """
     if inspect.isroutine(found) or inspect.isclass(found):
         return None
-    later = _own_attribute(found, "ainvoke")
+    later = _get_own_attribute(found, "ainvoke")
     only_later = getattr(found, "coroutine", None) is not None and getattr(found, "func", None) is None
-    if callable(later) and (only_later or not callable(_own_attribute(found, "invoke"))):
+    if callable(later) and (only_later or not callable(_get_own_attribute(found, "invoke"))):
         return later  # type: ignore[no-any-return]  # of an object that nobody has typed
     names = ("invoke", "run") if spec.kind == "langchain" or not callable(found) else ("invoke",)
-    methods = (_own_attribute(found, name) for name in names)
+    methods = (_get_own_attribute(found, name) for name in names)
     return next((method for method in methods if callable(method)), None)
 
 
-def _own_attribute(found: Any, name: str) -> Any:
+def _get_own_attribute(found: Any, name: str) -> Any:
     """Return an object's attribute; None for one that is created on access, as a Mock has every name."""
     return None if inspect.getattr_static(found, name, None) is None else getattr(found, name)
 
@@ -103,17 +103,17 @@ def _make_invoker(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[
     if is_async(method):
 
         async def acall(**inputs: Any) -> dict[str, Any]:
-            return same_description(await method(payload(inputs)))
+            return describe_answer(await method(payload(inputs)))
 
         return name_tool(acall, spec, takes=False)
 
     def call(**inputs: Any) -> dict[str, Any]:
-        return same_description(method(payload(inputs)))
+        return describe_answer(method(payload(inputs)))
 
     return name_tool(call, spec, takes=False)
 
 
-def same_description(value: Any) -> dict[str, Any]:
+def describe_answer(value: Any) -> dict[str, Any]:
     """Return the answer of an invoked object under the keys that every tool's result has.
 
     Example:
@@ -132,6 +132,6 @@ def same_description(value: Any) -> dict[str, Any]:
     return {"status": 200, "json": json, "text": text, "items": items, "result": value, "error": None}
 
 
-def _wrong(spec: ToolSpec, what: str, why: str, do: str) -> Problem:
+def _make_problem(spec: ToolSpec, what: str, why: str, do: str) -> Problem:
     """R161: the object that a tool's `impl` names cannot be used as one."""
     return Problem("R161", what, str(spec.place or f"tool {spec.id!r}"), why, do)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentnb.world.llm.env import allowed_variables
+from agentnb.world.llm.env import list_allowed_variables
 
 NO_PATH = (ValueError, OSError, RuntimeError)  # a null character, a name too long, links that lead in a circle, no home
 
@@ -31,8 +31,8 @@ class Allowed:
         """Return what a recipe's folder and its `allow` permit; an entry may name both a package and a folder."""
         words = tuple(dict.fromkeys(text for text in map(str, allow) if text.strip()))
         own = None if folder is None else resolve_path(Path(folder))
-        folders = tuple(path for path in map(_existing, words) if path is not None)
-        return cls(own, folders, tuple(word for word in words if is_dotted(word)), words, allowed_variables(words))
+        folders = tuple(path for path in map(_find_existing, words) if path is not None)
+        return cls(own, folders, tuple(word for word in words if is_dotted(word)), words, list_allowed_variables(words))
 
     def holds_file(self, path: Path) -> bool:
         """Return True if a resolved path is in the recipe's own folder or in an allowed one, or is allowed itself."""
@@ -59,10 +59,10 @@ class Allowed:
 
 def allow_entries(allow: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
     """Return the user's `allow` as texts: folders are resolved now, so that changing the current one has no effect."""
-    return tuple(map(_entry, (allow,) if isinstance(allow, str | os.PathLike) else allow))
+    return tuple(map(_parse_entry, (allow,) if isinstance(allow, str | os.PathLike) else allow))
 
 
-def _entry(entry: str | os.PathLike[str]) -> str:
+def _parse_entry(entry: str | os.PathLike[str]) -> str:
     text = os.fspath(entry)
     folder = isinstance(entry, os.PathLike) or os.sep in text or text.startswith((".", "~"))
     return str(Path(text).expanduser().resolve()) if folder else text
@@ -81,7 +81,7 @@ def resolve_path(path: Path) -> Path | None:
         return None
 
 
-def _existing(word: str) -> Path | None:
+def _find_existing(word: str) -> Path | None:
     path = resolve_path(Path(word))
     try:
         return path if path is not None and path.exists() else None

@@ -41,13 +41,13 @@ class Awaiting:
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                answer = await self.settle(call() if is_async else await _in_thread(call))
+                answer = await self.settle(call() if is_async else await _run_in_thread(call))
         except TimeoutError:
             if limit.expired():
-                raise _late(seconds) from None
+                raise _make_timeout_error(seconds) from None
             raise
         if limit.expired():  # it was cancelled, and returned something all the same
-            raise _late(seconds)
+            raise _make_timeout_error(seconds)
         return answer
 
     async def settle(self, answer: Any) -> Any:
@@ -66,14 +66,14 @@ class Blocking:
     async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
         """Return the result of a call; see Way."""
         if is_async:
-            return in_own_loop(lambda: Awaiting().call(call, seconds, is_async=True))
+            return run_in_own_loop(lambda: Awaiting().call(call, seconds, is_async=True))
         if seconds is None:
             return _await(call())
         answer: Future[tuple[Any, BaseException | None]] = start_in_thread(lambda: _await(call()))
         try:
             value, error = answer.result(seconds)
         except TimeoutError:
-            raise _late(seconds) from None
+            raise _make_timeout_error(seconds) from None
         if error is not None:
             raise error
         return value
@@ -87,7 +87,7 @@ class Blocking:
         return False
 
 
-def driven(coroutine: Coroutine[Any, Any, T]) -> T:
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that never suspends, without a loop."""
     try:
         coroutine.send(None)
@@ -121,7 +121,7 @@ def start_in_thread(call: Call) -> Future[tuple[Any, BaseException | None]]:
     return future
 
 
-def in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine to its end in a new event loop; in another thread if a loop is already running here."""
     if not has_threads():
         return run_here(make())
@@ -150,7 +150,7 @@ def in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return result
 
 
-async def _in_thread(call: Call) -> Any:
+async def _run_in_thread(call: Call) -> Any:
     value, error = await asyncio.wrap_future(start_in_thread(call))
     if error is not None:
         raise error
@@ -158,12 +158,12 @@ async def _in_thread(call: Call) -> Any:
 
 
 def _await(answer: Any) -> Any:
-    return in_own_loop(lambda: _coroutine(answer)) if inspect.isawaitable(answer) else answer
+    return run_in_own_loop(lambda: _to_coroutine(answer)) if inspect.isawaitable(answer) else answer
 
 
-async def _coroutine(awaitable: Awaitable[Any]) -> Any:
+async def _to_coroutine(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def _late(seconds: float | None) -> TimeoutError:
+def _make_timeout_error(seconds: float | None) -> TimeoutError:
     return TimeoutError(f"it took longer than {seconds:g} s")

@@ -24,7 +24,7 @@ _OF: Final = "__agentnb_of__"
 _METHOD: Final = ("self", "cls")
 
 
-def by_keyword(function: Callable[..., Any]) -> tuple[Handler, type[BaseModel]]:
+def wrap_by_keyword(function: Callable[..., Any]) -> tuple[Handler, type[BaseModel]]:
     """Return a function as a handler of one dict of parameters, and the model of the parameters.
 
     The handler converts the parameters by the type hints and calls the function with keyword arguments; missing ones
@@ -33,7 +33,7 @@ def by_keyword(function: Callable[..., Any]) -> tuple[Handler, type[BaseModel]]:
     Raises:
         RecipeError: R191, the function cannot be called with keyword arguments.
     """
-    model, names = _model_of(function)
+    model, names = _make_model(function)
 
     def words(params: Mapping[str, Any]) -> dict[str, Any]:
         filled = model.model_validate(dict(params))
@@ -100,20 +100,20 @@ def takes_one_dict(function: Callable[..., Any]) -> bool:
     starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     if any(each.default is each.empty and each.kind not in starred for each in rest):
         return False
-    hint = _hints(function).get(first.name, first.annotation)
+    hint = _get_hints(function).get(first.name, first.annotation)
     if hint is first.empty or hint is Any:
         return all(each.annotation is each.empty for each in rest)
     base = typing.get_origin(hint) or hint
     return isinstance(base, type) and (issubclass(base, Mapping) or typing.is_typeddict(base) or is_model(base))
 
 
-def model_hinted(function: Callable[..., Any]) -> type[BaseModel] | None:
+def find_hinted_model(function: Callable[..., Any]) -> type[BaseModel] | None:
     """Return the pydantic model that a handler expects; None if it expects a dict."""
     try:
         first = next(iter(inspect.signature(function).parameters.values()), None)
     except (TypeError, ValueError):
         return None
-    hint = None if first is None else _hints(function).get(first.name)
+    hint = None if first is None else _get_hints(function).get(first.name)
     return hint if is_model(hint) else None
 
 
@@ -132,7 +132,7 @@ def describe(function: Callable[..., Any]) -> str:
     return " ".join((text or "").strip().split("\n\n")[0].split())
 
 
-def of_args(text: str | None) -> dict[str, str]:
+def parse_args_section(text: str | None) -> dict[str, str]:
     r"""Return the descriptions of parameters in the Args section of a docstring.
 
     Example:
@@ -160,7 +160,7 @@ def of_args(text: str | None) -> dict[str, str]:
 # -- the model of a function's parameters ----------------------------------------------------------------------------
 
 
-def _model_of(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, str]]:
+def _make_model(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, str]]:
     """Return the model of a function's parameters, and the parameter of each field.
 
     The fields have generated names, because a parameter's name may not be allowed as a field name.
@@ -173,25 +173,27 @@ def _model_of(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, 
 
     if not callable(function) or isinstance(function, type):
         raise RecipeError(
-            _wrong(function, f"{with_article(type(function).__name__)} is not a function", "", "give a function")
+            _make_problem(function, f"{with_article(type(function).__name__)} is not a function", "", "give a function")
         )
     if is_generator(function):
-        raise RecipeError(_wrong(function, "it is a generator function", GENERATES, COLLECT))
+        raise RecipeError(_make_problem(function, "it is a generator function", GENERATES, COLLECT))
     try:
         parameters = list(inspect.signature(function).parameters.values())
-        hints = typing.get_type_hints(_plain(function), include_extras=True)
+        hints = typing.get_type_hints(_unwrap(function), include_extras=True)
     except (TypeError, ValueError, NameError, AttributeError, SyntaxError) as error:
-        raise RecipeError(_wrong(function, "its hints cannot be read", str(error), "fix its signature")) from None
-    problems = [_uncallable(function, each) for each in parameters]
+        raise RecipeError(
+            _make_problem(function, "its hints cannot be read", str(error), "fix its signature")
+        ) from None
+    problems = [_check_callable(function, each) for each in parameters]
     if any(problems):
         raise RecipeError(*filter(None, problems))
-    args = of_args(inspect.getdoc(function))
+    args = parse_args_section(inspect.getdoc(function))
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for number, each in enumerate(parameters):
         hint = hints.get(each.name, Any)
-        words: dict[str, Any] = {"alias": each.name, **_default(each.default)}
-        said = _annotation(hint) or args.get(each.name)
+        words: dict[str, Any] = {"alias": each.name, **_make_default(each.default)}
+        said = _format_annotation(hint) or args.get(each.name)
         if said:
             words["description"] = said
         fields[f"p{number}"] = (hint, Field(**words))
@@ -211,28 +213,32 @@ def _make(function: Callable[..., Any], fields: dict[str, Any]) -> type[BaseMode
     except (PydanticUserError, NameError) as error:  # a hint that has no rules, or no JSON Schema
         why = error_text(error).partition("\n")[0]
         do = "hint at what JSON has: str, int, float, bool, list, dict, or a model"
-        raise RecipeError(_wrong(function, "a hint says nothing of what may be sent", why, do)) from None
+        raise RecipeError(_make_problem(function, "a hint says nothing of what may be sent", why, do)) from None
     return model
 
 
-def _uncallable(function: Callable[..., Any], parameter: inspect.Parameter) -> Problem | None:
+def _check_callable(function: Callable[..., Any], parameter: inspect.Parameter) -> Problem | None:
     """R191: a parameter cannot be passed by name."""
     name = parameter.name
     if parameter.kind is parameter.POSITIONAL_ONLY:
-        return _wrong(
+        return _make_problem(
             function, f"{name!r} is positional-only", "a tool's parameters are given by name", "remove the `/`"
         )
     if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
         stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
-        return _wrong(function, f"`{stars}{name}` takes any number of values", "a tool's parameters are known by name",
-                      "name each parameter, or take a list or a dict")  # fmt: skip
+        return _make_problem(
+            function,
+            f"`{stars}{name}` takes any number of values",
+            "a tool's parameters are known by name",
+            "name each parameter, or take a list or a dict",
+        )
     if name in _METHOD and parameter.annotation is parameter.empty:
-        return _wrong(function, f"it is a method: {name!r} would be a parameter", "a model cannot send it",
+        return _make_problem(function, f"it is a method: {name!r} would be a parameter", "a model cannot send it",
                       "register the bound method of an object")  # fmt: skip
     return None
 
 
-def _default(value: Any) -> dict[str, Any]:
+def _make_default(value: Any) -> dict[str, Any]:
     """Return the default of a field, as a JSON Schema default only if it is JSON."""
     if value is inspect.Parameter.empty:
         return {}
@@ -245,7 +251,7 @@ def _default(value: Any) -> dict[str, Any]:
     return {"default": value}
 
 
-def _annotation(hint: Any) -> str | None:
+def _format_annotation(hint: Any) -> str | None:
     if typing.get_origin(hint) is not Annotated:
         return None
     return next((extra for extra in typing.get_args(hint)[1:] if isinstance(extra, str)), None)
@@ -258,14 +264,14 @@ def _remove_titles(schema: dict[str, Any]) -> None:
         rules.pop("title", None)
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _get_hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(_plain(function))
+        return typing.get_type_hints(_unwrap(function))
     except (TypeError, ValueError, NameError, AttributeError, SyntaxError):
         return {}
 
 
-def _plain(function: Callable[..., Any]) -> Any:
+def _unwrap(function: Callable[..., Any]) -> Any:
     """Return the object with the type hints of a callable.
 
     The `__call__` of an object, the function of a bound method.
@@ -277,7 +283,7 @@ def _plain(function: Callable[..., Any]) -> Any:
     return type(function).__call__
 
 
-def _wrong(function: Any, what: str, why: str, do: str) -> Problem:
+def _make_problem(function: Any, what: str, why: str, do: str) -> Problem:
     """R191: a function cannot be made a tool from its type hints."""
     name = getattr(function, "__name__", type(function).__name__)
     code = getattr(inspect.unwrap(function) if inspect.isfunction(function) else function, "__code__", None)

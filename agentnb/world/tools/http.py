@@ -21,7 +21,7 @@ from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, w
 from agentnb.recipe.model import ToolSpec
 from agentnb.secrets import hide
 from agentnb.text import LONGEST_TEXT, safe_repr, safe_str
-from agentnb.world.tools.invocation import Tool, items_of, name_tool
+from agentnb.world.tools.invocation import Tool, find_items, name_tool
 
 WORDS: Final = ("url", "method", "headers", "params", "json", "body", "timeout", "raise_for_status")
 SECONDS: Final = 30.0  # default timeout of a request
@@ -54,7 +54,7 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
         given["url"] = spec.impl
     register_secrets(given)
     where = str(spec.place or f"tool {spec.id!r}")
-    wrong = _faults({"url": "http://in.the.inputs", **given})
+    wrong = _find_faults({"url": "http://in.the.inputs", **given})
     if wrong:
         raise RecipeError(*(Problem("R163", f"tool {spec.id!r}: {what}", where, why, do) for what, why, do in wrong))
     if spec.timeout is not None:
@@ -66,7 +66,7 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
             if isinstance(given.get(word), Mapping) and isinstance(inputs.get(word), Mapping):
                 together[word] = {**given[word], **inputs[word]}
         register_secrets(together)
-        faults = _faults(together)
+        faults = _find_faults(together)
         if faults:
             raise ExecutionError(
                 *(Problem("X353", f"tool {spec.id!r}: {what}", where, why, do) for what, why, do in faults)
@@ -79,14 +79,14 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
 # -- request ---------------------------------------------------------------------------------------------------------
 
 
-def _faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _find_faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return the faults of a request, each as what, why and do."""
     found = [
         (f"{str(word)[:60]!r} is no part of a request", f"a request has: {', '.join(WORDS)}",
          did_you_mean(str(word)[:60], WORDS, "put what the server asks for into `params` or `json`"))
         for word in given if word not in WORDS
     ]  # fmt: skip
-    fault = _url_fault(given.get("url"))
+    fault = _check_url(given.get("url"))
     if fault:
         found.append((fault, "requests go to http:// and https:// alone", "write a whole address: https://host/path"))
     method = given.get("method", "GET")
@@ -98,7 +98,7 @@ def _faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         (f"`{word}` is {with_article(type(given[word]).__name__)}", "it holds names and values", "write a mapping")
         for word in _MERGED if not isinstance(given.get(word) or {}, Mapping)
     ]  # fmt: skip
-    if not found and any(_bad_header(name, value) for name, value in (given.get("headers") or {}).items()):
+    if not found and any(_is_bad_header(name, value) for name, value in (given.get("headers") or {}).items()):
         found.append(("a header cannot be sent", "names are plain words, values one line", "see `headers`"))
     if given.get("json") is not None and given.get("body") is not None:
         found.append(("it has `json` and `body`", "a request has one body", "pass only one of them"))
@@ -108,7 +108,7 @@ def _faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _url_fault(url: Any) -> str | None:
+def _check_url(url: Any) -> str | None:
     if url is None:
         return "it has no `url`"
     if not isinstance(url, str) or any(ord(sign) < 32 or ord(sign) == 127 for sign in url.strip()):
@@ -128,7 +128,7 @@ def _strip_secrets(url: str) -> str:
     return url.partition("?")[0].rpartition("://")[2].rpartition("@")[2][:200]
 
 
-def _bad_header(name: Any, value: Any) -> bool:
+def _is_bad_header(name: Any, value: Any) -> bool:
     try:
         text = str(value).encode("latin-1")
     except UnicodeError:
@@ -146,18 +146,18 @@ def _request(given: Mapping[str, Any]) -> _Request:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
         hide(headers["Authorization"].partition(" ")[2])
-    body, sort = _body(given)
+    body, sort = _make_body(given)
     if sort and "content-type" not in known:
         headers["Content-Type"] = sort
     if "user-agent" not in known:
         headers["User-Agent"] = "agentnb"
     seconds = float(given.get("timeout") or SECONDS)
     method = str(given.get("method") or ("GET" if body is None else "POST")).upper()
-    url = _address(parts, given.get("params") or {})
+    url = _make_address(parts, given.get("params") or {})
     return _Request(url, method, headers, body, seconds, strict=given.get("raise_for_status") is True)
 
 
-def _address(parts: SplitResult, params: Mapping[str, Any]) -> str:
+def _make_address(parts: SplitResult, params: Mapping[str, Any]) -> str:
     host = str(parts.hostname).encode("idna").decode()
     host = f"[{host}]" if ":" in host else host
     asked = [(name, value) for name, value in params.items() if value is not None]
@@ -167,7 +167,7 @@ def _address(parts: SplitResult, params: Mapping[str, Any]) -> str:
     return urlunsplit((parts.scheme.lower(), netloc, path, query, ""))
 
 
-def _body(given: Mapping[str, Any]) -> tuple[bytes | None, str]:
+def _make_body(given: Mapping[str, Any]) -> tuple[bytes | None, str]:
     if given.get("json") is not None:
         return json.dumps(given["json"], default=str).encode(), "application/json"
     match given.get("body"):
@@ -192,7 +192,7 @@ class _Redirects(web.HTTPRedirectHandler):
 
     def redirect_request(self, req: web.Request, *words: Any) -> web.Request | None:
         to = super().redirect_request(req, *words)
-        if to is not None and _origin(req.full_url) != _origin(to.full_url):
+        if to is not None and _get_origin(req.full_url) != _get_origin(to.full_url):
             to.headers = {name: value for name, value in to.headers.items() if name.lower() in _HARMLESS}
         return to
 
@@ -201,12 +201,12 @@ class _Redirects(web.HTTPRedirectHandler):
         return answer
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
+def _get_origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port
 
 
-def _opener() -> web.OpenerDirector:
+def _make_opener() -> web.OpenerDirector:
     """Return an opener for http and https only: no file, no ftp, wherever a redirect leads."""
     opener = web.OpenerDirector()
     for part in (web.ProxyHandler(), web.UnknownHandler(), web.HTTPHandler(), web.HTTPSHandler(), _Redirects(),
@@ -220,19 +220,19 @@ def _send(asked: _Request) -> dict[str, Any]:
     out = web.Request(asked.url, data=asked.body, headers=asked.headers, method=asked.method)  # noqa: S310  (checked)
     late = time.monotonic() + asked.seconds
     try:
-        with _opener().open(out, timeout=asked.seconds) as answer:
-            return _result(answer, _read(answer, late), asked)
+        with _make_opener().open(out, timeout=asked.seconds) as answer:
+            return _parse_response(answer, _read(answer, late), asked)
     except HTTPError as error:  # a redirect that is not followed
         error.close()
-        return _failure(f"HTTP {error.code}: {error.reason}", error.code)
+        return _make_failure(f"HTTP {error.code}: {error.reason}", error.code)
     except TimeoutError:
-        return _failure(f"{_strip_secrets(asked.url)} took longer than {asked.seconds:g} s")
+        return _make_failure(f"{_strip_secrets(asked.url)} took longer than {asked.seconds:g} s")
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
-            return _failure(f"{_strip_secrets(asked.url)} took longer than {asked.seconds:g} s")
-        return _failure(f"cannot reach {_strip_secrets(asked.url)}: {error.reason}")
+            return _make_failure(f"{_strip_secrets(asked.url)} took longer than {asked.seconds:g} s")
+        return _make_failure(f"cannot reach {_strip_secrets(asked.url)}: {error.reason}")
     except (OSError, HTTPException, ValueError) as error:
-        return _failure(f"cannot reach {_strip_secrets(asked.url)}: {type(error).__name__}: {error}")
+        return _make_failure(f"cannot reach {_strip_secrets(asked.url)}: {type(error).__name__}: {error}")
 
 
 def _read(answer: HTTPResponse, late: float) -> bytes:
@@ -250,7 +250,7 @@ def _read(answer: HTTPResponse, late: float) -> bytes:
     return b"".join(parts)
 
 
-def _result(answer: HTTPResponse, raw: bytes, asked: _Request) -> dict[str, Any]:
+def _parse_response(answer: HTTPResponse, raw: bytes, asked: _Request) -> dict[str, Any]:
     try:
         text = raw.decode(answer.headers.get_content_charset() or "utf-8", "replace")
     except LookupError:  # an unknown charset
@@ -263,11 +263,11 @@ def _result(answer: HTTPResponse, raw: bytes, asked: _Request) -> dict[str, Any]
             found = None
     error = f"HTTP {answer.status}: {answer.reason}" if asked.strict and answer.status >= 400 else None
     result = text if found is None else found
-    return {"status": answer.status, "json": found, "text": text, "items": items_of(found), "result": result,
+    return {"status": answer.status, "json": found, "text": text, "items": find_items(found), "result": result,
             "error": error}  # fmt: skip
 
 
-def _failure(error: str, status: int | None = None) -> dict[str, Any]:
+def _make_failure(error: str, status: int | None = None) -> dict[str, Any]:
     return {
         "status": status,
         "json": None,

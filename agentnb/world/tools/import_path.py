@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from agentnb.errors import Problem, RecipeError, did_you_mean, error_line
-from agentnb.recipe.descriptions import how_to_allow
+from agentnb.recipe.descriptions import describe_how_to_allow
 from agentnb.recipe.model import ToolSpec
 from agentnb.world.tools.allow_list import NO_PATH, Allowed, is_dotted, resolve_path
 
@@ -89,9 +89,9 @@ class Modules:
             with warnings.catch_warnings(action="ignore"):  # importers get a warning
                 names = _find_defined(ast.parse(target.read_bytes(), str(target)))
         except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
-            raise RecipeError(_broken_problem(spec, error, target)) from error
+            raise RecipeError(_make_broken_problem(spec, error, target)) from error
         if names is not None and attr not in names:
-            raise _no_attribute(spec, attr, sorted(name for name in names if not name.startswith("_")))
+            raise _make_attribute_error(spec, attr, sorted(name for name in names if not name.startswith("_")))
 
     def _target(self, spec: ToolSpec, path: str) -> Path | str:
         """Return the file, or the dotted name of the module, that the path of an `impl` names, if it is allowed."""
@@ -114,30 +114,34 @@ class Modules:
             here = f"the recipe's folder is {self.allowed.own}" if self.allowed.own else "the recipe has no folder"
             raise RecipeError(
                 Problem("R156", f"tool {spec.id!r} comes from {_cut(str(paths[0]))}, which is not allowed",
-                        _where(spec), f"{here}; allowed besides: {', '.join(self.allowed.words) or 'nothing'}",
+                        _format_where(spec), f"{here}; allowed besides: {', '.join(self.allowed.words) or 'nothing'}",
                         "move the file into the recipe's folder, or allow its own: "
-                        + how_to_allow(_cut(str(paths[0].parent))))
+                        + describe_how_to_allow(_cut(str(paths[0].parent))))
             )  # fmt: skip
         found = next((path for path in may if _is_file(path)), None)
         if found is None:
-            raise RecipeError(_no_file(spec, written, may[0]))
+            raise RecipeError(_make_file_problem(spec, written, may[0]))
         return found
 
     def _no_base(self, spec: ToolSpec, written: str) -> NoReturn:
         if self.allowed.own is not None or self.allowed.folders or "\0" in written:
-            raise _unreadable(spec, "this cannot be the path of a file")
+            raise _make_unreadable_error(spec, "this cannot be the path of a file")
         raise RecipeError(
-            Problem("R156", f"tool {spec.id!r} comes from the file {_cut(written)!r}, but the recipe has no folder",
-                    _where(spec), "the recipe was given as text or as a mapping, so there is no folder to search",
-                    f"load it from its file, or allow the folder that the tools are in: {how_to_allow('FOLDER')}")
-        )  # fmt: skip
+            Problem(
+                "R156",
+                f"tool {spec.id!r} comes from the file {_cut(written)!r}, but the recipe has no folder",
+                _format_where(spec),
+                "the recipe was given as text or as a mapping, so there is no folder to search",
+                f"load it from its file, or allow the folder that the tools are in: {describe_how_to_allow('FOLDER')}",
+            )
+        )
 
     def _run(self, spec: ToolSpec, file: Path) -> ModuleType:
         """Run a file, once a session start.
 
         R159: a tool's module cannot be imported.
         """
-        name = f"{self._folder(file.parent)}.{_stem(file)}"
+        name = f"{self._folder(file.parent)}.{_make_stem(file)}"
         if name in sys.modules:  # another tool's module, or one imported by it
             return sys.modules[name]
         module_spec = spec_from_loader(name, _UncachedLoader(name, str(file)))
@@ -148,7 +152,7 @@ class Modules:
             module_spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
             sys.modules.pop(name, None)
-            raise RecipeError(_broken_problem(spec, error, file)) from error
+            raise RecipeError(_make_broken_problem(spec, error, file)) from error
         return module
 
     def _folder(self, folder: Path) -> str:
@@ -173,7 +177,9 @@ class Modules:
         """
         module = written.replace("/", ".")
         if not is_dotted(module):
-            raise _unreadable(spec, f"{_cut(written)!r} is neither a file ending in .py nor a module's dotted name")
+            raise _make_unreadable_error(
+                spec, f"{_cut(written)!r} is neither a file ending in .py nor a module's dotted name"
+            )
         if not self.allowed.holds_package(module):
             raise RecipeError(self._not_allowed(spec, f"the module {_cut(module)!r}", module))
         return module
@@ -186,16 +192,16 @@ class Modules:
         try:
             return importlib.import_module(module)
         except (Exception, SystemExit) as error:
-            raise RecipeError(_broken_problem(spec, error, None)) from error
+            raise RecipeError(_make_broken_problem(spec, error, None)) from error
 
     def _not_allowed(self, spec: ToolSpec, what: str, module: str) -> Problem:
         """R158: a tool comes from a package that is not allowed."""
         return Problem(
             "R158",
             f"tool {spec.id!r} comes from {what}, which is not allowed",
-            _where(spec),
+            _format_where(spec),
             f"packages are imported only if they are allowed; these are: {', '.join(self.allowed.words) or 'none'}",
-            f"if you trust it, allow it: {how_to_allow(_cut(module))}",
+            f"if you trust it, allow it: {describe_how_to_allow(_cut(module))}",
         )
 
     def _attribute(self, spec: ToolSpec, module: ModuleType, attr: str, *, own: bool) -> Any:
@@ -210,7 +216,7 @@ class Modules:
             found = _MISSING
         if found is _MISSING:
             known = [name for name in vars(module) if not name.startswith("_")]
-            raise _no_attribute(spec, attr, known)
+            raise _make_attribute_error(spec, attr, known)
         home = getattr(found, "__module__", None) if inspect.isroutine(found) or inspect.isclass(found) else None
         if own or not isinstance(home, str) or home.startswith(PREFIX) or self.allowed.holds_package(home):
             return found
@@ -224,7 +230,7 @@ def _split(spec: ToolSpec) -> tuple[str, str]:
     """Return the path and the attribute of an `impl`."""
     path, _, attr = spec.impl.rpartition("#")
     if not path or not attr.isidentifier() or (attr.startswith("__") and attr.endswith("__")):
-        raise _unreadable(spec, f"{attr!r} is not a name" if path else "it has no '#'")
+        raise _make_unreadable_error(spec, f"{attr!r} is not a name" if path else "it has no '#'")
     return path, attr
 
 
@@ -232,7 +238,7 @@ def _is_python(path: str) -> bool:
     return path.lower().endswith(".py")
 
 
-def _where(spec: ToolSpec) -> str:
+def _format_where(spec: ToolSpec) -> str:
     return str(spec.place or f"tool {spec.id!r}")
 
 
@@ -240,18 +246,18 @@ def _cut(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 
-def _unreadable(spec: ToolSpec, why: str) -> RecipeError:
+def _make_unreadable_error(spec: ToolSpec, why: str) -> RecipeError:
     """R155: a tool's impl cannot be parsed."""
     return RecipeError(
-        Problem("R155", f"the impl of tool {spec.id!r} cannot be parsed: {_cut(spec.impl)!r}", _where(spec), why,
+        Problem("R155", f"the impl of tool {spec.id!r} cannot be parsed: {_cut(spec.impl)!r}", _format_where(spec), why,
                 "write module.py#name (from the recipe's folder), or package.module#name (of an allowed package)")
     )  # fmt: skip
 
 
-def _no_attribute(spec: ToolSpec, attr: str, known: list[str]) -> RecipeError:
+def _make_attribute_error(spec: ToolSpec, attr: str, known: list[str]) -> RecipeError:
     """R160: a tool's module has no such attribute."""
     return RecipeError(
-        Problem("R160", f"there is no {_cut(attr)!r} in {_cut(spec.impl.rpartition('#')[0])!r}", _where(spec),
+        Problem("R160", f"there is no {_cut(attr)!r} in {_cut(spec.impl.rpartition('#')[0])!r}", _format_where(spec),
                 f"it has: {', '.join(known[:12]) or 'nothing public'}",
                 did_you_mean(attr, known, "write a name the module defines after the '#'"))
     )  # fmt: skip
@@ -288,7 +294,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _stem(file: Path) -> str:
+def _make_stem(file: Path) -> str:
     """Return a module name for a file.
 
     Its stem if that is an identifier, so that `from .name` finds the same module.
@@ -302,28 +308,28 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _no_file(spec: ToolSpec, written: str, wanted: Path) -> Problem:
+def _make_file_problem(spec: ToolSpec, written: str, wanted: Path) -> Problem:
     """R157: the file of a tool does not exist."""
-    near = {Path(written).with_name(name).as_posix(): None for name in _neighbours(wanted.parent)}
+    near = {Path(written).with_name(name).as_posix(): None for name in _iter_neighbours(wanted.parent)}
     return Problem(
         "R157",
         f"there is no file {_cut(written)!r} for tool {spec.id!r}",
-        _where(spec),
+        _format_where(spec),
         f"looked for {_cut(str(wanted))}; beside it: {', '.join(islice(near, 8)) or 'no Python files'}",
         did_you_mean(written, near, "write its path from the recipe's folder"),
     )
 
 
-def _neighbours(folder: Path) -> Iterator[str]:
+def _iter_neighbours(folder: Path) -> Iterator[str]:
     try:
         yield from islice((path.name for path in sorted(folder.iterdir()) if path.suffix == ".py"), 200)
     except NO_PATH:
         return
 
 
-def _broken_problem(spec: ToolSpec, error: BaseException, file: Path | None) -> Problem:
+def _make_broken_problem(spec: ToolSpec, error: BaseException, file: Path | None) -> Problem:
     """R159: a tool's module cannot be imported."""
-    line = _line(error, file)
+    line = _find_line(error, file)
     module = spec.impl.rpartition("#")[0]
     told = error_line(error).splitlines()[0]
     order = "fix the module"
@@ -333,11 +339,15 @@ def _broken_problem(spec: ToolSpec, error: BaseException, file: Path | None) -> 
         if file is None and f"{module.replace('/', '.')}.".startswith(f"{error.name}."):
             order = "see that it is installed, and that it is written so"
     return Problem(
-        "R159", f"the module {_cut(module)!r} of tool {spec.id!r} cannot be imported", line or _where(spec), told, order
+        "R159",
+        f"the module {_cut(module)!r} of tool {spec.id!r} cannot be imported",
+        line or _format_where(spec),
+        told,
+        order,
     )
 
 
-def _line(error: BaseException, file: Path | None) -> str:
+def _find_line(error: BaseException, file: Path | None) -> str:
     """Return the line of a tool's file where its import failed; nothing if it is not known."""
     if file is None:
         return ""

@@ -17,7 +17,7 @@ Tool = Callable[..., Any]
 LISTS: Final = ("items", "results", "data")  # the keys under which an answer holds its main list
 
 
-def as_result(value: Any) -> Mapping[str, Any]:
+def to_result(value: Any) -> Mapping[str, Any]:
     """Return a tool's return value as a mapping.
 
     A mapping unchanged, anything else under `result`, a text as `text` too.
@@ -31,7 +31,7 @@ def as_result(value: Any) -> Mapping[str, Any]:
     return {"result": value, "text": value if isinstance(value, str) else None}
 
 
-def failure_of(result: Any) -> str | None:
+def find_failure(result: Any) -> str | None:
     """Return why a tool's result is a failure: the value of its `error`, as text; None if it is not a failure.
 
     Example:
@@ -48,7 +48,7 @@ def failure_of(result: Any) -> str | None:
     return error_line(error) if isinstance(error, BaseException) else safe_str(error, LONGEST_TEXT)
 
 
-def items_of(answer: Any, keys: Iterable[str] = LISTS) -> list[Any] | None:
+def find_items(answer: Any, keys: Iterable[str] = LISTS) -> list[Any] | None:
     """Return the list that an answer is or contains: itself, or the first list under `keys`; None if there is none."""
     if isinstance(answer, list):
         return answer
@@ -72,7 +72,7 @@ def takes_timeout(function: Tool) -> bool:
     return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
 
 
-def bound(spec: ToolSpec, function: Tool, config: Mapping[str, Any]) -> Tool:
+def bind_tool(spec: ToolSpec, function: Tool, config: Mapping[str, Any]) -> Tool:
     """Return the tool that calls `function` with its config and the inputs, which override it.
 
     A function with a parameter `timeout` (seconds) gets the tool's, unless the inputs set one. The tool is async if and

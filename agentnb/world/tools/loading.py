@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, RecipeError
 from agentnb.recipe.model import ToolSpec
-from agentnb.world.llm.env import with_env
-from agentnb.world.tools.adapters import as_tool
+from agentnb.world.llm.env import substitute_env
+from agentnb.world.tools.adapters import to_tool
 from agentnb.world.tools.allow_list import Allowed
 from agentnb.world.tools.import_path import ONE_AT_A_TIME, Modules
 from agentnb.world.tools.invocation import Tool
@@ -52,9 +52,9 @@ def load_tools(
         for id, spec in specs.items():
             try:
                 if id in given and not (callable(given[id]) or hasattr(given[id], "invoke")):
-                    problems.append(_no_tool(id, given[id]))
+                    problems.append(_make_tool_problem(id, given[id]))
                 elif id in given:
-                    tools[id] = as_tool(_plain(spec), given[id], _config(spec, allowed, must=False))
+                    tools[id] = to_tool(_to_plain(spec), given[id], _resolve_config(spec, allowed, must=False))
                 elif spec.kind != "subgraph":
                     tools[id] = _load(spec, modules, servers)
             except AgentNbError as error:
@@ -74,7 +74,7 @@ def check_tools(specs: Mapping[str, ToolSpec], *, folder: Path | None, allow: Se
     modules = Modules(Allowed.of(folder, allow))
     problems: list[Problem] = []
     for spec in specs.values():
-        built_in = spec.kind in _BUILT_IN and not _own_code(spec, modules.allowed)
+        built_in = spec.kind in _BUILT_IN and not _names_own_code(spec, modules.allowed)
         try:
             if built_in and spec.kind == "mcp":
                 check_settings(spec, spec.config, modules.allowed)
@@ -94,17 +94,17 @@ def close_tools(tools: Mapping[str, Callable[..., Any]]) -> None:
 
 
 def _load(spec: ToolSpec, modules: Modules, servers: Servers) -> Tool:
-    config = _config(spec, modules.allowed, must=True)
-    if spec.kind in _BUILT_IN and not _own_code(spec, modules.allowed):
+    config = _resolve_config(spec, modules.allowed, must=True)
+    if spec.kind in _BUILT_IN and not _names_own_code(spec, modules.allowed):
         if spec.kind == "mcp":
             return servers.tool(spec, config)
         from agentnb.world.tools import http
 
         return http.tool(spec, config)
-    return as_tool(spec, modules.find(spec), config)
+    return to_tool(spec, modules.find(spec), config)
 
 
-def _own_code(spec: ToolSpec, allowed: Allowed) -> bool:
+def _names_own_code(spec: ToolSpec, allowed: Allowed) -> bool:
     """Return True if an http or mcp tool names existing code to load; otherwise the built-in tool is used.
 
     Recipes often name a file that another package provides (`tools/http_call.py#call`): ours replaces it.
@@ -120,19 +120,19 @@ def _own_code(spec: ToolSpec, allowed: Allowed) -> bool:
     return allowed.holds_package(path.replace("/", "."))
 
 
-def _no_tool(id: str, value: Any) -> Problem:
+def _make_tool_problem(id: str, value: Any) -> Problem:
     """R161: an object passed as a tool cannot be used as one."""
     return Problem("R161", f"the object passed for tool {id!r} is of type {type(value).__name__}",
                    f"tools={{{id!r}: ...}}",
                    "a tool is a callable, or an object with `invoke`", "pass a function")  # fmt: skip
 
 
-def _plain(spec: ToolSpec) -> ToolSpec:
+def _to_plain(spec: ToolSpec) -> ToolSpec:
     """Return the spec of a tool that is passed as an object: no class to instantiate, whatever the recipe says."""
     return ToolSpec(spec.id, "python", spec.impl, config=spec.config, timeout=spec.timeout, place=spec.place)
 
 
-def _config(spec: ToolSpec, allowed: Allowed, *, must: bool) -> dict[str, Any]:
+def _resolve_config(spec: ToolSpec, allowed: Allowed, *, must: bool) -> dict[str, Any]:
     """Return a tool's config with its environment variables inserted; their values are masked.
 
     X333: an environment variable is not set. X361: the recipe may not read it.
@@ -152,7 +152,7 @@ def _config(spec: ToolSpec, allowed: Allowed, *, must: bool) -> dict[str, Any]:
 
 def _fill(value: Any, where: str, allowed: Collection[str]) -> Any:
     if isinstance(value, str):
-        return _ENV.sub(lambda match: str(with_env(match[0], where, allowed=allowed)), value)
+        return _ENV.sub(lambda match: str(substitute_env(match[0], where, allowed=allowed)), value)
     if isinstance(value, Mapping):
         return {key: _fill(item, f"{where}.{key}", allowed) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -22,8 +22,8 @@ from agentnb.errors import ExecutionError, Problem, did_you_mean, error_text
 from agentnb.recipe.model import ToolSpec
 from agentnb.text import LONGEST_TEXT, safe_str
 from agentnb.world.tools.allow_list import Allowed
-from agentnb.world.tools.invocation import LISTS, Tool, items_of, name_tool
-from agentnb.world.tools.mcp_config import Settings, settings_of, tool_name
+from agentnb.world.tools.invocation import LISTS, Tool, find_items, name_tool
+from agentnb.world.tools.mcp_config import Settings, get_tool_name, make_settings
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -50,10 +50,10 @@ class Servers:
         Raises:
             RecipeError: R164, the config names no server, or the SDK is not installed; R165, its command may not run.
         """
-        settings = settings_of(spec, config, self.allowed)
+        settings = make_settings(spec, config, self.allowed)
         where = str(spec.place or f"tool {spec.id!r}")
         server = self._rows.setdefault(settings, Server(settings, where))
-        name, fixed, seconds = tool_name(spec, config), dict(config.get("arguments") or {}), config.get("timeout")
+        name, fixed, seconds = get_tool_name(spec, config), dict(config.get("arguments") or {}), config.get("timeout")
 
         async def call(**inputs: Any) -> dict[str, Any]:
             return await server.call(name, {**fixed, **inputs}, seconds, where)
@@ -147,7 +147,7 @@ class _Connection:
     def make_failure(self) -> BaseException:
         """Return why a call has failed: why the server has not started, or else that it has ended."""
         never = self.ready.exception() if self.ready.done() else None
-        return never or _unreachable(self, "it was ended meanwhile")
+        return never or _make_unreachable_error(self, "it was ended meanwhile")
 
     def end(self) -> None:
         """Tell the server to stop, without waiting."""
@@ -187,7 +187,7 @@ class _Connection:
             finally:
                 self.ended = True
                 if not self.ready.done():
-                    self.ready.set_exception(_unreachable(self, "it was ended before it had begun"))
+                    self.ready.set_exception(_make_unreachable_error(self, "it was ended before it had begun"))
 
     def _fail(self, error: Exception, errors: IO[str]) -> None:
         if self.ready.done():  # it could not stop cleanly; nothing depends on that
@@ -198,7 +198,7 @@ class _Connection:
         errors.seek(0)
         last = [line.strip() for line in errors.read()[-4000:].splitlines() if line.strip()][-1:]
         why = "; ".join([said or f"{type(error).__name__}: {error_text(error)}", *last])
-        self.ready.set_exception(_unreachable(self, why))
+        self.ready.set_exception(_make_unreachable_error(self, why))
 
     async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
         """Call a tool; runs in this line's own loop."""
@@ -215,19 +215,19 @@ class _Connection:
         except MCPError as error:
             if error.code == _GONE:
                 self.end()
-                raise _unreachable(self, error_text(error)) from error
+                raise _make_unreachable_error(self, error_text(error)) from error
             await _check_name(client, name, where)
-            return _failure(error_text(error))
+            return _make_failure(error_text(error))
         if answer.is_error:
             await _check_name(client, name, where)
-        return _result(answer)
+        return _make_result(answer)
 
 
 _LINES: Final[set[_Connection]] = set()
 
 
 @atexit.register
-def _end_all() -> None:
+def _close_all() -> None:
     lines = list(_LINES)
     for line in lines:
         line.end()
@@ -252,7 +252,7 @@ async def _connect(settings: Settings, stack: AsyncExitStack, errors: IO[str]) -
     return await stack.enter_async_context(Client(stdio_client(parameters, errlog=errors)))  # type: ignore[arg-type]  # any text file that has a number
 
 
-def _unreachable(line: _Connection, why: str) -> ExecutionError:
+def _make_unreachable_error(line: _Connection, why: str) -> ExecutionError:
     """X350: an MCP server cannot be reached."""
     title, url = line.settings.title, line.settings.url
     order = "see that it runs at that address" if url else "run its command in a terminal to see what it says"
@@ -278,20 +278,20 @@ async def _check_name(client: Client, name: str, where: str) -> None:
         )  # fmt: skip
 
 
-def _result(answer: CallToolResult) -> dict[str, Any]:
+def _make_result(answer: CallToolResult) -> dict[str, Any]:
     texts = [text for block in answer.content if isinstance(text := getattr(block, "text", None), str)]
     text = "\n".join(texts) if texts else None
     if answer.is_error:
-        return _failure(safe_str(text or "the server says that it failed", LONGEST_TEXT), text)
+        return _make_failure(safe_str(text or "the server says that it failed", LONGEST_TEXT), text)
     json = answer.structured_content
     # Servers wrap results that are not mappings in one.
     value = json["result"] if isinstance(json, dict) and set(json) == {"result"} else json
-    result = {"status": 200, "json": json, "text": text, "items": items_of(value, LISTS),
+    result = {"status": 200, "json": json, "text": text, "items": find_items(value, LISTS),
               "result": text if value is None else value, "error": None}  # fmt: skip
     if len(texts) < len(answer.content):
         result["content"] = [block.model_dump(mode="json", exclude_none=True) for block in answer.content]
     return result
 
 
-def _failure(error: str, text: str | None = None) -> dict[str, Any]:
+def _make_failure(error: str, text: str | None = None) -> dict[str, Any]:
     return {"status": None, "json": None, "text": text, "items": None, "result": None, "error": error}

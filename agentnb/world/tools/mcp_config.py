@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from agentnb.board.masking import register_secrets
 from agentnb.board.values import freeze
 from agentnb.errors import Problem, RecipeError, did_you_mean
-from agentnb.recipe.descriptions import how_to_allow
+from agentnb.recipe.descriptions import describe_how_to_allow
 from agentnb.recipe.model import ToolSpec
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.llm.env import ALLOW, is_settable
@@ -56,14 +56,14 @@ class Settings(NamedTuple):
         return safe_str(self.url.partition("?")[0].rpartition("@")[2] or Path(self.command).name)
 
 
-def tool_name(spec: ToolSpec, config: Mapping[str, Any]) -> str:
+def get_tool_name(spec: ToolSpec, config: Mapping[str, Any]) -> str:
     """Return the server's name for a tool: `config.tool`, the end of an `mcp://` impl, else the tool's id."""
     if config.get("tool"):
         return str(config["tool"])
     return spec.impl.rstrip("/").rpartition("/")[2] if spec.impl.startswith("mcp://") else spec.id
 
 
-def settings_of(spec: ToolSpec, config: Mapping[str, Any], allowed: Allowed) -> Settings:
+def make_settings(spec: ToolSpec, config: Mapping[str, Any], allowed: Allowed) -> Settings:
     """Return the settings of a tool's server.
 
     R164: the config of an mcp tool names no server, or the SDK is not installed.
@@ -71,16 +71,16 @@ def settings_of(spec: ToolSpec, config: Mapping[str, Any], allowed: Allowed) -> 
     Raises:
         RecipeError: R164; R165, its command is not allowed; R209, its folder is not; R210, a variable is not.
     """
-    faults = _faults(config)
+    faults = _find_faults(config)
     if find_spec("mcp") is None:
         faults.append(("needs the MCP SDK", "it is not installed", 'install it: pip install "agentnb[mcp]"'))
     _refuse(spec, faults)
     for word in ("env", "headers", "arguments"):
         register_secrets(freeze(dict(config.get(word) or {})))
-    headers, env = _pairs(config.get("headers")), _pairs(config.get("env"))
+    headers, env = _to_pairs(config.get("headers")), _to_pairs(config.get("env"))
     if config.get("url"):
         return Settings(url=config["url"].strip(), headers=headers)
-    return _program(spec, config, env, allowed)
+    return _make_program_settings(spec, config, env, allowed)
 
 
 def check_settings(spec: ToolSpec, config: Mapping[str, Any], allowed: Allowed) -> None:
@@ -91,13 +91,13 @@ def check_settings(spec: ToolSpec, config: Mapping[str, Any], allowed: Allowed) 
     Raises:
         RecipeError: R164, R165, R209, R210, as `settings_of`.
     """
-    _refuse(spec, _faults(config))
-    env = _pairs(config.get("env"))
+    _refuse(spec, _find_faults(config))
+    env = _to_pairs(config.get("env"))
     texts = [config.get("command"), config.get("cwd"), *(config.get("args") or [])[:1]]
     if config.get("url") or any("{{" in str(text) for text in texts):
         _check_surroundings(spec, None, env, allowed)
     else:
-        _program(spec, config, env, allowed)
+        _make_program_settings(spec, config, env, allowed)
 
 
 def _refuse(spec: ToolSpec, faults: list[Fault]) -> None:
@@ -108,7 +108,9 @@ def _refuse(spec: ToolSpec, faults: list[Fault]) -> None:
         )
 
 
-def _program(spec: ToolSpec, config: Mapping[str, Any], env: tuple[tuple[str, str], ...], allowed: Allowed) -> Settings:
+def _make_program_settings(
+    spec: ToolSpec, config: Mapping[str, Any], env: tuple[tuple[str, str], ...], allowed: Allowed
+) -> Settings:
     """Return the settings of a server that is started.
 
     Raises:
@@ -119,7 +121,7 @@ def _program(spec: ToolSpec, config: Mapping[str, Any], env: tuple[tuple[str, st
     problems: list[Problem] = []
     command = ""
     try:
-        command = _command(spec, config["command"], args, cwd or Path.cwd(), allowed)
+        command = _find_command(spec, config["command"], args, cwd or Path.cwd(), allowed)
     except RecipeError as error:
         problems += error.problems
     try:
@@ -143,7 +145,7 @@ def _check_surroundings(spec: ToolSpec, cwd: Path | None, env: tuple[tuple[str, 
         problems.append(
             Problem("R209", f"mcp tool {spec.id!r} runs in {safe_str(cwd)!r}, which is not allowed", where,
                     "programs take settings and code from the folder they run in; a recipe's run in its own",
-                    f"if you trust the recipe, allow it: {how_to_allow(safe_str(cwd))}")
+                    f"if you trust the recipe, allow it: {describe_how_to_allow(safe_str(cwd))}")
         )  # fmt: skip
     for name in (name for name, _ in env if not is_settable(name) and name not in allowed.variables):
         shown = safe_str(name, 200)
@@ -151,17 +153,17 @@ def _check_surroundings(spec: ToolSpec, cwd: Path | None, env: tuple[tuple[str, 
             Problem("R210", f"mcp tool {spec.id!r} sets the variable {shown!r}, which is not allowed", where,
                     "many variables change what a program runs; a recipe may set credentials (..._KEY, ..._TOKEN, "
                     "..._SECRET, ..._PASSWORD, ..._USER, ..._ID and the like), a locale and a log level",
-                    f"if you trust the recipe, allow it: {how_to_allow(ALLOW + shown)}")
+                    f"if you trust the recipe, allow it: {describe_how_to_allow(ALLOW + shown)}")
         )  # fmt: skip
     if problems:
         raise RecipeError(*problems)
 
 
-def _pairs(given: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+def _to_pairs(given: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
     return tuple((str(name), str(value)) for name, value in (given or {}).items())
 
 
-def _faults(config: Mapping[str, Any]) -> list[Fault]:
+def _find_faults(config: Mapping[str, Any]) -> list[Fault]:
     """Return the faults of a config, each as what, why and do."""
     found: list[Fault] = [
         (f"knows no {str(word)[:60]!r}", f"its config has: {', '.join(WORDS)}",
@@ -187,7 +189,7 @@ def _faults(config: Mapping[str, Any]) -> list[Fault]:
     return found
 
 
-def _command(spec: ToolSpec, command: str, args: tuple[str, ...], cwd: Path, allowed: Allowed) -> str:
+def _find_command(spec: ToolSpec, command: str, args: tuple[str, ...], cwd: Path, allowed: Allowed) -> str:
     """Return the program to start, if it is allowed; `python` is the current interpreter.
 
     R165: the command of an MCP server is not allowed.
@@ -204,5 +206,5 @@ def _command(spec: ToolSpec, command: str, args: tuple[str, ...], cwd: Path, all
         Problem("R165", f"mcp tool {spec.id!r} starts {safe_repr(command, 200)}, which is not allowed",
                 str(spec.place or f"tool {spec.id!r}"),
                 "a recipe may start programs and Python scripts of its own folder; others must be allowed",
-                f"if you trust the recipe, allow it: {how_to_allow(safe_str(command, 200))}")
+                f"if you trust the recipe, allow it: {describe_how_to_allow(safe_str(command, 200))}")
     )  # fmt: skip

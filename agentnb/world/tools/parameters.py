@@ -11,14 +11,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agentnb.board.values import enter, items_of, thaw
+from agentnb.board.values import enter, thaw, to_items
 from agentnb.bounds import Walk
 from agentnb.errors import Problem, RecipeError, error_line, error_text, with_article
 from agentnb.expressions.json_schema import Fault, Schema
 from agentnb.secrets import is_secret
 from agentnb.text import UNREADABLE, safe_repr, safe_str
 from agentnb.world.tools.function_schema import is_model
-from agentnb.world.tools.short_parameters import MISSING, TYPES, Parameter, as_json_schema, find_errors, read_parameters
+from agentnb.world.tools.short_parameters import MISSING, TYPES, Parameter, find_errors, read_parameters, to_json_schema
 from agentnb.world.tools.tool_result import Detail
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Parameters(Protocol):
         """Return it as one JSON Schema, a copy."""
 
 
-def parameters_of(source: Any, where: str, names: Sequence[str] = ()) -> Parameters:
+def parse_parameters(source: Any, where: str, names: Sequence[str] = ()) -> Parameters:
     """Return an input schema, ready to validate parameters.
 
     A mapping whose values are mappings that each have a `type` in words is the system's own form, and so is one that
@@ -65,7 +65,7 @@ def parameters_of(source: Any, where: str, names: Sequence[str] = ()) -> Paramet
     if is_model(source):
         return _Model(source, where)
     if not isinstance(source, Mapping):
-        raise RecipeError(_wrong(f"an input schema is {with_article(type(source).__name__)}", where,
+        raise RecipeError(_make_problem(f"an input schema is {with_article(type(source).__name__)}", where,
                                  "it is a mapping or a model",
                                  "write a JSON Schema, a pydantic model, or {'name': {'type': 'string'}}"))  # fmt: skip
     if _is_own_form(source):
@@ -73,13 +73,13 @@ def parameters_of(source: Any, where: str, names: Sequence[str] = ()) -> Paramet
         if problems:
             raise RecipeError(*problems)
         return _Own(found)
-    problems = list(_json_problems(source, where))
+    problems = list(_iter_schema_problems(source, where))
     if problems:
         raise RecipeError(*problems)
     return _Json(source)
 
 
-def own(value: Any) -> Any:
+def copy_parts(value: Any) -> Any:
     """Return a copy with separate dicts and lists; other values are shared.
 
     Example:
@@ -91,19 +91,19 @@ def own(value: Any) -> Any:
     Raises:
         BoardError: B102, it is too deep or too large.
     """
-    return _own(value, Walk(value))
+    return _copy_within(value, Walk(value))
 
 
-def _own(value: Any, walk: Walk) -> Any:
+def _copy_within(value: Any, walk: Walk) -> Any:
     value = thaw(value)
     if not isinstance(value, Mapping | list):
         return value
     enter(walk, value)
     if isinstance(value, list):
-        found: Any = [_own(item, walk) for item in value]
+        found: Any = [_copy_within(item, walk) for item in value]
     else:
-        items = items_of(value)
-        found = value if items is UNREADABLE else {key: _own(item, walk) for key, item in items.items()}
+        items = to_items(value)
+        found = value if items is UNREADABLE else {key: _copy_within(item, walk) for key, item in items.items()}
     walk.depth -= 1
     return found
 
@@ -114,21 +114,27 @@ def _is_own_form(source: Mapping[Any, Any]) -> bool:
     return _KEYWORDS.isdisjoint(source) or all(isinstance(given.get("type"), str) for given in source.values())
 
 
-def _json_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
+def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
     """R190: what is meant as a JSON Schema is not one, or does not describe an object."""
     if source and _KEYWORDS.isdisjoint(source):
-        yield _wrong(f"an input schema has only: {', '.join(map(safe_repr, source))}", where,
+        yield _make_problem(f"an input schema has only: {', '.join(map(safe_repr, source))}", where,
                      "none of these is a keyword of JSON Schema, and as parameters each needs a mapping",
                      "write {'type': 'object', 'properties': {...}}, or {'name': {'type': 'string'}}")  # fmt: skip
         return
     schema, kinds = Schema(source), source.get("type", "object")
     for fault in schema.own_faults():
-        yield _wrong("an input schema is not a JSON Schema", place(where, fault.path), fault.message, "fix it there")
+        yield _make_problem(
+            "an input schema is not a JSON Schema", format_path(where, fault.path), fault.message, "fix it there"
+        )
     for fault in schema.find_lost_references():
-        yield _wrong("an input schema refers to what is not in it", place(where, fault.path), fault.message,
-                     "put it under '$defs': nothing is fetched")  # fmt: skip
+        yield _make_problem(
+            "an input schema refers to what is not in it",
+            format_path(where, fault.path),
+            fault.message,
+            "put it under '$defs': nothing is fetched",
+        )
     if kinds in TYPES and kinds != "object":
-        yield _wrong(
+        yield _make_problem(
             f"an input schema is of type {safe_repr(kinds)}",
             where,
             "a tool's parameters are an object",
@@ -136,11 +142,11 @@ def _json_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
         )
     for name, given in source.items():
         if name not in _KEYWORDS and isinstance(given, Mapping) and isinstance(given.get("type"), str):
-            yield _wrong(f"{safe_repr(name)} stands beside the properties", where,
+            yield _make_problem(f"{safe_repr(name)} stands beside the properties", where,
                          "there it asks nothing of any parameter", "move it into 'properties'")  # fmt: skip
 
 
-def place(path: str, keys: Sequence[str | int]) -> str:
+def format_path(path: str, keys: Sequence[str | int]) -> str:
     """Return the text of a path with the keys and list indexes appended.
 
     Example:
@@ -150,7 +156,7 @@ def place(path: str, keys: Sequence[str | int]) -> str:
     return path + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
 
-def _wrong(what: str, where: str, why: str, do: str) -> Problem:
+def _make_problem(what: str, where: str, why: str, do: str) -> Problem:
     """R190: a tool's input schema has none of the supported forms, or is not valid in its form."""
     return Problem("R190", what, where, why, do)
 
@@ -177,19 +183,19 @@ class _Own:
         return find_errors(self._parameters, params, path)
 
     def json_schema(self) -> dict[str, Any]:
-        return dict(own(as_json_schema(self._parameters)))
+        return dict(copy_parts(to_json_schema(self._parameters)))
 
 
 class _Json:
     def __init__(self, source: Mapping[str, Any]) -> None:
-        self._schema = Schema(own(source))  # later changes of the caller's mapping have no effect
+        self._schema = Schema(copy_parts(source))  # later changes of the caller's mapping have no effect
 
     def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         for fault in self._schema.faults(params):
-            yield _detail(fault, params, path)
+            yield _make_detail(fault, params, path)
 
     def json_schema(self) -> dict[str, Any]:
-        return dict(own(self._schema.rules))
+        return dict(copy_parts(self._schema.rules))
 
 
 class _Model:
@@ -200,8 +206,14 @@ class _Model:
         try:
             self._shown = json.dumps(model.model_json_schema())
         except (PydanticUserError, TypeError, ValueError) as error:
-            raise RecipeError(_wrong(f"the model {model.__name__!r} has no JSON Schema", where, error_text(error),
-                                     "hint its fields at what JSON has")) from None  # fmt: skip
+            raise RecipeError(
+                _make_problem(
+                    f"the model {model.__name__!r} has no JSON Schema",
+                    where,
+                    error_text(error),
+                    "hint its fields at what JSON has",
+                )
+            ) from None
 
     def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         from pydantic import ValidationError
@@ -211,8 +223,11 @@ class _Model:
         except ValidationError as error:
             for each in error.errors(include_url=False, include_context=False):
                 missing = each["type"] == "missing"
-                detail = {"path": place(path, each["loc"]), "message": MISSING if missing else safe_str(each["msg"])}
-                yield detail | {"received": "undefined" if missing else _type(each["input"])}
+                detail = {
+                    "path": format_path(path, each["loc"]),
+                    "message": MISSING if missing else safe_str(each["msg"]),
+                }
+                yield detail | {"received": "undefined" if missing else _get_json_type(each["input"])}
         except Exception as error:  # noqa: BLE001  (a model's own check may raise anything)
             yield {"path": path, "message": f"it cannot be checked: {error_line(error)}"}
 
@@ -221,13 +236,13 @@ class _Model:
         return schema
 
 
-def _detail(fault: Fault, params: Mapping[str, Any], path: str) -> Detail:
-    missing = _missing(fault)
+def _make_detail(fault: Fault, params: Mapping[str, Any], path: str) -> Detail:
+    missing = _find_missing_key(fault)
     if missing is not None:
-        return {"path": place(path, (*fault.path, missing)), "message": MISSING, "received": "undefined"}
+        return {"path": format_path(path, (*fault.path, missing)), "message": MISSING, "received": "undefined"}
     secret = any(map(is_secret, fault.path))
     detail = {
-        "path": place(path, fault.path),
+        "path": format_path(path, fault.path),
         "message": safe_str(fault.rule or "does not fit" if secret else fault.message),
     }
     if not fault.rule:  # it could not be checked
@@ -235,10 +250,10 @@ def _detail(fault: Fault, params: Mapping[str, Any], path: str) -> Detail:
     value: Any = params
     for key in fault.path:
         value = value[key]
-    return detail | {"expected": safe_str(fault.rule), "received": _type(value)}
+    return detail | {"expected": safe_str(fault.rule), "received": _get_json_type(value)}
 
 
-def _missing(fault: Fault) -> str | None:
+def _find_missing_key(fault: Fault) -> str | None:
     """Return the key that an error reports as missing.
 
     The library states it only in its message, as a Python literal.
@@ -253,7 +268,7 @@ def _missing(fault: Fault) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _type(value: Any) -> str:
+def _get_json_type(value: Any) -> str:
     """Return the JSON type of a value; if it has none, its class."""
     for cls, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object")):
         if isinstance(value, cls):

@@ -18,12 +18,12 @@ from agentnb.clock import Clock
 from agentnb.errors import ExecutionError, Problem, error_text
 from agentnb.recipe.user_functions import is_async
 from agentnb.text import safe_repr
-from agentnb.world.tools.execution import Awaiting, Blocking, WaitMode, driven
-from agentnb.world.tools.function_schema import model_hinted
-from agentnb.world.tools.parameters import INSIDE, Parameters, own
-from agentnb.world.tools.short_parameters import type_of
+from agentnb.world.tools.execution import Awaiting, Blocking, WaitMode, drive
+from agentnb.world.tools.function_schema import find_hinted_model
+from agentnb.world.tools.parameters import INSIDE, Parameters, copy_parts
+from agentnb.world.tools.short_parameters import get_type_name
 from agentnb.world.tools.tool_config import CONTEXT, ToolConfig
-from agentnb.world.tools.tool_result import Detail, ToolMetrics, ToolResult, make_failure, result_of
+from agentnb.world.tools.tool_result import Detail, ToolMetrics, ToolResult, make_failure, to_result
 
 LOG: Final = logging.getLogger("agentnb.tools")
 _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
@@ -133,7 +133,7 @@ class ToolRegistry:
             params: a mapping; None and an empty list count as one without anything in it.
             allowed: names of the tools that may be run; None for all.
         """
-        return driven(self._execute(name, params, allowed, Blocking()))
+        return drive(self._execute(name, params, allowed, Blocking()))
 
     async def aexecute_tool(
         self, name: str, params: Any = None, *, allowed: Collection[str] | None = None
@@ -145,19 +145,19 @@ class ToolRegistry:
         began = self.clock.ns()
         found, refused = self._check(name, params, allowed)
         if found is None:
-            return result_of(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
-        call, config = _dict_handler(found.config), found.config
+            return to_result(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
+        call, config = _make_dict_handler(found.config), found.config
         for left in range(config.retry_count, -1, -1):
             answer: Any
             try:
                 answer = await way.call(
-                    lambda: call(_own_parameters(params)), config.timeout, is_async=is_async(config.handler)
+                    lambda: call(_copy_parameters(params)), config.timeout, is_async=is_async(config.handler)
                 )
             except _FAILURES as error:
                 if isinstance(error, asyncio.CancelledError) and way.is_cancelled():
                     raise
                 answer = error
-            result = result_of(answer, name, ToolMetrics.of_ns(began, self.clock.ns()))
+            result = to_result(answer, name, ToolMetrics.of_ns(began, self.clock.ns()))
             if result.success or not left:
                 break
             await way.settle(self.clock.sleep(config.backoff) if config.backoff else None)
@@ -170,7 +170,7 @@ class ToolRegistry:
         """Return why a tool cannot be run with these parameters, as a failed result; None where it can."""
         began = self.clock.ns()
         found, refused = self._check(name, params, allowed)
-        return None if found else result_of(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
+        return None if found else to_result(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
 
     def attempt(self, name: str) -> Callable[[Mapping[str, Any]], Any]:
         """Return a callable that makes one attempt: it takes the parameters and returns or raises what the tool does.
@@ -182,28 +182,36 @@ class ToolRegistry:
         """
         found = self._find(name)
         if found is None or found.config.handler is None:
-            raise ExecutionError(Problem("X360", f"tool {safe_repr(name)} cannot be run", "the registry of tools",
-                                         _not_there(name, self.get_available_tools()) if found is None
-                                         else _no_handler(name), "call check(name, params) first"))  # fmt: skip
-        call = _dict_handler(found.config)
+            raise ExecutionError(
+                Problem(
+                    "X360",
+                    f"tool {safe_repr(name)} cannot be run",
+                    "the registry of tools",
+                    _describe_missing(name, self.get_available_tools())
+                    if found is None
+                    else _describe_no_handler(name),
+                    "call check(name, params) first",
+                )
+            )
+        call = _make_dict_handler(found.config)
         if is_async(found.config.handler):
 
             async def aattempt(params: Mapping[str, Any]) -> Any:
-                return await call(_own_parameters(params))
+                return await call(_copy_parameters(params))
 
             return aattempt
-        return lambda params: call(_own_parameters(params))
+        return lambda params: call(_copy_parameters(params))
 
     @staticmethod
     def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> ToolResult:
         """Return an attempt's return value or exception as a ToolResult."""
-        return result_of(answer, name, metrics)
+        return to_result(answer, name, metrics)
 
     def learn(self, name: str, params: Any, result: ToolResult) -> None:
         """Update the context with a run that was made without `execute_tool`; never raises."""
         found = self._find(name)
         if found is not None:
-            driven(self._report(found.config, params, result, Blocking()))
+            drive(self._report(found.config, params, result, Blocking()))
 
     async def alearn(self, name: str, params: Any, result: ToolResult) -> None:
         """Update the context with a run, awaiting it if it is async; never raises."""
@@ -220,8 +228,8 @@ class ToolRegistry:
             await way.settle(
                 context.update_learning_context(
                     tool_name=config.name,
-                    parameters=_own_parameters(params),
-                    result=own(result.result),
+                    parameters=_copy_parameters(params),
+                    result=copy_parts(result.result),
                     success=result.success,
                     context_data={"execution_time": seconds, "tool_type": config.type},
                 )
@@ -243,7 +251,7 @@ class ToolRegistry:
         """Return a tool that can be run so, or why it cannot."""
         found = self._find(name)
         if found is None:
-            return None, make_failure(_not_there(name, self.get_available_tools()))
+            return None, make_failure(_describe_missing(name, self.get_available_tools()))
         if allowed is not None and name not in allowed:
             listed = ", ".join(allowed) or "none"
             return None, make_failure(f"Tool {safe_repr(name)} is not allowed here. Allowed tools: {listed}")
@@ -252,21 +260,21 @@ class ToolRegistry:
             said = "; ".join(f"{each['path']}: {each['message']}" for each in details)
             return None, make_failure(f"Input validation failed for tool {safe_repr(name)}: {said}", details=details)
         if found.config.handler is None:
-            return None, make_failure(_no_handler(name))
+            return None, make_failure(_describe_no_handler(name))
         return found, None
 
 
-def _dict_handler(config: ToolConfig) -> Callable[[dict[str, Any]], Any]:
+def _make_dict_handler(config: ToolConfig) -> Callable[[dict[str, Any]], Any]:
     """Return a tool's handler as a function of a dict, even if it expects a model."""
     handler = config.handler
     assert handler is not None
-    model = model_hinted(handler)
+    model = find_hinted_model(handler)
     return handler if model is None else lambda params: handler(model.model_validate(params))  # type: ignore[arg-type]  # as it is hinted
 
 
-def _own_parameters(params: Any) -> dict[str, Any]:
+def _copy_parameters(params: Any) -> dict[str, Any]:
     """Return parameters as a separate dict, so that the tool's changes affect no other attempt and no caller."""
-    return own(params) if params else {}
+    return copy_parts(params) if params else {}
 
 
 def _find_errors(found: _Registered, params: Any) -> list[Detail]:
@@ -276,12 +284,12 @@ def _find_errors(found: _Registered, params: Any) -> list[Detail]:
         and params is not None
         and not (isinstance(params, Sequence) and not isinstance(params, str | bytes) and len(params) == 0)
     ):
-        received = type_of(params)
+        received = get_type_name(params)
         return [{"path": path, "message": f"Invalid type. Expected object but received {received}.",
                  "expected": "object", "received": received}]  # fmt: skip
     if excess(params):
         return [{"path": path, "message": "The parameters are nested too deep, or are too large."}]
-    return list(found.parameters.find_errors(_own_parameters(params), path))
+    return list(found.parameters.find_errors(_copy_parameters(params), path))
 
 
 def _describe(tool: _Registered) -> dict[str, Any]:
@@ -289,9 +297,9 @@ def _describe(tool: _Registered) -> dict[str, Any]:
     return {"name": config.name, "description": config.description, "input_schema": tool.parameters.json_schema()}
 
 
-def _not_there(name: Any, names: Collection[str]) -> str:
+def _describe_missing(name: Any, names: Collection[str]) -> str:
     return f"Tool {safe_repr(name)} not found. Available tools: {', '.join(names) or 'none'}"
 
 
-def _no_handler(name: str) -> str:
+def _describe_no_handler(name: str) -> str:
     return f"Tool {name!r} is not executable: it has no handler"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agentnb.errors import Problem, did_you_mean, with_article
-from agentnb.expressions.regex import EndlessError, pattern_of
+from agentnb.expressions.regex import EndlessError, compile_pattern
 from agentnb.secrets import MASK, is_secret
 from agentnb.text import safe_repr
 from agentnb.world.tools.tool_result import Detail
@@ -56,11 +56,13 @@ def read_parameters(
     problems: list[Problem] = []
     if depth > DEEPEST:
         return found, [
-            _wrong("the input schema is nested too deep", where, f"{DEEPEST} levels are enough", "flatten it")
+            _make_problem("the input schema is nested too deep", where, f"{DEEPEST} levels are enough", "flatten it")
         ]
     for name, given in source.items():
         if not isinstance(name, str):
-            problems.append(_wrong(f"{safe_repr(name)} names no parameter", where, "names are texts", "write a text"))
+            problems.append(
+                _make_problem(f"{safe_repr(name)} names no parameter", where, "names are texts", "write a text")
+            )
             continue
         parameter, wrong = _read(given, f"{where}.{name}", depth)
         found[name] = parameter
@@ -71,15 +73,15 @@ def read_parameters(
 def _read(given: Any, where: str, depth: int) -> tuple[Parameter, list[Problem]]:
     if not isinstance(given, Mapping):
         what = f"a parameter is described by {with_article(type(given).__name__)}"
-        return Parameter("any"), [_wrong(what, where, "it is a mapping with a type", "write {'type': 'string'}")]
+        return Parameter("any"), [_make_problem(what, where, "it is a mapping with a type", "write {'type': 'string'}")]
     words = {_SNAKE.get(word, word) if isinstance(word, str) else word: value for word, value in given.items()}
     problems = [
-        _wrong(f"{safe_repr(word)} is no rule of a parameter", where, f"its rules are: {', '.join(_RULES)}",
+        _make_problem(f"{safe_repr(word)} is no rule of a parameter", where, f"its rules are: {', '.join(_RULES)}",
                did_you_mean(str(word), _RULES, "for other rules write a JSON Schema"))
         for word in words if word not in _RULES and word not in _REMARKS
     ]  # fmt: skip
-    problems += _unfit(words, where)
-    pattern, wrong = _pattern(words.get("pattern"), where)
+    problems += _iter_problems(words, where)
+    pattern, wrong = _parse_pattern(words.get("pattern"), where)
     problems += wrong
     inside, items = words.get("objectSchema"), words.get("arrayItemSchema")
     nested: dict[str, Parameter] | None = None
@@ -104,31 +106,31 @@ def _read(given: Any, where: str, depth: int) -> tuple[Parameter, list[Problem]]
     return parameter, problems
 
 
-def _unfit(words: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def _iter_problems(words: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """R190: a rule of a parameter has an invalid value."""
     kind = words.get("type")
     if not isinstance(kind, str) or kind not in TYPES:
         what = "a parameter has no type" if kind is None else f"{safe_repr(kind)} is not a type of a parameter"
-        yield _wrong(
+        yield _make_problem(
             what, where, f"its types are: {', '.join(TYPES)}", did_you_mean(str(kind), TYPES, "write one of these")
         )
     if not isinstance(words.get("required", False), bool):
-        yield _wrong(
+        yield _make_problem(
             "`required` is neither true nor false", where, "each parameter says so for itself", "write true or false"
         )
     for word in ("minLength", "maxLength"):
         length = words.get(word)
         if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
-            yield _wrong(
+            yield _make_problem(
                 f"`{word}` is {safe_repr(length)}", where, "it counts characters", "write a whole number from 0 on"
             )
     if words.get("objectSchema") is not None and not isinstance(words["objectSchema"], Mapping):
-        yield _wrong(
+        yield _make_problem(
             "`objectSchema` is not a mapping", where, "it describes parameters by their names", "write a mapping"
         )
 
 
-def _pattern(given: Any, where: str) -> tuple[str | None, list[Problem]]:
+def _parse_pattern(given: Any, where: str) -> tuple[str | None, list[Problem]]:
     if given is None:
         return None, []
     if isinstance(given, re.Pattern) and isinstance(given.pattern, str):
@@ -136,17 +138,21 @@ def _pattern(given: Any, where: str) -> tuple[str | None, list[Problem]]:
         given = f"(?{flags}){given.pattern}" if flags else given.pattern
     if not isinstance(given, str):
         return None, [
-            _wrong(f"a pattern is {with_article(type(given).__name__)}", where, "a pattern is a text", "write a text")
+            _make_problem(
+                f"a pattern is {with_article(type(given).__name__)}", where, "a pattern is a text", "write a text"
+            )
         ]
     try:
-        pattern_of(given)
+        compile_pattern(given)
     except (EndlessError, re.error) as error:
         why = f"it might be tried without an end: {error}" if isinstance(error, EndlessError) else str(error)
-        return None, [_wrong(f"the pattern {safe_repr(given)} cannot be used", where, why, "write a simpler pattern")]
+        return None, [
+            _make_problem(f"the pattern {safe_repr(given)} cannot be used", where, why, "write a simpler pattern")
+        ]
     return given, []
 
 
-def _wrong(what: str, where: str, why: str, do: str) -> Problem:
+def _make_problem(what: str, where: str, why: str, do: str) -> Problem:
     """R190: a tool's input schema has none of the supported forms, or is not valid in its form."""
     return Problem("R190", what, where, why, do)
 
@@ -166,14 +172,14 @@ def find_errors(
         if isinstance(given, Mapping) and name in given:
             yield from _find_value_errors(parameter, given[name], here, secret=secret or is_secret(name))
         elif parameter.required:
-            yield _detail(here, MISSING, parameter.type, "undefined")
+            yield _make_detail(here, MISSING, parameter.type, "undefined")
 
 
 def _find_value_errors(parameter: Parameter, value: Any, path: str, *, secret: bool) -> Iterator[Detail]:
-    received = type_of(value)
+    received = get_type_name(value)
     if parameter.type not in {"any", received}:
         message = f"Invalid type. Expected {parameter.type} but received {received}."
-        yield _detail(path, message, parameter.type, received)
+        yield _make_detail(path, message, parameter.type, received)
     elif parameter.type == "string":
         yield from _find_text_errors(parameter, value, path, secret=secret)
     elif parameter.type == "object" and parameter.inside is not None:
@@ -187,24 +193,24 @@ def _find_text_errors(parameter: Parameter, text: str, path: str, *, secret: boo
     least, most, length = parameter.min_length, parameter.max_length, len(text)
     long = f"length: {length}"
     if least is not None and length < least:
-        yield _detail(path, f"String is too short. Minimum length: {least}", f"minLength: {least}", long)
+        yield _make_detail(path, f"String is too short. Minimum length: {least}", f"minLength: {least}", long)
     if most is not None and length > most:
-        yield _detail(path, f"String is too long. Maximum length: {most}", f"maxLength: {most}", long)
+        yield _make_detail(path, f"String is too long. Maximum length: {most}", f"maxLength: {most}", long)
     if parameter.pattern is None:
         return
-    pattern, rule = pattern_of(parameter.pattern), f"pattern: {parameter.pattern}"
+    pattern, rule = compile_pattern(parameter.pattern), f"pattern: {parameter.pattern}"
     if length > pattern.longest:
-        yield _detail(path, f"String is too long for a pattern. Maximum length: {pattern.longest}", rule, long)
+        yield _make_detail(path, f"String is too long for a pattern. Maximum length: {pattern.longest}", rule, long)
     elif not pattern.search(text):
         shown = MASK if secret else safe_repr(text)
-        yield _detail(path, f"String does not match the pattern: {parameter.pattern}", rule, shown)
+        yield _make_detail(path, f"String does not match the pattern: {parameter.pattern}", rule, shown)
 
 
-def _detail(path: str, message: str, expected: str, received: str) -> Detail:
+def _make_detail(path: str, message: str, expected: str, received: str) -> Detail:
     return {"path": path, "message": message, "expected": expected, "received": received}
 
 
-def type_of(value: Any) -> str:
+def get_type_name(value: Any) -> str:
     """Return the type of a value in the terms of this form; if it has none, its class.
 
     Example:
@@ -220,7 +226,7 @@ def type_of(value: Any) -> str:
 # -- showing it ------------------------------------------------------------------------------------------------------
 
 
-def as_json_schema(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+def to_json_schema(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     """Return parameters as one JSON Schema of an object, as shown to a model.
 
     Example:
@@ -238,7 +244,7 @@ def as_json_schema(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
 def _to_schema(parameter: Parameter) -> dict[str, Any]:
     schema: dict[str, Any] = {} if parameter.type == "any" else {"type": parameter.type}
     if parameter.type == "object" and parameter.inside is not None:
-        schema = as_json_schema(parameter.inside)
+        schema = to_json_schema(parameter.inside)
     elif parameter.type == "array" and parameter.items is not None:
         schema["items"] = _to_schema(parameter.items)
     elif parameter.type == "string":

@@ -13,15 +13,15 @@ from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
 from agentnb.secrets import hide
 from agentnb.text import safe_repr
 from agentnb.world.tools.function_schema import (
-    by_keyword,
     describe,
+    find_hinted_model,
     find_original,
-    model_hinted,
     spread,
     takes_any_words,
     takes_one_dict,
+    wrap_by_keyword,
 )
-from agentnb.world.tools.parameters import Parameters, parameters_of
+from agentnb.world.tools.parameters import Parameters, parse_parameters
 from agentnb.world.tools.tool_result import ToolMetrics, ToolResult
 
 __all__ = ["CONTEXT", "MARK", "ToolConfig", "ToolMetrics", "ToolResult", "from_function"]
@@ -93,7 +93,7 @@ class ToolConfig:
 
     def check(self) -> list[Problem]:
         """Return all that is wrong with it."""
-        problems = list(_unfit(self))
+        problems = list(_iter_problems(self))
         try:
             self.parameters()
         except RecipeError as error:
@@ -116,7 +116,7 @@ class ToolConfig:
             RecipeError: R190, its schema is wrong.
         """
         names = [name for name in self.inputs or () if isinstance(name, str)]
-        return parameters_of(self.input_schema, f"tool {self.name!r}, input_schema", names)
+        return parse_parameters(self.input_schema, f"tool {self.name!r}, input_schema", names)
 
 
 def _read(cls: type[ToolConfig], name: str | None, given: Any) -> ToolConfig:
@@ -129,7 +129,7 @@ def _read(cls: type[ToolConfig], name: str | None, given: Any) -> ToolConfig:
             f"a tool is given as {with_article(type(given).__name__)}",
             "it is a ToolConfig, a mapping, or a function",
         )
-        raise RecipeError(_wrong(name, what, why, "give one of these"))
+        raise RecipeError(_make_problem(name, what, why, "give one of these"))
     return _read_mark(given) or from_function(given)
 
 
@@ -141,7 +141,7 @@ def _read_mark(function: Any) -> ToolConfig | None:
     noted = getattr(function, MARK, None)
     if not isinstance(noted, ToolConfig):
         return None
-    return noted if find_original(noted.handler) is function else replace(noted, handler=by_keyword(function)[0])
+    return noted if find_original(noted.handler) is function else replace(noted, handler=wrap_by_keyword(function)[0])
 
 
 def from_function(function: Callable[..., Any], *, hints: bool = False, **words: Any) -> ToolConfig:
@@ -156,7 +156,7 @@ def from_function(function: Callable[..., Any], *, hints: bool = False, **words:
     handler: Any = function
     schema: Any = None
     if hints or not (takes_one_dict(function) or takes_any_words(function)):
-        handler, schema = by_keyword(function)
+        handler, schema = wrap_by_keyword(function)
     elif not (takes_one_dict(function) or is_generator(function)):  # a generator function is rejected as such
         handler = spread(function)
     given = {"name": getattr(function, "__name__", "tool"), "description": describe(function), "input_schema": schema}
@@ -183,7 +183,7 @@ def _from_mapping(cls: type[ToolConfig], name: str | None, given: Mapping[Any, A
             )
         elif own in words and own != "name":
             problems.append(
-                _wrong(name, f"`{own}` is given twice", "it is written in two ways", "pass only one of them")
+                _make_problem(name, f"`{own}` is given twice", "it is written in two ways", "pass only one of them")
             )
         elif value is not None and own != "name":
             words[own] = value
@@ -204,48 +204,50 @@ def _lift(config: ToolConfig) -> ToolConfig:
         found["handler"] = marked.handler
         found["description"] = config.description or marked.description
     if config.input_schema is None and "input_schema" not in found and callable(handler):
-        found["input_schema"] = model_hinted(handler) if marked is None else marked.input_schema
+        found["input_schema"] = find_hinted_model(handler) if marked is None else marked.input_schema
     return replace(config, **found) if found else config
 
 
-def _unfit(config: ToolConfig) -> Iterator[Problem]:
+def _iter_problems(config: ToolConfig) -> Iterator[Problem]:
     """R114: a value is not valid there."""
     name = config.name
     if not isinstance(name, str) or not name.strip():
-        yield _wrong(name, f"{safe_repr(name)} is not a name of a tool", "a model calls it by its name", "write a text")
+        yield _make_problem(
+            name, f"{safe_repr(name)} is not a name of a tool", "a model calls it by its name", "write a text"
+        )
     for word in ("description", "type"):
         if not isinstance(getattr(config, word), str):
-            yield _wrong(
+            yield _make_problem(
                 name,
                 f"`{word}` is {with_article(type(getattr(config, word)).__name__)}",
                 "it is a text",
                 "write a text",
             )
-    yield from _unfit_handler(config)
+    yield from _iter_handler_problems(config)
     for word in _LISTS:
         listed = getattr(config, word)
         if listed is not None and (isinstance(listed, str) or not isinstance(listed, Sequence)
                                    or not all(isinstance(each, str) for each in listed)):  # fmt: skip
-            yield _wrong(name, f"`{word}` is {safe_repr(listed)}", "it is a list of texts", "write a list")
+            yield _make_problem(name, f"`{word}` is {safe_repr(listed)}", "it is a list of texts", "write a list")
     if config.timeout is not None and not (_is_number(config.timeout) and config.timeout > 0):
-        yield _wrong(
+        yield _make_problem(
             name, f"`timeout` is {safe_repr(config.timeout)}", "it is a number of seconds above 0", "write a number"
         )
     if not _is_number(config.backoff) or config.backoff < 0:
-        yield _wrong(
+        yield _make_problem(
             name, f"`backoff` is {safe_repr(config.backoff)}", "it is a number of seconds", "write a number from 0 on"
         )
     retries = config.retry_count
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        yield _wrong(
+        yield _make_problem(
             name, f"`retry_count` is {safe_repr(retries)}", "it counts attempts", "write a whole number from 0 on"
         )
     if not isinstance(config.repeatable, bool):
-        yield _wrong(
+        yield _make_problem(
             name, f"`repeatable` is {safe_repr(config.repeatable)}", "it says yes or no", "write True or False"
         )
     if config.config is not None and not isinstance(config.config, Mapping):
-        yield _wrong(
+        yield _make_problem(
             name,
             f"`config` is {with_article(type(config.config).__name__)}",
             "it holds names and values",
@@ -253,19 +255,21 @@ def _unfit(config: ToolConfig) -> Iterator[Problem]:
         )
 
 
-def _unfit_handler(config: ToolConfig) -> Iterator[Problem]:
+def _iter_handler_problems(config: ToolConfig) -> Iterator[Problem]:
     """R114: a value is not valid there."""
     name, handler = config.name, config.handler
     if handler is not None and (not callable(handler) or isinstance(handler, type)):
-        yield _wrong(name, f"`handler` is {safe_repr(handler)}", "it is called with the parameters", "give a function")
+        yield _make_problem(
+            name, f"`handler` is {safe_repr(handler)}", "it is called with the parameters", "give a function"
+        )
     elif is_generator(handler):
-        yield _wrong(name, "`handler` is a generator function", GENERATES, COLLECT)
+        yield _make_problem(name, "`handler` is a generator function", GENERATES, COLLECT)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _wrong(name: Any, what: str, why: str, do: str) -> Problem:
+def _make_problem(name: Any, what: str, why: str, do: str) -> Problem:
     """R114: a value is not valid there."""
     return Problem("R114", what, f"tool {safe_repr(name)}", why, do)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from agentnb.errors import error_text
-from agentnb.recipe.user_functions import unrun
-from agentnb.world.tools.invocation import failure_of
+from agentnb.recipe.user_functions import find_unrun
+from agentnb.world.tools.invocation import find_failure
 
 Detail = dict[str, Any]  # path and message, and if they are known the expected and the received type
 
@@ -59,7 +59,7 @@ class ToolResult:
                 "metrics": metrics}  # fmt: skip
 
 
-def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> ToolResult:
+def to_result(answer: Any, name: str, metrics: ToolMetrics | None = None) -> ToolResult:
     """Return a tool's return value or exception as a ToolResult.
 
     A ToolResult stays what it is but for its metrics; a mapping with `success` is one written as a dict (where it has
@@ -79,13 +79,15 @@ def result_of(answer: Any, name: str, metrics: ToolMetrics | None = None) -> Too
     """
     if isinstance(answer, BaseException):
         return make_failure(f"Tool {name!r} failed: {_describe_error(answer)}", metrics)
-    if unrun(answer) is not None:
-        return make_failure(f"Tool {name!r} failed: it returned {unrun(answer)}, of which nothing has run", metrics)
+    if find_unrun(answer) is not None:
+        return make_failure(
+            f"Tool {name!r} failed: it returned {find_unrun(answer)}, of which nothing has run", metrics
+        )
     if isinstance(answer, Mapping) and "success" in answer:
         answer = _from_mapping(answer)
     if not isinstance(answer, ToolResult):
         return ToolResult(success=True, result=answer, metrics=metrics)
-    success, error = bool(answer.success), _text(answer.error)
+    success, error = bool(answer.success), _format_text(answer.error)
     if not success and error is None:
         error = f"Tool {name!r} failed, and did not say why"
     return replace(answer, success=success, error=error, metrics=metrics or answer.metrics)
@@ -104,11 +106,11 @@ def _from_mapping(answer: Mapping[str, Any]) -> ToolResult:
         answer.get("result", rest or None),
         answer.get("error"),
         answer.get("details"),
-        metrics if isinstance(metrics, ToolMetrics) else _metrics(metrics),
+        metrics if isinstance(metrics, ToolMetrics) else _parse_metrics(metrics),
     )
 
 
-def _metrics(given: Any) -> ToolMetrics | None:
+def _parse_metrics(given: Any) -> ToolMetrics | None:
     """Return metrics written by `to_dict`; None for anything else."""
     known = given if isinstance(given, Mapping) else {}
     duration, start, end = (known.get(word) for word in ("duration", "start_time", "end_time"))
@@ -128,6 +130,6 @@ def _describe_error(error: BaseException) -> str:
     return said if type(error) is TimeoutError else f"{kind}: {said}"
 
 
-def _text(error: Any) -> str | None:
+def _format_text(error: Any) -> str | None:
     """Return a tool's error as text: it may be an exception, or a mapping with a message."""
-    return failure_of({"error": error})
+    return find_failure({"error": error})

@@ -9,9 +9,9 @@ import agentnb as nb
 from agentnb.dialects.activegraph import ObjectType, Pack, PackPolicy, Policy, Runtime
 from agentnb.dialects.activegraph.errors import PackSchemaViolation
 from agentnb.errors import AgentNbError, ExecutionError
-from agentnb.ui.prompts import change, describe_pending, give
-from agentnb.ui.status_line import status_text
-from agentnb.ui.view_model import abilities
+from agentnb.ui.prompts import apply_change, describe_pending, give
+from agentnb.ui.status_line import format_status_line
+from agentnb.ui.view_model import list_abilities
 from tests.dialects.activegraph.making import graph, on, runtime, types
 
 
@@ -205,11 +205,11 @@ def test_a_pack_asks_for_leave_too_and_what_it_makes_fits_its_type():
 
 def test_the_cockpit_shows_it_and_decides_it(waits):
     session = waits.session
-    can = abilities(session)
+    can = list_abilities(session)
     assert can["answer"]
     assert can["change"]
     assert not can["step"]
-    assert status_text(session).endswith("Idle: nothing is due. Approval is requested for: 'order', 'book#1'.")
+    assert format_status_line(session).endswith("Idle: nothing is due. Approval is requested for: 'order', 'book#1'.")
     shown = [describe_pending(one) for one in session.pending]
     assert [(one["kind"], one["node"], one["options"]) for one in shown] == [
         ("approval", "order", ["yes", "no"]),
@@ -222,7 +222,7 @@ def test_the_cockpit_shows_it_and_decides_it(waits):
         ("evidence", "fixed"),
         ("value", "json"),
     ]
-    change(session, {"arguments": [[["data"], '{"copies": 3}']]}, "approval_001")
+    apply_change(session, {"arguments": [[["data"], '{"copies": 3}']]}, "approval_001")
     give(session, "yes", "approval_001")
     give(session, "no, leave it", "patch_001")
     assert waits.graph.objects("order")[0].data == {"copies": 3}

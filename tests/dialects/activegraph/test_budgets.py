@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Budget
 from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration
-from agentnb.dialects.activegraph.parts.budgets import limits_of, own_limits_of
+from agentnb.dialects.activegraph.parts.budgets import parse_limits, parse_own_limits
 from agentnb.errors import AgentNbError
 from tests.dialects.activegraph.making import on, runtime, thinking
 
@@ -24,13 +24,13 @@ def test_a_value_that_limits_nothing_is_refused(limits):
 
 
 def test_dollars_are_decimals_and_what_is_none_is_no_limit():
-    assert limits_of({"max_cost_usd": 0.1, "max_events": None, "max_patches": 2}) == {
+    assert parse_limits({"max_cost_usd": 0.1, "max_events": None, "max_patches": 2}) == {
         "max_cost_usd": Decimal("0.1"),
         "max_patches": 2,
     }
-    assert limits_of(Budget({"max_events": 3})) == {"max_events": 3}
-    assert own_limits_of("a", None) is None
-    assert own_limits_of("a", {"max_cost_usd": "0.30"}) == {"max_cost_usd": Decimal("0.30")}
+    assert parse_limits(Budget({"max_events": 3})) == {"max_events": 3}
+    assert parse_own_limits("a", None) is None
+    assert parse_own_limits("a", {"max_cost_usd": "0.30"}) == {"max_cost_usd": Decimal("0.30")}
 
 
 def test_it_says_what_is_left():

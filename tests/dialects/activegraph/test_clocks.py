@@ -7,7 +7,7 @@ import re
 import pytest
 
 from agentnb.dialects.activegraph import Clock, FrozenClock, Graph, IDGen, TickingClock
-from agentnb.dialects.activegraph.parts.clocks import text_of, time_of
+from agentnb.dialects.activegraph.parts.clocks import format_time, parse_time
 from tests.dialects.activegraph.making import runtime
 
 
@@ -31,7 +31,7 @@ def test_an_object_asks_the_clock_for_its_provenance_then_for_its_event():
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01"])
 def test_what_is_no_time_is_one_that_was_not_said(text):
-    assert text_of(time_of(text)) == ""
+    assert format_time(parse_time(text)) == ""
 
 
 def test_ids_count_by_their_sort_and_objects_all_together():

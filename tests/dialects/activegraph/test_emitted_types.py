@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import agentnb as nb
 from agentnb.dialects.activegraph import Graph, LLMBehavior, Runtime
-from agentnb.dialects.activegraph.parts.emitted_types import events_of
+from agentnb.dialects.activegraph.parts.emitted_types import find_emitted_events
 from agentnb.samples import reactive
 from tests.dialects.activegraph.making import on, on_relation
 
@@ -56,7 +56,7 @@ def test_what_is_declared_and_what_code_names_is_known_before_it_runs():
     def follow(relation, event, graph, ctx):
         """Follow: this text names "go", and is none of the types."""
 
-    found = events_of([plan, work, follow])
+    found = find_emitted_events([plan, work, follow])
     assert found["tells"] == {"plan": {"object.created": "task, note"}}
     assert found["may"] == {"plan": ("object.created",), "work": ("done", "patch.applied"), "follow": ()}
     assert "behavior." in found["own"]
@@ -67,7 +67,7 @@ def test_of_one_that_asks_a_model_the_handler_is_looked_at():
         graph.emit("told", {})
 
     made = [LLMBehavior("ask", tell, on=["go"], handler=tell), on("told")(lambda event, graph, ctx: None)]
-    assert events_of(made)["may"]["ask"] == ("told",)
+    assert find_emitted_events(made)["may"]["ask"] == ("told",)
 
 
 class Tells:
@@ -80,7 +80,7 @@ class Tells:
 def test_what_has_no_code_names_nothing():
     from agentnb.dialects.activegraph import Behavior
 
-    assert events_of([Behavior("odd", Tells(), on=["told"])])["may"] == {"odd": ()}
+    assert find_emitted_events([Behavior("odd", Tells(), on=["told"])])["may"] == {"odd": ()}
 
 
 def test_the_team_before_it_runs():

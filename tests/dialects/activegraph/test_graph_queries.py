@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from agentnb.dialects.activegraph.errors import GraphError
-from agentnb.dialects.activegraph.parts.graph_queries import Then, chains, near
+from agentnb.dialects.activegraph.parts.graph_queries import Then, find_chains, find_near
 from tests.dialects.activegraph.making import graph
 
 
@@ -36,7 +36,7 @@ def ids(things):
     ],
 )  # fmt: skip
 def test_what_lies_near_comes_in_the_order_of_making(read, centre, depth, objects, relations):
-    found = near(read, centre, depth)
+    found = find_near(read, centre, depth)
     assert (ids(found[0]), ids(found[1])) == (objects, relations)
 
 
@@ -53,12 +53,12 @@ def test_what_a_missing_object_joins_lies_near_too():
 
 
 def test_a_chain_follows_relations_the_way_that_it_says(read):
-    there = chains(read, ["stop", "place"], [("to", "out")])
+    there = find_chains(read, ["stop", "place"], [("to", "out")])
     assert [[each.id for each in chain.objects] for chain in there] == [["stop#1", "place#2"], ["stop#3", "place#4"]]
-    assert chains(read, ["stop", "place"], [("to", "right")]) == there
-    back = chains(read, ["stop", None], [(None, "left")])
+    assert find_chains(read, ["stop", "place"], [("to", "right")]) == there
+    back = find_chains(read, ["stop", None], [(None, "left")])
     assert [[each.id for each in chain.objects] for chain in back] == [["stop#3", "place#2"]]
     assert [each.id for each in back[0].relations] == ["rel_002"]
-    assert chains(read, ["stop", "place"], [("from", "out")]) == chains(read, [], []) == []
+    assert find_chains(read, ["stop", "place"], [("from", "out")]) == find_chains(read, [], []) == []
     with pytest.raises(GraphError, match=r"X517.*'letf'[\s\S]*left"):
-        chains(read, ["stop", "place"], [("to", "letf")])
+        find_chains(read, ["stop", "place"], [("to", "letf")])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.activegraph import Runtime
-from agentnb.dialects.activegraph.parts.late_registration import since_of
+from agentnb.dialects.activegraph.parts.late_registration import get_registration_event
 from agentnb.errors import AgentNbError
 from tests.dialects.activegraph.making import graph, on, types
 
@@ -25,7 +25,7 @@ def test_behaviors_hear_what_is_told_from_then_on():
     team = Runtime(kept, behaviors=[first], name="team")
     team.run_until_idle()
     assert types(team) == ["object.created", "go"]
-    assert (since_of(kept.session._parts.run), kept.session.name) == (2, "team")  # after the second event
+    assert (get_registration_event(kept.session._parts.run), kept.session.name) == (2, "team")  # after the second event
     kept.session.emit("go", {})
     team.run_until_idle()
     assert types(team)[-1] == "first"
@@ -45,5 +45,5 @@ def test_what_cannot_listen_changes_nothing():
     kept = graph()
     with pytest.raises(AgentNbError, match="R329"):
         Runtime(kept, behaviors=[first, first])
-    assert since_of(kept.session._parts.run) == -1
+    assert get_registration_event(kept.session._parts.run) == -1
     assert kept.session.recipe.nodes == {}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentnb.dialects.activegraph import Tool, configure_logging
-from agentnb.dialects.activegraph.parts.log_output import FIELDS, doc_url
+from agentnb.dialects.activegraph.parts.log_output import FIELDS, make_doc_url
 from tests.dialects.activegraph.making import on, runtime, tell, thinking
 
 ROOT = Path(__file__).parents[3]
@@ -137,12 +137,12 @@ def test_a_line_says_of_which_run_it_is_and_what_was_asked():
 def test_a_failure_says_where_to_read_of_it():
     _, (line,) = lines("WARNING")
     assert (line["reason"], line["error_type"]) == ("exception.ZeroDivisionError", "ZeroDivisionError")
-    assert line["doc_url"] == doc_url(line["reason"]) == "docs/recipes/activegraph.md#what-goes-wrong"
+    assert line["doc_url"] == make_doc_url(line["reason"]) == "docs/recipes/activegraph.md#what-goes-wrong"
 
 
 @pytest.mark.parametrize("reason", ["llm.parse_error", "tool.timeout", "budget.cost_exhausted", "policy.denied", "x"])
 def test_each_reason_has_a_part_of_the_page(reason):
-    path, _, part = doc_url(reason).partition("#")
+    path, _, part = make_doc_url(reason).partition("#")
     heads = [line[3:].lower().replace(" ", "-") for line in (ROOT / path).read_text().splitlines() if line[:3] == "## "]
     assert part in heads
 

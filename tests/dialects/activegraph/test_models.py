@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import LLMBehavior, LLMMessage, LLMResponse, Tool, ToolCall
-from agentnb.dialects.activegraph.parts.models import messages_from, provider_of, read, response_dict, response_of
+from agentnb.dialects.activegraph.parts.models import parse_messages, read, to_provider, to_response, to_response_dict
 from agentnb.world.llm.base import LLMResponse as Answer
 from agentnb.world.llm.base import Usage
 from tests.dialects.activegraph.making import runtime
@@ -107,27 +107,27 @@ def test_what_an_answer_took_is_counted():
 
 
 def test_an_answer_of_a_person_is_one_too():
-    assert response_of({"text": "x"}, "m")["parsed"] == {"text": "x"}
-    assert response_of("words", "m")["parsed"] is None
-    told = response_dict(LLMResponse("x", Note(text="x"), tool_calls=[ToolCall("1", "look", {"q": 1})]))
+    assert to_response({"text": "x"}, "m")["parsed"] == {"text": "x"}
+    assert to_response("words", "m")["parsed"] is None
+    told = to_response_dict(LLMResponse("x", Note(text="x"), tool_calls=[ToolCall("1", "look", {"q": 1})]))
     assert (told["parsed"], told["tool_calls"]) == (
         {"text": "x", "stars": 0},
         [{"id": "1", "name": "look", "args": {"q": 1}}],
     )
-    assert response_of(told, "m") == told
+    assert to_response(told, "m") == told
     assert LLMResponse("x").to_dict()["cost_usd"] == "0"
 
 
 def test_messages_go_and_come_back():
     calls = (ToolCall("1", "look", {"q": 1}),)
     sent = [LLMMessage("assistant", "", tool_calls=calls), LLMMessage("tool", "{}", "1")]
-    assert messages_from([each.to_dict() for each in sent]) == sent
+    assert parse_messages([each.to_dict() for each in sent]) == sent
 
 
 def test_a_provider_is_itself_and_anything_that_answers_becomes_one():
     provider = Package()
-    assert provider_of(provider) is provider
-    assert provider_of(["a"]).complete(system="s", messages=[], model="default").raw_text == "a"
+    assert to_provider(provider) is provider
+    assert to_provider(["a"]).complete(system="s", messages=[], model="default").raw_text == "a"
     assert read({"a": 1}) == {"a": 1}
 
 

@@ -7,7 +7,7 @@ import pytest
 from agentnb.dialects.activegraph import Graph
 from agentnb.dialects.activegraph.errors import InvalidActivateAfter, UnsupportedPatternError
 from agentnb.dialects.activegraph.parts.behaviors import put_off
-from agentnb.dialects.activegraph.parts.patterns import pattern_of
+from agentnb.dialects.activegraph.parts.patterns import parse_pattern
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def graph():
     ],
 )
 def test_a_pattern_finds_what_it_says_in_the_order_of_making(graph, text, found):
-    assert [match.bindings for match in pattern_of(text).matches(graph.ledger)] == found
+    assert [match.bindings for match in parse_pattern(text).matches(graph.ledger)] == found
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_pattern_finds_what_it_says_in_the_order_of_making(graph, text, found)
 )  # fmt: skip
 def test_what_a_pattern_cannot_say_is_refused(text):
     with pytest.raises(UnsupportedPatternError, match="R320"):
-        pattern_of(text)
+        parse_pattern(text)
 
 
 def test_somebody_is_put_off_by_events():
@@ -84,6 +84,6 @@ def test_somebody_is_put_off_by_events():
 )
 def test_an_error_names_what_is_not_supported(text, why):
     with pytest.raises(UnsupportedPatternError, match=why) as raised:
-        pattern_of(text)
+        parse_pattern(text)
     assert isinstance(raised.value, SyntaxError)
     assert str(raised.value).startswith("R320: ")

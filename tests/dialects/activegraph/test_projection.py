@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.dialects.activegraph.errors import InvalidPatchOperation
-from agentnb.dialects.activegraph.parts.projection import apply_patch, check_op, diff, project
+from agentnb.dialects.activegraph.parts.projection import apply_patch, check_op, diff_data, project
 from tests.dialects.activegraph.making import graph
 
 STAMP = {"created_by": "ann"}
@@ -63,7 +63,7 @@ def test_a_patch_either_merges_or_replaces():
     assert apply_patch(book, {"op": "update", "value": {"b": 5}})["data"] == {"a": 1, "b": 5}
     assert apply_patch(book, {"op": "replace", "value": {"b": 5}})["data"] == {"b": 5}
     assert apply_patch(book, {"op": "replace", "value": {}})["version"] == 4
-    assert diff({"a": 1, "b": 2}, {"a": 1, "b": 3, "c": None}) == {
+    assert diff_data({"a": 1, "b": 2}, {"a": 1, "b": 3, "c": None}) == {
         "b": {"old": 2, "new": 3},
         "c": {"old": None, "new": None},
     }

@@ -5,23 +5,23 @@ from types import MappingProxyType
 
 import pytest
 
-from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, Timer, as_payload, info_of, snapshot
+from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, Timer, describe_behavior, make_snapshot, to_payload
 from tests.dialects.activegraph.making import on, runtime, tell
 
 
 def test_a_snapshot_has_every_limit_and_cents_do_not_drift():
     used = {"max_events": 3, "max_cost_usd": Decimal("0.1") * 3}
-    found = snapshot(used, {"max_cost_usd": Decimal("0.30")}, "max_cost_usd")
+    found = make_snapshot(used, {"max_cost_usd": Decimal("0.30")}, "max_cost_usd")
     assert tuple(found.used) == tuple(found.limits) == KNOWN_LIMITS
     assert (found.used["max_events"], found.limits["max_events"]) == (3.0, None)
     assert (found.cost_used_usd, found.cost_limit_usd, found.exhausted_by) == ("0.3", "0.30", "max_cost_usd")
     assert isinstance(found.used, MappingProxyType)
-    assert as_payload(found)["limits"]["max_cost_usd"] == 0.3
+    assert to_payload(found)["limits"]["max_cost_usd"] == 0.3
 
 
 def test_a_behavior_in_short():
     made = on("go", pattern="(a:book)", activate_after=2)(lambda event, graph, ctx: None)
-    found = info_of(made)
+    found = describe_behavior(made)
     assert (found.kind, found.subscribed_to) == ("function", ("go",))
     assert (found.pattern, found.activate_after) == ("(a:book)", 2)
 

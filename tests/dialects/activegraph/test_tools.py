@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import clear_tool_registry, get_tool_registry, tool
-from agentnb.dialects.activegraph.parts.tools import args_hash, digest
+from agentnb.dialects.activegraph.parts.tools import digest, hash_args
 
 
 class Query(BaseModel):
@@ -50,6 +50,6 @@ def test_without_a_schema_it_takes_any_object():
 
 
 def test_a_call_has_the_same_digest_whatever_the_order():
-    assert args_hash("look", {"a": 1, "b": [2]}) == args_hash("look", {"b": [2], "a": 1})
-    assert args_hash("look", {"a": 1}) != args_hash("find", {"a": 1})
+    assert hash_args("look", {"a": 1, "b": [2]}) == hash_args("look", {"b": [2], "a": 1})
+    assert hash_args("look", {"a": 1}) != hash_args("find", {"a": 1})
     assert digest({"n": Decimal("0.10")}) == digest({"n": "0.10"})

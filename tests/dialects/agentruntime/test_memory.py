@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from agentnb.dialects.agentruntime import AgentRuntimeError, build_agent_from_path, build_agent_from_yaml
-from agentnb.dialects.agentruntime.parts.memory import as_message
+from agentnb.dialects.agentruntime.parts.memory import to_message
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
@@ -243,7 +243,7 @@ def test_messages_that_a_caller_brings_stand_behind_what_was_kept(tmp_path):
     ],
 )
 def test_what_stands_there_is_one_message_with_a_role(given, message):
-    found = as_message(given)
+    found = to_message(given)
     assert (found["type"], found["role"], found["content"]) == message
 
 

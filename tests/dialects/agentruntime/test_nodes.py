@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.load import load
-from agentnb.world.call_arguments import options_of as options
+from agentnb.world.call_arguments import get_options as options
 from tests.dialects.agentruntime.making import HEAD, codes, line, ran, text
 
 OPTIONS = {

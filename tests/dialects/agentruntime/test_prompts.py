@@ -5,13 +5,13 @@ import pytest
 from agentnb.dialects.agentruntime.parts.prompts import compile_prompts
 from agentnb.dialects.agentruntime.schema import PromptsConfig
 from agentnb.errors import ExecutionError
-from agentnb.sources import plain_source, read_text
+from agentnb.sources import make_plain_source, read_text
 
 
 def compiled(text="", partials=None, **template):
     """Return the prompt "p" as compiled pairs, and what is wrong with it."""
     config = {"partials": partials or {}, "templates": {"p": template or {"user": text}}}
-    found, problems = compile_prompts(PromptsConfig.model_validate(config), plain_source({"prompts": config}))
+    found, problems = compile_prompts(PromptsConfig.model_validate(config), make_plain_source({"prompts": config}))
     return found["p"], problems
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agentnb.dialects.agentruntime.schema import AgentDefinition, MapConfig, PromptTemplate, read, type_of
-from agentnb.sources import plain_source, read_text
+from agentnb.dialects.agentruntime.schema import AgentDefinition, MapConfig, PromptTemplate, infer_type, read
+from agentnb.sources import make_plain_source, read_text
 
 HEAD = """\
 meta: {name: t}
@@ -32,12 +32,12 @@ def node(**fields):
 
 def told(source):
     """Return (code, severity, where) of all that is wrong with a text or a dict."""
-    source = read_text(source) if isinstance(source, str) else plain_source(source)
+    source = read_text(source) if isinstance(source, str) else make_plain_source(source)
     return [(problem.code, problem.severity, problem.where) for problem in read(source)[1]]
 
 
 def first(source):
-    source = read_text(source) if isinstance(source, str) else plain_source(source)
+    source = read_text(source) if isinstance(source, str) else make_plain_source(source)
     return read(source)[1][0]
 
 
@@ -78,7 +78,7 @@ def test_a_section_that_is_left_empty_counts_as_left_out():
 )
 def test_a_node_without_a_type_is_the_first_that_fits(fields, type):
     assert node(**fields).type == type
-    assert type_of({"id": "n", **fields}) == type
+    assert infer_type({"id": "n", **fields}) == type
 
 
 def test_the_documented_map_holds_as_printed():
@@ -206,7 +206,7 @@ def test_a_prompt_has_one_text_at_least():
 
 
 def test_an_unknown_key_is_a_warning_and_does_not_keep_the_file_from_loading():
-    definition, problems = read(plain_source(content({"id": "n", "uses": "t", "input": {}})))
+    definition, problems = read(make_plain_source(content({"id": "n", "uses": "t", "input": {}})))
     assert definition is not None
     assert [(p.code, p.severity, p.do) for p in problems] == [("R112", "warning", "did you mean 'inputs'?")]
 
@@ -231,7 +231,7 @@ def test_a_strange_key_of_a_node_without_a_type_is_asked_what_it_means():
 
 
 def test_a_key_that_is_needed_is_found_under_another_name():
-    problems = read(plain_source(content({"id": "n", "type": "tool", "use": "t"})))[1]
+    problems = read(make_plain_source(content({"id": "n", "type": "tool", "use": "t"})))[1]
     assert [(p.code, p.do) for p in problems] == [
         ("R112", "did you mean 'uses'?"),
         ("R113", "write 'uses' where it says 'use'"),
@@ -263,6 +263,8 @@ def test_edges_say_from_and_to():
 
 
 def test_tracing_is_read_and_told_once():
-    definition, problems = read(plain_source(content(meta={"name": "t", "defaults": {"tracing": {"enabled": True}}})))
+    definition, problems = read(
+        make_plain_source(content(meta={"name": "t", "defaults": {"tracing": {"enabled": True}}}))
+    )
     assert definition.meta.defaults.tracing.sample == 1.0
     assert [(p.code, p.severity) for p in problems] == [("R170", "warning")]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from agentnb.dialects.coreason.parts.field_schemas import field_schema, is_required, output_schema
+from agentnb.dialects.coreason.parts.field_schemas import is_required, make_field_schema, make_output_schema
 from tests.dialects.coreason.making import content
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
@@ -31,7 +31,7 @@ def of(fields, *required):
     ],
 )
 def test_fields_are_written_out_as_an_object_of_them(written, meant):
-    assert output_schema(written) == meant
+    assert make_output_schema(written) == meant
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_fields_are_written_out_as_an_object_of_them(written, meant):
     ],
 )  # fmt: skip
 def test_a_schema_is_left_as_it_is_written(schema):
-    assert output_schema(schema) == schema
+    assert make_output_schema(schema) == schema
 
 
 def test_a_field_may_be_a_types_name_or_say_that_it_is_required():
-    assert field_schema("string") == TEXT
-    assert field_schema("text") == "text"
-    assert field_schema({**TEXT, "required": True}) == TEXT
-    assert field_schema(5) == 5
+    assert make_field_schema("string") == TEXT
+    assert make_field_schema("text") == "text"
+    assert make_field_schema({**TEXT, "required": True}) == TEXT
+    assert make_field_schema(5) == 5
     assert is_required({"required": True})
     assert not is_required({"required": ["a"]})
     assert not is_required("string")
@@ -72,4 +72,4 @@ def test_a_deep_map_is_looked_at_so_far():
     deep = {"a": "string"}
     for _ in range(500):
         deep = {"a": deep}
-    assert output_schema(deep) == deep
+    assert make_output_schema(deep) == deep

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.clock import FrozenClock
-from agentnb.dialects.coreason.parts.nodes import node_of
+from agentnb.dialects.coreason.parts.nodes import make_node
 from agentnb.dialects.coreason.parts.sections_schema import PolicyConfig
 from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode, RouterNode
 from agentnb.errors import Place
@@ -35,7 +35,7 @@ ASKING = ("agent", "evaluator", "generative")
 
 
 def node(kind, policy=None, model=None, **more):
-    return node_of(MADE[kind](**more), PLACE, PolicyConfig(**policy) if policy else None, model)
+    return make_node(MADE[kind](**more), PLACE, PolicyConfig(**policy) if policy else None, model)
 
 
 def options(made):

@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from agentnb.sources import path_of
+from agentnb.sources import format_path
 from tests.dialects.coreason.files import changed, release_21, release_22, without
 from tests.dialects.coreason.making import HEAD, content, problems
 
@@ -280,7 +280,7 @@ def test_some_parts_take_any_key(path):
 
 
 def _where(path):
-    return ", ".join(["<dict>", *([path_of(path)] if path else [])])
+    return ", ".join(["<dict>", *([format_path(path)] if path else [])])
 
 
 def _is_told_at(recipe, path, codes):

@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 
 from agentnb.dialects.networkx.parts import levels as module
-from agentnb.dialects.networkx.parts.levels import is_graph, kind_of, levels
+from agentnb.dialects.networkx.parts.levels import infer_kind, is_graph, list_levels
 
 
 def graph(*nodes, **inside):
@@ -17,7 +17,7 @@ def graph(*nodes, **inside):
 
 def read(given):
     problems: list = []
-    found = levels(given, "g", problems)
+    found = list_levels(given, "g", problems)
     return [list(level.ids.values()) for level in found], [(problem.code, problem.where) for problem in problems]
 
 
@@ -87,11 +87,11 @@ def test_nothing_else_is(other):
 
 
 def test_a_node_with_a_graph_is_a_subgraph():
-    assert kind_of({"graph": nx.DiGraph()}) == "subgraph"
-    assert kind_of({"graph": nx.DiGraph(), "kind": "loop"}) == "loop"
-    assert kind_of({}) == "function"
+    assert infer_kind({"graph": nx.DiGraph()}) == "subgraph"
+    assert infer_kind({"graph": nx.DiGraph(), "kind": "loop"}) == "loop"
+    assert infer_kind({}) == "function"
 
 
 def test_a_node_is_found_by_itself_or_by_its_text():
-    (level,) = levels(graph(1, "b"), "g", [])
+    (level,) = list_levels(graph(1, "b"), "g", [])
     assert (level.id_of(1), level.id_of("1"), level.id_of("b"), level.id_of(["x"])) == ("1", "1", "b", "['x']")

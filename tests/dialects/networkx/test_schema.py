@@ -23,21 +23,21 @@ def told(given, known):
 @pytest.mark.parametrize(
     ("name", "reader", "good", "bad"),
     [
-        ("label", words.text, "a", 3),
-        ("reads", words.texts, ["a"], "a"),
-        ("function", words.function, len, 3),
-        ("input_key", words.path, ("a", 0), [1, "a"]),
-        ("inputs", words.paths, {"x": "a.b"}, {"x": 3}),
-        ("inputs", words.paths, {"x": ["a"]}, {3: "a"}),
-        ("times", words.rounds, 0, True),
-        ("max", words.at_least_one, 1, 0),
-        ("timeout", words.seconds, 0.5, float("inf")),
-        ("blocking", words.flag, False, 1),
-        ("repeatable", words.flag, True, "yes"),
-        ("options", words.options, ["yes"], "yes"),
-        ("init", words.mapping, {"a": 1}, {1: "a"}),
-        ("inputs", words.schemas, ["a", "b"], [1]),
-        ("while", words.condition, "n > 1", 7),
+        ("label", words.parse_text, "a", 3),
+        ("reads", words.parse_texts, ["a"], "a"),
+        ("function", words.parse_function, len, 3),
+        ("input_key", words.convert_path, ("a", 0), [1, "a"]),
+        ("inputs", words.parse_paths, {"x": "a.b"}, {"x": 3}),
+        ("inputs", words.parse_paths, {"x": ["a"]}, {3: "a"}),
+        ("times", words.parse_rounds, 0, True),
+        ("max", words.parse_count, 1, 0),
+        ("timeout", words.parse_seconds, 0.5, float("inf")),
+        ("blocking", words.parse_flag, False, 1),
+        ("repeatable", words.parse_flag, True, "yes"),
+        ("options", words.parse_options, ["yes"], "yes"),
+        ("init", words.parse_mapping, {"a": 1}, {1: "a"}),
+        ("inputs", words.parse_schemas, ["a", "b"], [1]),
+        ("while", words.parse_condition, "n > 1", 7),
     ],
 )
 def test_a_value_fits_or_is_told(name, reader, good, bad):
@@ -47,17 +47,17 @@ def test_a_value_fits_or_is_told(name, reader, good, bad):
     found, problems = told({name: bad}, {name: reader})
     assert name not in found
     ((code, severity, where),) = problems
-    assert code == ("R310" if reader is words.condition else "R114")
+    assert code == ("R310" if reader is words.parse_condition else "R114")
     assert (severity, where) == ("error", f"<graph 'g'>, nodes['a'].{name}")
 
 
 def test_none_is_as_if_it_were_left_out():
-    assert told({"label": None}, {"label": words.text}) == ({}, [])
+    assert told({"label": None}, {"label": words.parse_text}) == ({}, [])
 
 
 def test_paths_are_taken_apart():
-    assert words.path("order.lines.0") == ("order", "lines", "0")
-    assert words.path(["order.id", 0]) == ("order.id", 0)
+    assert words.convert_path("order.lines.0") == ("order", "lines", "0")
+    assert words.convert_path(["order.id", 0]) == ("order.id", 0)
 
 
 def test_an_attribute_that_looks_like_a_known_one_is_asked_for():
@@ -76,8 +76,12 @@ def test_a_condition_tells_its_own_problems():
 
 
 def test_a_value_is_shown_short():
-    assert len(words.short_text("x" * 500)) == 60
-    assert (words.short_text([]), words.short_text({}), words.short_text(object())) == ("a list", "a dict", "an object")
+    assert len(words.shorten_value("x" * 500)) == 60
+    assert (words.shorten_value([]), words.shorten_value({}), words.shorten_value(object())) == (
+        "a list",
+        "a dict",
+        "an object",
+    )
 
 
 @pytest.mark.parametrize("word", ["tools", "messages", "prompt"])
@@ -95,11 +99,11 @@ def test_numbers_are_taken_as_their_words_say(value):
     whole = type(value) is int
     finite = type(value) in {int, float} and isfinite(value)
     meant = {
-        words.rounds: whole and value >= 0,
-        words.at_least_one: whole and value >= 1,
-        words.seconds: finite and value >= 0,
+        words.parse_rounds: whole and value >= 0,
+        words.parse_count: whole and value >= 1,
+        words.parse_seconds: finite and value >= 0,
         words.number: finite,
-        words.flag: type(value) is bool,
+        words.parse_flag: type(value) is bool,
     }
     for reader, fits in meant.items():
         try:

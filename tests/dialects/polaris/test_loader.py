@@ -9,7 +9,7 @@ from pydantic import BaseModel
 import agentnb as nb
 from agentnb.board.values import thaw
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
-from agentnb.dialects.polaris.loader import initial_board, load, recipe_of_graph, recognise
+from agentnb.dialects.polaris.loader import load, make_initial_board, make_recipe, recognise
 from agentnb.dialects.polaris.schema import SequentialEdge
 from agentnb.sources import Source
 from tests.dialects.polaris.making import PLAN, RESULT, Plan, Result, fail, fix, note, path, plan, tell, work
@@ -318,17 +318,17 @@ def test_what_a_run_begins_with_is_declared_and_asked_for():
     recipe = nb.load(Graph().given(Plan).add_system(tell))
     with pytest.raises(nb.RecipeError, match="R205"):
         nb.Session(recipe)
-    session = nb.Session(recipe, initial_board(Graph().given(Plan), {Plan: Plan("tea", 7)}))
+    session = nb.Session(recipe, make_initial_board(Graph().given(Plan), {Plan: Plan("tea", 7)}))
     session.run()
     assert session.board[RESULT] == Result("tea 7")
 
 
 def test_the_same_graph_has_the_same_fingerprint_and_another_predicate_another_one():
     def graph(most):
-        return recipe_of_graph(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > most, work))
+        return make_recipe(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > most, work))
 
     def other():
-        return recipe_of_graph(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > 77, work))
+        return make_recipe(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > 77, work))
 
     assert graph(1).fingerprint == graph(1).fingerprint
     assert graph(1).fingerprint != other().fingerprint
@@ -337,13 +337,13 @@ def test_the_same_graph_has_the_same_fingerprint_and_another_predicate_another_o
 def test_loops_have_the_limit_of_whoever_translates():
     graph = Graph().add_system(plan).add_loop("again", Plan, bool, work)
     graph.add_loop("short", Plan, bool, work, max_iterations=3)
-    assert [recipe_of_graph(graph, 7).nodes[id].params["max"] for id in ("again", "short")] == [7, 3]
-    assert recipe_of_graph(graph).nodes["again"].params["max"] == 1000
+    assert [make_recipe(graph, 7).nodes[id].params["max"] for id in ("again", "short")] == [7, 3]
+    assert make_recipe(graph).nodes["again"].params["max"] == 1000
 
 
 def test_a_graph_with_edges_from_and_to_nodes_that_are_missing_is_drawn_without_them():
     graph = Graph().add_system(plan).add_system(work)
     graph.edges += [SequentialEdge("odd", "ghost", "plan"), SequentialEdge("more", "plan", "ghost")]
     assert {finding.kind for finding in graph.validate().errors} == {"InvalidEdgeSource", "InvalidEdgeTarget"}
-    assert [(edge.source, edge.target) for edge in recipe_of_graph(graph).edges] == [("plan", "work")]
+    assert [(edge.source, edge.target) for edge in make_recipe(graph).edges] == [("plan", "work")]
     assert "ghost" not in graph.draw().dot

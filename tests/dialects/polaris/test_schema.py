@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from agentnb.dialects.polaris import Graph
-from agentnb.dialects.polaris.schema import children
+from agentnb.dialects.polaris.schema import list_children
 from tests.dialects.polaris.making import Plan, note, plan, tell, work
 
 
 def test_the_subgraphs_of_a_node_are_called_as_people_see_them():
     graph = Graph().add_conditional_branch("ask", Plan, bool, plan).add_switch("route", Plan, str, {"a": work}, tell)
     graph.add_parallel("both", [note, plan]).add_loop_n("again", 2, tell)
-    found = {node.id: children(node) for node in graph.nodes}
+    found = {node.id: list_children(node) for node in graph.nodes}
     assert found["ask"] == [("true", "plan")]
     assert found["route"] == [("case 'a'", "work"), ("default", "tell")]
     assert found["both"] == [("branch 1", "note"), ("branch 2", "plan_2")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
-from agentnb.dialects.polaris.parts.systems import System, as_system, is_system, read_system
+from agentnb.dialects.polaris.parts.systems import System, is_system, read_system, to_system
 from agentnb.errors import RecipeError
 from tests.dialects.polaris.making import Plan, Result, execute
 
@@ -71,7 +71,7 @@ def test_a_marked_function_is_called_as_it_is_and_knows_types_that_are_local_whe
 
     assert one(Local(1)) == Local(2)
     assert is_system(one)
-    assert as_system(one, {}).takes[0].kind is Local
+    assert to_system(one, {}).takes[0].kind is Local
     assert Graph().add_system(one).validate().warnings[0].kind == "OutputNotProduced"
 
 
@@ -105,7 +105,7 @@ def test_an_object_that_can_be_called_is_a_system_too():
 
     found = read_system(Adding(), {})
     assert (found.name, found.gives) == ("Adding", (Result,))
-    assert as_system(found, {}) is found
+    assert to_system(found, {}) is found
     assert isinstance(found, System)
 
 

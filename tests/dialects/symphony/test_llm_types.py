@@ -14,9 +14,9 @@ from agentnb.dialects.symphony.parts.llm_types import (
     LLMRequest,
     LLMResponse,
     TokenUsage,
-    config_of,
     request_of,
-    response_of,
+    to_response,
+    to_settings,
 )
 from agentnb.errors import AgentRuntimeError
 from agentnb.secrets import mask_text
@@ -157,10 +157,10 @@ def test_what_is_no_request_is_told():
 
 
 def test_a_configuration_is_what_is_set():
-    assert config_of({"model": "m", "maxTokens": None, "baseURL": "u", "timeout": 3}) == {
+    assert to_settings({"model": "m", "maxTokens": None, "baseURL": "u", "timeout": 3}) == {
         "model": "m", "base_url": "u", "request_timeout": 3,
     }  # fmt: skip
-    assert config_of(None) == {}
+    assert to_settings(None) == {}
 
 
 # ------------------------------------------------------------------------------------------------------------ responses
@@ -228,10 +228,10 @@ def test_the_cost_stays_with_the_usage():
     ids=repr,
 )
 def test_whatever_a_model_gives_is_a_response_with_text(answer, content, model):
-    response = response_of(answer)
+    response = to_response(answer)
     assert (type(response), response.content, response.model) == (LLMResponse, content, model)
 
 
 def test_a_value_may_stay_one():
-    assert response_of({"a": 1}, text=False).content == {"a": 1}
-    assert response_of({"content": "x", "usage": {"prompt_tokens": 4}}, text=False).usage.tokens_in == 4
+    assert to_response({"a": 1}, text=False).content == {"a": 1}
+    assert to_response({"content": "x", "usage": {"prompt_tokens": 4}}, text=False).usage.tokens_in == 4

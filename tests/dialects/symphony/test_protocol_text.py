@@ -8,32 +8,32 @@ from agentnb.dialects.symphony.parts import protocol_text
 def test_every_text_is_made_of_what_is_given_alone():
     odd = "{0} ${x} %s {{ y }}"
     texts = [
-        protocol_text.base(odd, odd, odd, has_tools=True),
-        protocol_text.tools([(odd, odd, {odd: odd})]),
-        protocol_text.directives(odd),
-        protocol_text.json_requirements([odd]),
-        protocol_text.tool_report(odd, {odd: odd}, 1, succeeded=True),
+        protocol_text.format_identity(odd, odd, odd, has_tools=True),
+        protocol_text.format_tools([(odd, odd, {odd: odd})]),
+        protocol_text.format_directives(odd),
+        protocol_text.format_json_requirements([odd]),
+        protocol_text.format_tool_report(odd, {odd: odd}, 1, succeeded=True),
     ]
     assert [text.count(odd) for text in texts] == [3, 4, 1, 1, 3]
 
 
 def test_no_tools_are_no_text():
-    assert protocol_text.tools([]) == ""
+    assert protocol_text.format_tools([]) == ""
 
 
 def test_a_tool_without_a_schema_is_told_by_its_name_and_what_it_does():
-    text = protocol_text.tools([("look_up", "Looks an order up.", None), ("bare", "", None)])
+    text = protocol_text.format_tools([("look_up", "Looks an order up.", None), ("bare", "", None)])
     assert text.endswith("## look_up\nLooks an order up.\n\n## bare")
 
 
 def test_the_form_of_answers_is_demanded_in_capitals():
-    lines = protocol_text.json_requirements().splitlines()
+    lines = protocol_text.format_json_requirements().splitlines()
     demands = [line for line in lines if not line.startswith(("{", "- "))]
     assert all(line == line.upper() for line in demands)
 
 
 def test_the_way_to_work_names_tools_to_those_who_have_some():
-    with_tools, without = (protocol_text.base("", "", "", has_tools=has) for has in (True, False))
+    with_tools, without = (protocol_text.format_identity("", "", "", has_tools=has) for has in (True, False))
     assert with_tools.startswith(without)
     assert "tool" in with_tools
     assert "tool" not in without

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.symphony import AgentConfig
-from agentnb.dialects.symphony.schema import config_of
+from agentnb.dialects.symphony.schema import to_config
 from agentnb.errors import RecipeError
 from agentnb.secrets import mask_text
 
 
 def test_the_words_of_the_original_do_too() -> None:
-    one = config_of({"name": "A", "systemPrompt": "s", "maxCalls": 3, "requireApproval": True, "enableCache": True})
+    one = to_config({"name": "A", "systemPrompt": "s", "maxCalls": 3, "requireApproval": True, "enableCache": True})
     assert (one.system_prompt, one.max_calls, one.require_approval) == ("s", 3, True)
     assert one == AgentConfig(name="A", system_prompt="s", max_calls=3, require_approval=True, enable_cache=True)
 
@@ -41,7 +41,7 @@ def test_every_mistake_is_told_at_once() -> None:
 
 def test_what_is_no_config_is_a_problem() -> None:
     with pytest.raises(RecipeError, match="AgentConfig"):
-        config_of("Helper")
+        to_config("Helper")
 
 
 def test_a_key_is_not_shown() -> None:

@@ -11,7 +11,7 @@ import pytest
 import agentnb as nb
 from agentnb.board.values import thaw
 from agentnb.clock import FrozenClock
-from agentnb.dialects.symphony.api import result_of
+from agentnb.dialects.symphony.api import make_result
 from tests.dialects.symphony.making import call, executor
 
 ROOT = Path(__file__).parents[3]
@@ -115,10 +115,10 @@ def test_a_tool_can_wait_for_a_persons_approval() -> None:
     no.run()
     yes.approve(held(yes).id)
     yes.run()
-    assert result_of(yes).success
+    assert make_result(yes).success
     no.deny(held(no).id, "too dear")
     no.run()
-    done = result_of(no)
+    done = make_result(no)
     assert not done.success
     assert "too dear" in done.error
     assert len(done.result.tools_executed) == 1
@@ -259,7 +259,7 @@ def test_a_result_can_be_read_whatever_a_person_has_made_of_the_board(key: str, 
         session.goto(position)
         session.edit({key: value})
         session.run()
-        done = result_of(session)
+        done = make_result(session)
         assert isinstance(done.success, bool)
         assert isinstance(done.result.response, str)
 
@@ -301,7 +301,7 @@ agent.session("go", store=sys.argv[1]).run()
     if waits:
         session.change(held(session).id, answer="paid by hand")
     session.run()
-    done = result_of(session)
+    done = make_result(session)
     assert done.success
     assert done.result.tools_executed[0].result == ("paid by hand" if waits else "paid")
     session.close()

@@ -5,7 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentnb.dialects.symphony.parts.system_prompt import SystemPromptService, json_requirements, tool_report
+from agentnb.dialects.symphony.parts.system_prompt import (
+    SystemPromptService,
+    format_json_requirements,
+    format_tool_report,
+)
 from agentnb.errors import AgentRuntimeError
 from agentnb.world.tools.registry import ToolRegistry
 
@@ -47,7 +51,7 @@ def test_directives_stand_once_before_the_form_and_after_the_rest(has_tools, own
 @pytest.mark.parametrize("own", [None, "You speak like a pirate."])
 def test_the_form_of_answers_is_asked_for_last_and_of_agents_with_tools_alone(own):
     with_tools, without = (generate(config(system_prompt=own), has, tools=[ADD]) for has in (True, False))
-    assert with_tools.endswith(json_requirements(["add"]))
+    assert with_tools.endswith(format_json_requirements(["add"]))
     assert BEGIN not in without
     assert "tool_name" not in without
     assert "Adds numbers." not in without
@@ -73,7 +77,7 @@ def test_the_parts_are_the_whole():
     assert parts.text == generate(config(), has_tools=True, tools=[ADD]) == "\n\n".join(parts)
     assert parts.base == SystemPromptService.base(config(), has_tools=True)
     assert parts.directives == SystemPromptService.directives(config())
-    assert parts.json_requirements == json_requirements(["add"])
+    assert parts.json_requirements == format_json_requirements(["add"])
 
 
 @pytest.mark.parametrize("directives", [None, "", []])
@@ -125,7 +129,7 @@ def test_whether_there_are_tools_is_seen_where_nobody_says():
 
 
 def test_the_form_has_both_answers_as_json_and_the_exact_names():
-    text = json_requirements(["add", 'odd "name"'])
+    text = format_json_requirements(["add", 'odd "name"'])
     rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert [sorted(row) for row in rows] == [["parameters", "tool_name"], ["response", "tool_name"]]
     assert rows[1]["tool_name"] == "none"
@@ -135,7 +139,7 @@ def test_the_form_has_both_answers_as_json_and_the_exact_names():
 
 
 def test_without_names_it_speaks_of_the_agents_tools():
-    assert "THE NAME OF ONE OF YOUR TOOLS" in json_requirements()
+    assert "THE NAME OF ONE OF YOUR TOOLS" in format_json_requirements()
 
 
 # ------------------------------------------------------------------------------------------------- a prompt from a file
@@ -191,11 +195,11 @@ def test_a_file_that_cannot_be_read_is_told(content, why, tmp_path):
 )
 @pytest.mark.parametrize("made", [dict, lambda words: SimpleNamespace(**words)], ids=["mapping", "object"])
 def test_what_came_of_a_tool_is_told_as_json(made, tool, said):
-    lines = tool_report(made({"name": "look_up", **tool}), 2).splitlines()
+    lines = format_tool_report(made({"name": "look_up", **tool}), 2).splitlines()
     assert json.loads(lines[1]) == {"tool_name": "look_up", **said}
     assert ("has run" in lines[0]) is tool["success"]
 
 
 @pytest.mark.parametrize(("left", "said"), [(3, "3 more times. Call another tool"), (1, "once more. Give your answer")])
 def test_how_often_it_may_still_respond_is_told(left, said):
-    assert said in tool_report({"name": "add", "success": True, "result": 1}, left)
+    assert said in format_tool_report({"name": "add", "success": True, "result": 1}, left)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.errors import ExecutionError
-from agentnb.world.llm.base import LLMMessage, LLMRequest, LLMResponse, as_client
+from agentnb.world.llm.base import LLMMessage, LLMRequest, LLMResponse, to_client
 from agentnb.world.llm.scripted import ScriptedClient
 from agentnb.world.llm.simulated import SimulatedClient
 
@@ -36,10 +36,10 @@ class Client:
 
 def test_whatever_can_answer_becomes_a_client():
     own = Client()
-    assert as_client(own) is own
+    assert to_client(own) is own
     for script in ([1], {"n": [1]}, lambda request: "text"):
-        assert isinstance(as_client(script), ScriptedClient)
-    assert as_client(SimulatedClient()).complete(LLMRequest((), node="n")).model == "simulated"
+        assert isinstance(to_client(script), ScriptedClient)
+    assert to_client(SimulatedClient()).complete(LLMRequest((), node="n")).model == "simulated"
 
 
 def test_who_listens_is_no_part_of_a_request():
@@ -50,4 +50,4 @@ def test_who_listens_is_no_part_of_a_request():
 @pytest.mark.parametrize("llm", [5, object(), Client])
 def test_what_cannot_answer_is_a_problem(llm):
     with pytest.raises(ExecutionError, match="X303"):
-        as_client(llm)
+        to_client(llm)

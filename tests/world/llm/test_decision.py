@@ -6,62 +6,62 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.world.llm.decision import NO_TEXT, Decision, UnreadableAnswer, decision_of
+from agentnb.world.llm.decision import NO_TEXT, Decision, UnreadableAnswer, parse_decision
 
 CALL = {"tool_name": "ok", "parameters": {"n": 1}}
 
 
 @pytest.mark.parametrize("name", ["tool_name", "toolName"])
 def test_a_tool_is_called_by_either_name(name: str) -> None:
-    found = decision_of(json.dumps({name: "ok", "parameters": {"n": 1}}))
+    found = parse_decision(json.dumps({name: "ok", "parameters": {"n": 1}}))
     assert found == Decision("tool", "ok", {"n": 1})
 
 
 def test_a_byte_order_mark_before_the_answer_is_ignored() -> None:
-    assert decision_of("\ufeff" + json.dumps(CALL)) == decision_of(json.dumps(CALL))
+    assert parse_decision("\ufeff" + json.dumps(CALL)) == parse_decision(json.dumps(CALL))
     with pytest.raises(UnreadableAnswer, match="is empty"):
-        decision_of("\ufeff")
+        parse_decision("\ufeff")
 
 
 @pytest.mark.parametrize("parameters", [{}, [], [1], "x", 0, False])
 def test_parameters_that_are_there_are_taken_as_they_are(parameters: object) -> None:
-    assert decision_of(json.dumps({"tool_name": "ok", "parameters": parameters})).parameters == parameters
+    assert parse_decision(json.dumps({"tool_name": "ok", "parameters": parameters})).parameters == parameters
 
 
 @pytest.mark.parametrize("answer", [{"tool_name": "ok"}, {"tool_name": "ok", "parameters": None}])
 def test_a_tool_without_parameters_is_not_called(answer: dict[str, object]) -> None:
-    found = decision_of(json.dumps(answer))
+    found = parse_decision(json.dumps(answer))
     assert (found.kind, found.response) == ("other", json.dumps(answer))
     assert "'ok'" in found.why
     assert "parameters" in found.why
 
 
 def test_none_is_an_answer_of_its_own() -> None:
-    assert decision_of('{"tool_name": "none", "response": "Hello"}') == Decision("none", "none", response="Hello")
+    assert parse_decision('{"tool_name": "none", "response": "Hello"}') == Decision("none", "none", response="Hello")
 
 
 def test_none_may_have_parameters_too() -> None:
-    found = decision_of('{"tool_name": "none", "response": "Hello", "parameters": {"a": 1}}')
+    found = parse_decision('{"tool_name": "none", "response": "Hello", "parameters": {"a": 1}}')
     assert (found.kind, found.response) == ("none", "Hello")
 
 
 def test_none_without_a_response_says_so() -> None:
-    assert decision_of('{"tool_name": "none"}').response == NO_TEXT
+    assert parse_decision('{"tool_name": "none"}').response == NO_TEXT
 
 
 def test_a_response_that_is_json_text_stays_that_text() -> None:
     inner = json.dumps({"tool_name": "none", "response": "deep"})
-    assert decision_of(json.dumps({"tool_name": "none", "response": inner})).response == inner
+    assert parse_decision(json.dumps({"tool_name": "none", "response": inner})).response == inner
 
 
 def test_a_response_that_is_no_text_becomes_json() -> None:
-    assert decision_of('{"tool_name": "none", "response": {"a": [1]}}').response == '{"a": [1]}'
+    assert parse_decision('{"tool_name": "none", "response": {"a": [1]}}').response == '{"a": [1]}'
 
 
 @pytest.mark.parametrize("name", ["None", "NONE", " none"])
 def test_none_in_other_letters_is_the_name_of_a_tool(name: str) -> None:
-    assert decision_of(json.dumps({"tool_name": name, "parameters": {}})).kind == "tool"
-    assert decision_of(json.dumps({"tool_name": name, "response": "x"})).kind == "other"
+    assert parse_decision(json.dumps({"tool_name": name, "parameters": {}})).kind == "tool"
+    assert parse_decision(json.dumps({"tool_name": name, "response": "x"})).kind == "other"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_none_in_other_letters_is_the_name_of_a_tool(name: str) -> None:
     ['{"answer": 42}', "[1]", "null", "3", '"text"', '{"tool_name": 3, "parameters": {}}', '{"tool_name": ""}'],
 )
 def test_json_of_another_form_is_told_and_kept_as_it_came(answer: str) -> None:
-    found = decision_of(answer)
+    found = parse_decision(answer)
     assert (found.kind, found.response) == ("other", answer)
     assert found.why
 
@@ -91,22 +91,22 @@ def test_json_of_another_form_is_told_and_kept_as_it_came(answer: str) -> None:
 )
 def test_what_is_no_json_is_unreadable(answer: object) -> None:
     with pytest.raises(UnreadableAnswer):
-        decision_of(answer)
+        parse_decision(answer)
 
 
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "\n```JSON\r\n{}\r\n```\n", "``` json\n{}```"])
 def test_a_fence_around_it_is_tolerated_and_noted(fence: str) -> None:
-    found = decision_of(fence.replace("{}", json.dumps(CALL)))
+    found = parse_decision(fence.replace("{}", json.dumps(CALL)))
     assert found == Decision("tool", "ok", {"n": 1}, fenced=True)
 
 
 def test_words_beside_a_fence_are_not_tolerated() -> None:
     with pytest.raises(UnreadableAnswer):
-        decision_of(f"Here it is:\n```json\n{json.dumps(CALL)}\n```")
+        parse_decision(f"Here it is:\n```json\n{json.dumps(CALL)}\n```")
 
 
 def test_a_mapping_is_read_as_its_json_would_be() -> None:
-    assert decision_of(CALL) == decision_of(json.dumps(CALL))
+    assert parse_decision(CALL) == parse_decision(json.dumps(CALL))
 
 
 @given(
@@ -115,7 +115,7 @@ def test_a_mapping_is_read_as_its_json_would_be() -> None:
 )
 def test_any_text_is_decided_or_unreadable(text: str) -> None:
     try:
-        found = decision_of(text)
+        found = parse_decision(text)
     except UnreadableAnswer as error:
         assert str(error)  # noqa: PT017  (either of the two may come)
     else:
@@ -124,4 +124,4 @@ def test_any_text_is_decided_or_unreadable(text: str) -> None:
 
 
 def test_the_other_name_counts_where_the_first_is_null() -> None:
-    assert decision_of('{"tool_name": null, "toolName": "a", "parameters": {}}').tool_name == "a"
+    assert parse_decision('{"tool_name": null, "toolName": "a", "parameters": {}}').tool_name == "a"

@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.errors import AgentRuntimeError
 from agentnb.secrets import mask_text
-from agentnb.world.llm.env import Environment, env_name, with_env
+from agentnb.world.llm.env import Environment, parse_env_name, substitute_env
 
 
 @pytest.fixture(autouse=True)
@@ -27,25 +27,27 @@ def variables(monkeypatch):
     ],
 )
 def test_only_a_whole_value_asks_for_a_variable(text, name):
-    assert env_name(text) == name
+    assert parse_env_name(text) == name
 
 
 def test_the_text_takes_its_place_at_any_depth_and_nothing_is_changed():
     given = {"api_key": "{{env.OWN_KEY}}", "headers": {"x": ["a", "{{env.OWN_KEY}}"]}, "n": 1, "t": "{{env.X}} y"}
-    found = with_env(given)
+    found = substitute_env(given)
     assert found == {"api_key": "k3y-4711", "headers": {"x": ["a", "k3y-4711"]}, "n": 1, "t": "{{env.X}} y"}
     assert given["api_key"] == "{{env.OWN_KEY}}"
 
 
 def test_the_text_is_never_shown_from_then_on():
     assert mask_text("it is k3y-4711") == "it is k3y-4711"
-    with_env("{{env.OWN_KEY}}")
+    substitute_env("{{env.OWN_KEY}}")
     assert mask_text("it is k3y-4711") == "it is ********"
 
 
 def test_every_variable_that_is_not_set_is_named_with_its_place():
     with pytest.raises(AgentRuntimeError) as raised:
-        with_env({"a": {"b": ["{{env.OWN_MISSING}}"]}, "c": "{{env.OWN_KEYS}}", "d": "{{env.OWN_EMPTY}}"}, "settings")
+        substitute_env(
+            {"a": {"b": ["{{env.OWN_MISSING}}"]}, "c": "{{env.OWN_KEYS}}", "d": "{{env.OWN_EMPTY}}"}, "settings"
+        )
     first, second, third = raised.value.problems
     assert (first.code, first.where) == ("X333", "settings.a.b[0]")
     assert "'OWN_MISSING' is not set" in first.what
@@ -64,16 +66,16 @@ OWNED = [
 def test_a_recipe_does_not_read_what_belongs_to_something_else(monkeypatch, name):
     monkeypatch.setenv(name, "own3d-4711")
     with pytest.raises(AgentRuntimeError, match=f"X361.*{name}") as caught:
-        with_env({"a": [f"{{{{env.{name}}}}}"]}, "config", allowed=())
+        substitute_env({"a": [f"{{{{env.{name}}}}}"]}, "config", allowed=())
     assert "own3d-4711" not in str(caught.value)
     with pytest.raises(AgentRuntimeError, match="X361"):
         Environment()[name]
-    assert with_env(f"{{{{env.{name}}}}}", allowed=[name]) == "own3d-4711"
+    assert substitute_env(f"{{{{env.{name}}}}}", allowed=[name]) == "own3d-4711"
     assert Environment([name])[name] == "own3d-4711"
-    assert with_env(f"{{{{env.{name}}}}}") == "own3d-4711"  # what the user writes in Python
+    assert substitute_env(f"{{{{env.{name}}}}}") == "own3d-4711"  # what the user writes in Python
 
 
 def test_a_recipe_reads_what_was_set_for_it():
-    assert with_env("{{env.OWN_KEY}}", allowed=()) == "k3y-4711"
+    assert substitute_env("{{env.OWN_KEY}}", allowed=()) == "k3y-4711"
     assert Environment()["OWN_KEY"] == "k3y-4711"
     assert list(Environment()) == []

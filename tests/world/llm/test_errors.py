@@ -7,7 +7,7 @@ import pytest
 from agentnb.errors import AgentRuntimeError
 from agentnb.secrets import hide
 from agentnb.world.llm.base import LLMError
-from agentnb.world.llm.errors import Unreadable, failure_of, retry_after, server_message
+from agentnb.world.llm.errors import Unreadable, find_server_message, retry_after, to_failure
 
 
 class Response:
@@ -27,7 +27,7 @@ class ReadTimeout(Exception):
 
 @pytest.mark.parametrize(("error", "told"), [(TimeoutError(), "within 1.5 s"), (ReadTimeout("x"), "in time")])
 def test_a_time_out_is_one_whatever_it_is_called(error, told):
-    found = failure_of(error, "p:m", "n", seconds=1.5)
+    found = to_failure(error, "p:m", "n", seconds=1.5)
     assert type(found) is TimeoutError
     assert str(found) == f"p:m has not answered {told}"
 
@@ -46,13 +46,13 @@ def test_a_time_out_is_one_whatever_it_is_called(error, told):
     ],
 )
 def test_what_went_wrong_has_its_code_and_says_whether_to_try_again(error, kind, code, again):
-    found = failure_of(error, "p:m", "n")
+    found = to_failure(error, "p:m", "n")
     assert (type(found), found.problems[0].code, getattr(found, "again", None)) == (kind, code, again)
     assert "p:m" in found.problems[0].what
 
 
 def test_who_is_refused_is_told_which_key_to_check():
-    problem = failure_of(StatusError(403), "p:m", "n", ("P_KEY", "Q_KEY")).problems[0]
+    problem = to_failure(StatusError(403), "p:m", "n", ("P_KEY", "Q_KEY")).problems[0]
     assert "P_KEY or Q_KEY" in problem.do
 
 
@@ -69,12 +69,12 @@ def test_who_is_refused_is_told_which_key_to_check():
     ],
 )
 def test_what_the_server_said_is_found_wherever_it_stands(error, text):
-    assert server_message(error) == text
+    assert find_server_message(error) == text
 
 
 def test_what_the_server_said_is_masked_before_it_is_cut():
     hide("s3cr3t-4711")
-    told = server_message(StatusError(400, {"message": "x" * 495 + " s3cr3t-4711" + "y" * 500}))
+    told = find_server_message(StatusError(400, {"message": "x" * 495 + " s3cr3t-4711" + "y" * 500}))
     assert len(told) == 500
     assert "s3cr" not in told
 

@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.errors import AgentRuntimeError, ExecutionError
 from agentnb.world.llm.anthropic import AnthropicClient
-from agentnb.world.llm.base import as_client
+from agentnb.world.llm.base import to_client
 from agentnb.world.llm.gemini import GeminiClient
 from agentnb.world.llm.openai import LMStudioClient, OpenAIClient, OpenAICompatibleClient
 from agentnb.world.llm.providers import client_of
@@ -62,12 +62,12 @@ def test_an_unknown_provider_is_told_with_those_there_are(text):
 
 def test_a_provider_that_is_nearly_one_is_asked_for():
     with pytest.raises(ExecutionError, match="did you mean 'openai'"):
-        as_client("opnai:m")
+        to_client("opnai:m")
 
 
 def test_a_text_becomes_a_client_wherever_a_model_is_given():
-    assert isinstance(as_client("lmstudio:m"), OpenAICompatibleClient)
-    assert isinstance(as_client("simulated"), SimulatedClient)
+    assert isinstance(to_client("lmstudio:m"), OpenAICompatibleClient)
+    assert isinstance(to_client("simulated"), SimulatedClient)
 
 
 def test_the_address_of_a_server_of_ones_own_may_come_from_the_environment(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
-from agentnb.ui.view_model import screen
+from agentnb.ui.view_model import make_screen
 from agentnb.world.llm.base import LLMRequest, LLMResponse
 from agentnb.world.llm.simulated import SimulatedClient
 from tests.session.making import session
@@ -79,7 +79,7 @@ def test_a_simulated_answer_is_told_wherever_it_is_seen(made, monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     run = made()
     assert len(run.simulated) == 1
-    assert "simulated model" in screen(run, run.recipe.draw(board=False), ())["chips"]
+    assert "simulated model" in make_screen(run, run.recipe.draw(board=False), ())["chips"]
     run.run()
     row = run.trace.frames.calls.iloc[0]
     assert (run.status, row["provider"], row["model"]) == ("finished", "simulated", "simulated")
@@ -88,7 +88,7 @@ def test_a_simulated_answer_is_told_wherever_it_is_seen(made, monkeypatch):
 def test_an_answer_that_somebody_gave_is_none():
     scripted = prompted(llm=["Hello"])
     assert scripted.simulated == ()
-    assert screen(scripted, scripted.recipe.draw(board=False), ())["chips"] == []
+    assert make_screen(scripted, scripted.recipe.draw(board=False), ())["chips"] == []
     scripted.run()
     assert scripted.trace.frames.calls["provider"].tolist() == ["scripted"]
     own = prompted(llm=lambda request: LLMResponse("Hi", model="m-1", provider="mine", finish_reason="stop"))

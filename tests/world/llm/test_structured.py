@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from agentnb.world.llm.base import LLMResponse
-from agentnb.world.llm.structured import DEEPEST, LONGEST, json_in
+from agentnb.world.llm.structured import DEEPEST, LONGEST, find_json
 
 
 @pytest.mark.parametrize("value", [{"a": [1, None, True]}, [1], (1, 2), 3, 2.5, False, {}])
 def test_a_value_comes_as_it_is(value):
-    assert json_in(value) is value
-    assert json_in(LLMResponse(value)) is value
+    assert find_json(value) is value
+    assert find_json(LLMResponse(value)) is value
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_a_value_comes_as_it_is(value):
     ],
 )
 def test_the_json_in_a_text(text, value):
-    assert json_in(text) == value
-    assert json_in(LLMResponse(text)) == value
+    assert find_json(text) == value
+    assert find_json(LLMResponse(text)) == value
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_the_json_in_a_text(text, value):
 )
 def test_what_is_no_answer_is_refused_with_a_short_reason(answer, why):
     with pytest.raises(ValueError, match=why) as caught:
-        json_in(answer)
+        find_json(answer)
     assert type(caught.value) is ValueError
     assert len(str(caught.value)) < 120
 
 
 def test_nothing_is_taken_from_inside_of_what_is_broken():
     with pytest.raises(ValueError, match="breaks off"):
-        json_in('{"result": {"ok": true}, "rest": [')
+        find_json('{"result": {"ok": true}, "rest": [')
 
 
 def nested(levels):
@@ -84,32 +84,32 @@ def nested(levels):
 
 
 def test_it_may_be_nested_so_deep_and_no_deeper():
-    assert json_in("[" * DEEPEST + "]" * DEEPEST) == json_in(nested(DEEPEST))
+    assert find_json("[" * DEEPEST + "]" * DEEPEST) == find_json(nested(DEEPEST))
     for answer in (nested(DEEPEST + 1), "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "x " + '{"a":' * 100_000):
         with pytest.raises(ValueError, match="nested deeper"):
-            json_in(answer)
+            find_json(answer)
 
 
 def test_a_value_that_contains_itself_is_refused():
     value = {}
     value["again"] = [value, value]
     with pytest.raises(ValueError, match="the answer"):
-        json_in(value)
+        find_json(value)
 
 
 def test_it_may_be_so_long_and_no_longer():
-    assert json_in(f'"{"x" * (LONGEST - 2)}"') == "x" * (LONGEST - 2)
+    assert find_json(f'"{"x" * (LONGEST - 2)}"') == "x" * (LONGEST - 2)
     with pytest.raises(ValueError, match="longer than 1,000,000"):
-        json_in(f'"{"x" * (LONGEST - 1)}"')
+        find_json(f'"{"x" * (LONGEST - 1)}"')
     with pytest.raises(ValueError, match="more than 1,000,000 values"):
-        json_in([0] * LONGEST)
+        find_json([0] * LONGEST)
 
 
 @pytest.mark.parametrize("part", ["[1 ", '["', "```a\n", "```\n[1 \n"])
 def test_a_long_text_of_broken_json_is_given_up(part):
     with pytest.raises(ValueError, match="JSON"):
-        json_in(part * (900_000 // len(part)))
+        find_json(part * (900_000 // len(part)))
 
 
 def test_a_byte_order_mark_before_the_json_is_ignored():
-    assert json_in('\ufeff{"a": 1}') == {"a": 1}
+    assert find_json('\ufeff{"a": 1}') == {"a": 1}

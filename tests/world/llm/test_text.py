@@ -3,34 +3,34 @@ from __future__ import annotations
 import pytest
 
 from agentnb.board.values import freeze
-from agentnb.world.llm.text import in_words, json_text
+from agentnb.world.llm.text import to_json_text, to_text
 
 
 def test_a_text_is_told_as_it_is_and_anything_else_as_json():
-    assert in_words("é") == "é"
-    assert in_words(["é", None]) == '["é", null]'
+    assert to_text("é") == "é"
+    assert to_text(["é", None]) == '["é", null]'
 
 
 def test_frozen_values_are_told_as_what_they_are():
-    assert in_words(freeze({"a": [{"b": 1}]})) == '{"a": [{"b": 1}]}'
+    assert to_text(freeze({"a": [{"b": 1}]})) == '{"a": [{"b": 1}]}'
 
 
 def test_what_json_does_not_have_is_told_as_text():
-    assert json_text({"a": {2, 1}, "b": 1j, (1,): "left out"}) == '{"a": ["1", "2"], "b": "1j"}'
+    assert to_json_text({"a": {2, 1}, "b": 1j, (1,): "left out"}) == '{"a": ["1", "2"], "b": "1j"}'
 
 
 def test_keys_come_in_order_where_that_is_asked_for():
-    assert json_text({"b": 1, "a": 2}) == '{"b": 1, "a": 2}'
-    assert json_text({"b": 1, "a": 2}, ordered=True) == '{"a": 2, "b": 1}'
+    assert to_json_text({"b": 1, "a": 2}) == '{"b": 1, "a": 2}'
+    assert to_json_text({"b": 1, "a": 2}, ordered=True) == '{"a": 2, "b": 1}'
     with pytest.raises(TypeError):
-        json_text({"b": 1, 1: 2}, ordered=True)
+        to_json_text({"b": 1, 1: 2}, ordered=True)
 
 
 def test_a_value_that_contains_itself_has_no_text():
     circle = []
     circle.append(circle)
     with pytest.raises(ValueError, match="Circular"):
-        json_text(circle)
+        to_json_text(circle)
 
 
 def test_what_cannot_be_told_is_told_as_its_sort():
@@ -38,4 +38,4 @@ def test_what_cannot_be_told_is_told_as_its_sort():
         def __str__(self):
             raise ValueError("no words")
 
-    assert json_text([Silent(), {Silent()}]) == '["a Silent that cannot be told", ["a Silent that cannot be told"]]'
+    assert to_json_text([Silent(), {Silent()}]) == '["a Silent that cannot be told", ["a Silent that cannot be told"]]'

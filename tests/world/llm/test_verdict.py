@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from agentnb.board.values import freeze
 from agentnb.world.llm.base import LLMResponse
-from agentnb.world.llm.verdict import verdict_in
+from agentnb.world.llm.verdict import find_verdict
 
 
 class Model(BaseModel):
@@ -55,7 +55,7 @@ class Plain:
     ],
 )
 def test_what_a_judge_may_say(answer, expected):
-    assert verdict_in(answer) == expected
+    assert find_verdict(answer) == expected
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_what_a_judge_may_say(answer, expected):
 )
 def test_what_is_no_verdict(answer, why):
     with pytest.raises(ValueError, match=why):
-        verdict_in(answer)
+        find_verdict(answer)

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from agentnb.errors import ExecutionError, RecipeError
-from agentnb.world.tools.adapters import as_tool, same_description
+from agentnb.world.tools.adapters import describe_answer, to_tool
 from tests.world.tools.making import spec
 
 
@@ -55,37 +55,37 @@ class OnlyLater(Later):
 
 def problem(made, found, config=None):
     with pytest.raises(RecipeError) as caught:
-        as_tool(made, found, config or {})
+        to_tool(made, found, config or {})
     return caught.value.problems[0]
 
 
 def test_an_object_with_invoke_gets_the_whole_payload_or_the_one_value_that_is_named():
-    assert as_tool(spec(), Search(), {"a": 1})(b=2)["text"] == "{'a': 1, 'b': 2}"
-    assert as_tool(spec(kind="langchain"), Search(), {"input_key": "q"})(q="cats", k=1, timeout=3)["text"] == "cats"
-    assert as_tool(spec(timeout=3), Search(), {})(timeout=2)["text"] == "{}"
+    assert to_tool(spec(), Search(), {"a": 1})(b=2)["text"] == "{'a': 1, 'b': 2}"
+    assert to_tool(spec(kind="langchain"), Search(), {"input_key": "q"})(q="cats", k=1, timeout=3)["text"] == "cats"
+    assert to_tool(spec(timeout=3), Search(), {})(timeout=2)["text"] == "{}"
 
 
 def test_a_mock_is_called_though_it_has_every_name():
     mock = Mock(return_value={"text": "a"})
-    assert as_tool(spec(), mock, {"b": 2})(a=1) == {"text": "a"}
+    assert to_tool(spec(), mock, {"b": 2})(a=1) == {"text": "a"}
     mock.assert_called_once_with(a=1, b=2)
 
 
 def test_a_missing_payload_says_what_was_given():
     with pytest.raises(ExecutionError) as caught:
-        as_tool(spec(), Search(), {"input_key": "query"})(querry="cats")
+        to_tool(spec(), Search(), {"input_key": "query"})(querry="cats")
     assert caught.value.problems[0].code == "X352"
     assert "did you mean 'querry'?" in caught.value.problems[0].do
 
 
 def test_an_object_with_run_is_run_and_one_that_can_be_called_is_called():
-    assert as_tool(spec(), Runner(), {"input_key": "a"})(a="x")["text"] == "x"
-    assert as_tool(spec(), Both(), {})(a=5) == 5
+    assert to_tool(spec(), Runner(), {"input_key": "a"})(a="x")["text"] == "x"
+    assert to_tool(spec(), Both(), {})(a=5) == 5
 
 
 @pytest.mark.parametrize("found", [Later(), OnlyLater()])
 def test_an_object_that_can_only_be_awaited_is(found):
-    call = as_tool(spec(), found, {})
+    call = to_tool(spec(), found, {})
     assert inspect.iscoroutinefunction(call)
     assert asyncio.run(call(a="x"))["text"] == "x"
 
@@ -102,22 +102,22 @@ def test_an_object_that_can_only_be_awaited_is(found):
     ],
 )
 def test_what_an_object_answers_is_told_under_the_keys_of_every_tool(value, parts):
-    told = same_description(value)
+    told = describe_answer(value)
     assert told | parts == told
     assert (told["status"], told["result"], told["error"]) == (200, value, None)
 
 
 def test_a_class_is_made_with_init_once_and_init_is_no_argument():
-    call = as_tool(spec(mode="class"), Search, {"init": {"most": 2}})
+    call = to_tool(spec(mode="class"), Search, {"init": {"most": 2}})
     assert call(a=1)["items"] == [0, 1]
     assert call(a=1)["text"] == "{'a': 1}"
-    assert as_tool(spec(kind="langchain"), Search, {})(a=1)["items"] == [0, 1, 2]
-    assert as_tool(spec(mode="class"), Both, {"a": 1})() == 1
+    assert to_tool(spec(kind="langchain"), Search, {})(a=1)["items"] == [0, 1, 2]
+    assert to_tool(spec(mode="class"), Both, {"a": 1})() == 1
 
 
 def test_a_callable_may_have_an_argument_called_init():
-    assert as_tool(spec(), lambda init: init, {"init": 5})() == 5
-    assert as_tool(spec(), lambda input_key: input_key, {"input_key": 5})() == 5
+    assert to_tool(spec(), lambda init: init, {"init": 5})() == 5
+    assert to_tool(spec(), lambda input_key: input_key, {"input_key": 5})() == 5
 
 
 class Picky:

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from agentnb.world.tools.execution import Awaiting, Blocking, driven, in_own_loop, start_in_thread
+from agentnb.world.tools.execution import Awaiting, Blocking, drive, run_in_own_loop, start_in_thread
 
 WORD = ContextVar("WORD", default="none")
 
@@ -18,7 +18,7 @@ async def in_a_loop(make):
 
 
 def blocked(call, seconds=None, *, is_async=False):
-    return driven(Blocking().call(call, seconds, is_async=is_async))
+    return drive(Blocking().call(call, seconds, is_async=is_async))
 
 
 def awaited(call, seconds=None, *, is_async=False):
@@ -194,5 +194,5 @@ def test_an_interrupt_ends_what_runs_in_another_thread(monkeypatch):
 
     monkeypatch.setattr(Future, "result", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(in_a_loop(lambda: in_own_loop(main)))
+        asyncio.run(in_a_loop(lambda: run_in_own_loop(main)))
     assert ended.is_set()

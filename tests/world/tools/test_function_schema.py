@@ -13,15 +13,15 @@ from pydantic import BaseModel, Field, ValidationError
 
 from agentnb.errors import RecipeError
 from agentnb.world.tools.function_schema import (
-    by_keyword,
     describe,
+    find_hinted_model,
     find_original,
     is_model,
-    model_hinted,
-    of_args,
+    parse_args_section,
     spread,
     takes_any_words,
     takes_one_dict,
+    wrap_by_keyword,
 )
 
 
@@ -79,7 +79,7 @@ def selfish(self, x): ...
 
 
 def test_the_schema_comes_from_the_hints_and_the_docstring():
-    _, model = by_keyword(search)
+    _, model = wrap_by_keyword(search)
     assert model.model_json_schema() == {
         "type": "object",
         "properties": {
@@ -94,7 +94,7 @@ def test_the_schema_comes_from_the_hints_and_the_docstring():
 
 
 def test_parameters_are_converted_and_given_by_keyword():
-    call, _ = by_keyword(search)
+    call, _ = wrap_by_keyword(search)
     assert call({"query": "a", "since": "2026-01-02", "limit": "7"}) == ["a", 7, "web", date(2026, 1, 2)]
     assert call({"query": "a"}) == ["a", 5, "web", None]
     with pytest.raises(ValidationError):
@@ -102,10 +102,10 @@ def test_parameters_are_converted_and_given_by_keyword():
 
 
 def test_it_is_async_where_the_function_is():
-    call, _ = by_keyword(asearch)
+    call, _ = wrap_by_keyword(asearch)
     assert inspect.iscoroutinefunction(call)
     assert asyncio.run(call({"query": "a"})) == "a"
-    assert not inspect.iscoroutinefunction(by_keyword(search)[0])
+    assert not inspect.iscoroutinefunction(wrap_by_keyword(search)[0])
     assert find_original(call) is asearch
     assert find_original(asearch) is None
 
@@ -116,7 +116,7 @@ def test_a_default_of_the_function_stays_its_own_object():
     def move(by: int, start: Point = origin) -> Point:
         return start
 
-    call, model = by_keyword(move)
+    call, model = wrap_by_keyword(move)
     assert call({"by": 1}) is origin
     assert call({"by": 1, "start": {"x": 1, "y": 2}}) == Point(1, 2)
     assert "default" not in model.model_json_schema()["properties"]["start"]
@@ -126,7 +126,7 @@ def test_parameters_may_have_names_that_fields_may_not():
     def odd(_a: int, model_config: int, json: int, schema: str = "s", copy=None):
         return _a, model_config, json, schema, copy
 
-    call, model = by_keyword(odd)
+    call, model = wrap_by_keyword(odd)
     assert call({"_a": 1, "model_config": 2, "json": 3, "copy": 4}) == (1, 2, 3, "s", 4)
     assert list(model.model_json_schema()["properties"]) == ["_a", "model_config", "json", "schema", "copy"]
     with pytest.raises(ValidationError) as raised:
@@ -142,14 +142,14 @@ def test_an_annotation_may_bring_words_and_rules():
             n: not this
         """
 
-    rules = by_keyword(count)[1].model_json_schema()["properties"]
+    rules = wrap_by_keyword(count)[1].model_json_schema()["properties"]
     assert rules["n"] == {"type": "integer", "minimum": 1, "description": "how many"}
     assert rules["order"]["description"] == "which"
 
 
 def test_methods_and_partials_are_functions_too():
-    assert by_keyword(Shop().order)[0]({"item": "a"}) == "a"
-    assert by_keyword(functools.partial(search, limit=1))[0]({"query": "a"}) == ["a", 1, "web", None]
+    assert wrap_by_keyword(Shop().order)[0]({"item": "a"}) == "a"
+    assert wrap_by_keyword(functools.partial(search, limit=1))[0]({"query": "a"}) == ["a", 1, "web", None]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_methods_and_partials_are_functions_too():
 )
 def test_what_cannot_be_a_tool_says_why(function, what):
     with pytest.raises(RecipeError) as raised:
-        by_keyword(function)
+        wrap_by_keyword(function)
     (problem,) = raised.value.problems
     assert problem.code == "R191"
     assert problem.what.endswith(f"cannot be made a tool: {what}")
@@ -180,7 +180,7 @@ def test_all_parameters_that_are_wrong_are_told_at_once():
     def bad(x, /, *xs, **words): ...
 
     with pytest.raises(RecipeError) as raised:
-        by_keyword(bad)
+        wrap_by_keyword(bad)
     assert len(raised.value.problems) == 3
 
 
@@ -237,8 +237,8 @@ def test_which_functions_take_any_words():
 
 
 def test_which_model_a_handler_wants():
-    assert model_hinted(with_model) is Order
-    assert model_hinted(with_mapping) is model_hinted(with_none) is model_hinted(missing_hint) is None
+    assert find_hinted_model(with_model) is Order
+    assert find_hinted_model(with_mapping) is find_hinted_model(with_none) is find_hinted_model(missing_hint) is None
     assert is_model(Order)
     assert not any(map(is_model, (Point, Order(item="a"), dict, None)))
 
@@ -249,6 +249,8 @@ def test_the_first_paragraph_describes():
 
 
 def test_an_args_section_may_be_anywhere():
-    assert of_args(None) == of_args("Nothing.") == of_args("Args:\nx: not indented") == {}
+    assert (
+        parse_args_section(None) == parse_args_section("Nothing.") == parse_args_section("Args:\nx: not indented") == {}
+    )
     text = "Do it.\n\nArgs:\n  a: one\n\n  *b: two: three\n    and four\n  no colon\nReturns:\n  c: no parameter"
-    assert of_args(text) == {"a": "one", "b": "two: three and four no colon"}
+    assert parse_args_section(text) == {"a": "one", "b": "two: three and four no colon"}

@@ -12,7 +12,7 @@ import pytest
 from agentnb.errors import ExecutionError
 from agentnb.secrets import mask_text
 from agentnb.world.tools import http
-from agentnb.world.tools.invocation import failure_of
+from agentnb.world.tools.invocation import find_failure
 from tests.world.tools.making import tool, wrong
 
 
@@ -151,7 +151,7 @@ def test_a_status_is_an_error_only_where_that_is_asked(url, status):
     assert (told["status"], told["json"], told["error"]) == (status, {"said": str(status)}, None)
     strict = asking(url=f"{url}/status/{status}", raise_for_status=True)()
     assert strict["status"] == status
-    assert failure_of(strict).startswith(f"HTTP {status}")
+    assert find_failure(strict).startswith(f"HTTP {status}")
 
 
 def test_the_address_may_stand_in_the_impl_or_in_the_inputs(url):

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from agentnb.secrets import hide
-from agentnb.world.tools.invocation import as_result, bound, failure_of, items_of, takes_timeout
+from agentnb.world.tools.invocation import bind_tool, find_failure, find_items, takes_timeout, to_result
 from tests.world.tools.making import spec
 
 
@@ -30,14 +30,14 @@ async def later(**words):
 
 @pytest.mark.parametrize("function", [lambda **words: words, Sync(), partial(Sync(), b=0)])
 def test_a_sync_callable_is_called_by_keyword_with_config_and_inputs_which_win(function):
-    call = bound(spec(), function, {"a": 1, "b": 2})
+    call = bind_tool(spec(), function, {"a": 1, "b": 2})
     assert call(b=3, c=4) == {"a": 1, "b": 3, "c": 4}
     assert not inspect.iscoroutinefunction(call)
 
 
 @pytest.mark.parametrize("function", [later, Async(), Async().method, partial(later, b=0)])
 def test_an_async_callable_stays_async(function):
-    call = bound(spec(), function, {"a": 1, "b": 2})
+    call = bind_tool(spec(), function, {"a": 1, "b": 2})
     assert inspect.iscoroutinefunction(call)
     assert asyncio.run(call(b=3)) == {"a": 1, "b": 3}
 
@@ -47,7 +47,7 @@ def test_a_tool_that_changes_what_it_is_given_does_not_change_the_config():
         names.append("x")
         return len(names)
 
-    call = bound(spec(), spoil, {"names": ["a"]})
+    call = bind_tool(spec(), spoil, {"names": ["a"]})
     assert [call(), call()] == [2, 2]
 
 
@@ -67,24 +67,24 @@ def test_a_tool_that_changes_what_it_is_given_does_not_change_the_config():
 )
 def test_who_takes_a_timeout(function, takes):
     assert takes_timeout(function) is takes
-    assert takes_timeout(bound(spec(), function, {})) is takes
+    assert takes_timeout(bind_tool(spec(), function, {})) is takes
 
 
 def test_a_function_is_given_a_timeout_only_if_it_takes_one():
     asked = spec(timeout=4.0)
-    assert bound(asked, lambda timeout: timeout, {})() == 4.0
-    assert bound(asked, lambda timeout: timeout, {"timeout": 3})() == 3
-    assert bound(asked, lambda timeout: timeout, {})(timeout=2) == 2
-    assert bound(asked, lambda a: a, {"timeout": 3})(a=1, timeout=2) == 1
-    assert bound(spec(), lambda **words: words, {})() == {}
+    assert bind_tool(asked, lambda timeout: timeout, {})() == 4.0
+    assert bind_tool(asked, lambda timeout: timeout, {"timeout": 3})() == 3
+    assert bind_tool(asked, lambda timeout: timeout, {})(timeout=2) == 2
+    assert bind_tool(asked, lambda a: a, {"timeout": 3})(a=1, timeout=2) == 1
+    assert bind_tool(spec(), lambda **words: words, {})() == {}
 
 
 def test_a_mapping_is_a_result_as_it_is_and_anything_else_becomes_one():
     own = {"text": "a"}
-    assert as_result(own) is own
-    assert as_result("a") == {"result": "a", "text": "a"}
-    assert as_result([1]) == {"result": [1], "text": None}
-    assert as_result(None) == {"result": None, "text": None}
+    assert to_result(own) is own
+    assert to_result("a") == {"result": "a", "text": "a"}
+    assert to_result([1]) == {"result": [1], "text": None}
+    assert to_result(None) == {"result": None, "text": None}
 
 
 @pytest.mark.parametrize(
@@ -106,17 +106,17 @@ def test_a_mapping_is_a_result_as_it_is_and_anything_else_becomes_one():
     ],
 )
 def test_the_error_key_alone_decides_failure(result, message):
-    assert failure_of(result) == message
+    assert find_failure(result) == message
 
 
 def test_a_failure_tells_no_secret():
     hide("s3cr3t-4711")
-    assert failure_of({"error": "no such key: s3cr3t-4711"}) == "no such key: ********"
+    assert find_failure({"error": "no such key: s3cr3t-4711"}) == "no such key: ********"
 
 
 def test_the_items_are_the_answer_itself_or_the_first_list_in_it():
-    assert items_of([1]) == [1]
-    assert items_of({"data": [1], "results": [2]}) == [2]
-    assert items_of({"items": "no list", "data": [1]}) == [1]
-    assert items_of({"other": [1]}) is None
-    assert items_of("text") is None
+    assert find_items([1]) == [1]
+    assert find_items({"data": [1], "results": [2]}) == [2]
+    assert find_items({"items": "no list", "data": [1]}) == [1]
+    assert find_items({"other": [1]}) is None
+    assert find_items("text") is None

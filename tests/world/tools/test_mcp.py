@@ -13,7 +13,7 @@ import pytest
 
 from agentnb.errors import ExecutionError
 from agentnb.world.tools import close_tools, load_tools
-from agentnb.world.tools.invocation import failure_of
+from agentnb.world.tools.invocation import find_failure
 from tests.session.making import graph, session
 from tests.world.tools import mcp_server
 from tests.world.tools.making import spec, write
@@ -101,9 +101,9 @@ def test_what_is_no_text_is_kept(shared):
 
 
 def test_a_failure_in_the_server_is_a_failure_of_the_tool(shared):
-    assert "fail" in failure_of(call(shared["fail"], why="no such city"))
-    assert failure_of(call(shared["refuse"])) == "the server says that it failed"
-    assert "validation error" in failure_of(call(shared["add"], a="x", b=1))
+    assert "fail" in find_failure(call(shared["fail"], why="no such city"))
+    assert find_failure(call(shared["refuse"])) == "the server says that it failed"
+    assert "validation error" in find_failure(call(shared["add"], a="x", b=1))
 
 
 def test_a_tool_that_the_server_does_not_have_is_told(shared):

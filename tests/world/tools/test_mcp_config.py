@@ -8,12 +8,12 @@ from agentnb.errors import RecipeError
 from agentnb.secrets import mask_text
 from agentnb.world.tools import mcp_config
 from agentnb.world.tools.allow_list import Allowed
-from agentnb.world.tools.mcp_config import settings_of, tool_name
+from agentnb.world.tools.mcp_config import get_tool_name, make_settings
 from tests.world.tools.making import spec, write
 
 
 def settings(config, folder=None, allow=()):
-    return settings_of(spec(kind="mcp"), config, Allowed.of(folder, allow))
+    return make_settings(spec(kind="mcp"), config, Allowed.of(folder, allow))
 
 
 def wrong(config, folder=None, allow=()):
@@ -167,6 +167,6 @@ def test_secrets_of_a_server_are_hidden():
 
 
 def test_the_server_s_name_for_a_tool():
-    assert tool_name(spec(id="a"), {"tool": "b"}) == "b"
-    assert tool_name(spec("mcp://server/find", id="a"), {}) == "find"
-    assert tool_name(spec("", id="a"), {}) == "a"
+    assert get_tool_name(spec(id="a"), {"tool": "b"}) == "b"
+    assert get_tool_name(spec("mcp://server/find", id="a"), {}) == "find"
+    assert get_tool_name(spec("", id="a"), {}) == "a"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, field_validator
 from agentnb.board.values import freeze
 from agentnb.errors import RecipeError
 from agentnb.secrets import hide
-from agentnb.world.tools.parameters import own, parameters_of, place
+from agentnb.world.tools.parameters import copy_parts, format_path, parse_parameters
 from agentnb.world.tools.short_parameters import MISSING
 
 
@@ -43,20 +43,21 @@ OBJECT = {
 
 def faults(schema, params):
     return [
-        (each["path"], each["message"]) for each in parameters_of(schema, "here").find_errors(params, "t.inputParams")
+        (each["path"], each["message"])
+        for each in parse_parameters(schema, "here").find_errors(params, "t.inputParams")
     ]
 
 
 def problems(schema):
     with pytest.raises(RecipeError) as raised:
-        parameters_of(schema, "here")
+        parse_parameters(schema, "here")
     assert {problem.code for problem in raised.value.problems} == {"R190"}
     return [(problem.where, problem.what) for problem in raised.value.problems]
 
 
 def test_without_a_schema_anything_goes_and_known_names_are_shown():
     assert faults(None, {"a": 1}) == []
-    assert parameters_of(None, "here", ["a"]).json_schema() == {"type": "object", "properties": {"a": {}}}
+    assert parse_parameters(None, "here", ["a"]).json_schema() == {"type": "object", "properties": {"a": {}}}
 
 
 def test_a_json_schema_tells_all_with_paths():
@@ -66,7 +67,7 @@ def test_a_json_schema_tells_all_with_paths():
         ("t.inputParams.tags[0]", "1 is not of type 'string'"),
         ("t.inputParams.tags[2]", "2 is not of type 'string'"),
     ]
-    (detail,) = parameters_of(OBJECT, "here").find_errors({"city": 5}, "t")
+    (detail,) = parse_parameters(OBJECT, "here").find_errors({"city": 5}, "t")
     assert detail == {"path": "t.city", "message": "5 is not of type 'string'", "expected": "type: 'string'",
                       "received": "integer"}  # fmt: skip
 
@@ -88,14 +89,14 @@ def test_a_model_tells_all_with_paths():
     assert faults(Order, {"item": "bomb"}) == [("t.inputParams.item", "Value error, no bombs")]
     assert faults(Order, {"item": "crash"}) == [("t.inputParams", "it cannot be checked: RuntimeError: it crashed")]
     received = [
-        each["received"] for each in parameters_of(Order, "here").find_errors({"item": None, "lines": 1.5}, "t")
+        each["received"] for each in parse_parameters(Order, "here").find_errors({"item": None, "lines": 1.5}, "t")
     ]
     assert received == ["null", "number"]
 
 
 def test_each_form_shows_itself_as_a_json_schema_of_its_readers_own():
     for schema in (OBJECT, Order, {"city": {"type": "string"}}, MappingProxyType(OBJECT), freeze(OBJECT)):
-        parameters = parameters_of(schema, "here")
+        parameters = parse_parameters(schema, "here")
         shown = parameters.json_schema()
         assert shown["type"] == "object"
         jsonschema.Draft202012Validator.check_schema(shown)
@@ -157,7 +158,7 @@ def test_a_model_without_a_json_schema_says_so():
 
 def test_a_later_change_of_what_was_given_changes_nothing():
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    parameters = parameters_of(schema, "here")
+    parameters = parse_parameters(schema, "here")
     schema["properties"]["a"]["type"] = "number"
     assert list(parameters.find_errors({"a": "text"}, "t")) == []
 
@@ -166,7 +167,7 @@ def test_a_secret_is_not_told():
     hide("hush-hush-2")
     schema = {"type": "object", "properties": {"api_key": {"pattern": "^a"}, "city": {"maxLength": 3}}}
     given = {"api_key": "xyzzy-3", "city": "hush-hush-2"}
-    told = str(list(parameters_of(schema, "here").find_errors(given, "t")))
+    told = str(list(parse_parameters(schema, "here").find_errors(given, "t")))
     assert "xyzzy" not in told
     assert "hush" not in told
 
@@ -174,11 +175,11 @@ def test_a_secret_is_not_told():
 def test_a_copy_is_its_readers_own():
     inner = object()
     given = freeze({"a": [1, {"b": [2]}], "c": (3,)})
-    copied = own(given)
+    copied = copy_parts(given)
     copied["a"][1]["b"].append(4)
     assert given["a"][1]["b"] == [2]
-    assert own({"x": inner, "y": (1,)}) == {"x": inner, "y": (1,)}
-    assert place("t", ()) == "t"
+    assert copy_parts({"x": inner, "y": (1,)}) == {"x": inner, "y": (1,)}
+    assert format_path("t", ()) == "t"
 
 
 # -- against the library itself --------------------------------------------------------------------------------------
@@ -212,12 +213,12 @@ def by_the_library(schema, params):
         path = tuple(error.absolute_path)
         if error.validator == "required":
             path = (*path, next(name for name in "abc" if error.message.startswith(repr(name))))
-        found[place("t", path)] += 1
+        found[format_path("t", path)] += 1
     return found
 
 
 @given(SCHEMAS, st.dictionaries(NAMES, VALUES, max_size=3))
 def test_every_violation_of_a_json_schema_is_found_at_its_path(schema, params):
     schema = {**schema, "type": "object"}
-    found = Counter(each["path"] for each in parameters_of(schema, "here").find_errors(params, "t"))
+    found = Counter(each["path"] for each in parse_parameters(schema, "here").find_errors(params, "t"))
     assert found == by_the_library(schema, params)

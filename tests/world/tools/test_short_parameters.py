@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.secrets import hide
-from agentnb.world.tools.short_parameters import MISSING, TYPES, as_json_schema, find_errors, read_parameters
+from agentnb.world.tools.short_parameters import MISSING, TYPES, find_errors, read_parameters, to_json_schema
 
 
 def read(source):
@@ -160,7 +160,7 @@ def test_it_is_shown_as_a_json_schema():
         "meta": {"type": "object", "objectSchema": {"role": {"type": "string", "required": True}}},
         "tags": {"type": "array", "arrayItemSchema": {"type": "number"}},
     }  # fmt: skip
-    assert as_json_schema(read(source)) == {
+    assert to_json_schema(read(source)) == {
         "type": "object",
         "properties": {
             "who": {"type": "string", **rules, "description": "a name"},

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentnb.secrets import hide
-from agentnb.world.tools.tool_result import ToolMetrics, ToolResult, make_failure, result_of
+from agentnb.world.tools.tool_result import ToolMetrics, ToolResult, make_failure, to_result
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 METRICS = ToolMetrics.between(START, START + timedelta(seconds=1.5))
@@ -53,31 +53,31 @@ def test_metrics_are_in_seconds_and_in_utc():
     ],
 )
 def test_what_an_answer_comes_to(answer, success, result, error):
-    assert result_of(answer, "order", METRICS) == ToolResult(success, result, error, metrics=METRICS)
+    assert to_result(answer, "order", METRICS) == ToolResult(success, result, error, metrics=METRICS)
 
 
 def test_details_stay():
     details = [{"path": "a", "message": "b"}]
-    assert result_of({"success": False, "error": "e", "details": details}, "order").details == details
+    assert to_result({"success": False, "error": "e", "details": details}, "order").details == details
 
 
 def test_the_measured_metrics_win_and_those_of_the_answer_stay_where_there_are_none():
     own = ToolMetrics.between(START, START)
     answer = ToolResult(success=True, metrics=own)
-    assert result_of(answer, "order", METRICS).metrics == METRICS
-    assert result_of(answer, "order").metrics == own
-    assert result_of(answer.to_dict(), "order").metrics == own
-    assert result_of({"success": True, "metrics": {"duration": 3}}, "order").metrics is None
+    assert to_result(answer, "order", METRICS).metrics == METRICS
+    assert to_result(answer, "order").metrics == own
+    assert to_result(answer.to_dict(), "order").metrics == own
+    assert to_result({"success": True, "metrics": {"duration": 3}}, "order").metrics is None
 
 
 def test_a_result_as_a_dict_is_the_same_result():
     result = ToolResult(success=False, result=5, error="why", details=[{"path": "a", "message": "b"}], metrics=METRICS)
     assert result.to_dict()["metrics"] == {"duration": 1.5, "start_time": START, "end_time": METRICS.end_time}
-    assert result_of(result.to_dict(), "order") == result
+    assert to_result(result.to_dict(), "order") == result
     assert make_failure("why", METRICS).to_dict()["success"] is False
 
 
 def test_no_secret_stands_in_an_error():
     hide("s3cr3t-4711")
     for answer in (ValueError("key s3cr3t-4711"), {"success": False, "error": "key s3cr3t-4711"}):
-        assert "s3cr3t" not in result_of(answer, "order").error
+        assert "s3cr3t" not in to_result(answer, "order").error

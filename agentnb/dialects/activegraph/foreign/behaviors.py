@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from agentnb.dialects.activegraph.foreign.deliveries import Delivery
 from agentnb.dialects.activegraph.foreign.records import PackageLog
-from agentnb.dialects.activegraph.parts.emitted_types import events_of
+from agentnb.dialects.activegraph.parts.emitted_types import find_emitted_events
 from agentnb.recipe.model import Edge, Node, Recipe
 
 _SCHEDULED = "behavior.scheduled"
 
 
-def names_of(deliveries: Sequence[Delivery], log: PackageLog) -> dict[tuple[str, str], str]:
+def assign_names(deliveries: Sequence[Delivery], log: PackageLog) -> dict[tuple[str, str], str]:
     """Return the node of each behavior; two with the same name and different kinds are distinguished."""
     keys = dict.fromkeys(each.key for each in deliveries)
     for event in log.events:
@@ -25,12 +25,12 @@ def names_of(deliveries: Sequence[Delivery], log: PackageLog) -> dict[tuple[str,
     return names
 
 
-def recipe_of(log: PackageLog, deliveries: Sequence[Delivery], owners: Sequence[int | None]) -> Recipe:
+def make_recipe(log: PackageLog, deliveries: Sequence[Delivery], owners: Sequence[int | None]) -> Recipe:
     """Return a recipe for drawing the behaviors of a log. They cannot run: a log has no code.
 
     `owners` maps each event to the delivery that made it, None if there is none.
     """
-    names = names_of(deliveries, log)
+    names = assign_names(deliveries, log)
     numbers = {event.id: at for at, event in enumerate(log.events)}
     thinks = {each.key for each in deliveries for at in each.events if log.events[at].type == "llm.requested"}
     on: dict[str, dict[str, None]] = {name: {} for name in names.values()}
@@ -47,22 +47,22 @@ def recipe_of(log: PackageLog, deliveries: Sequence[Delivery], owners: Sequence[
             entry[name] = None
         else:
             ways.setdefault((names[deliveries[owner].key], name), {})[type] = None
-    nodes = {name: _node(name, key, on[name], thinks=key in thinks) for key, name in names.items()}
+    nodes = {name: _make_node(name, key, on[name], thinks=key in thinks) for key, name in names.items()}
     edges = tuple(Edge(*pair, "event", condition=", ".join(types)) for pair, types in ways.items())
     title = log.run.label or log.run.goal or log.run.run_id
-    meta = {"about": {"activegraph": about(log)}, "events": events_of(())}
+    meta = {"about": {"activegraph": describe_log(log)}, "events": find_emitted_events(())}
     return Recipe(title, "activegraph", nodes, edges, tuple(entry), meta=meta)
 
 
-def _node(name: str, key: tuple[str, str], on: Mapping[str, None], *, thinks: bool) -> Node:
+def _make_node(name: str, key: tuple[str, str], on: Mapping[str, None], *, thinks: bool) -> Node:
     return Node(name, "llm_behavior" if thinks else key[1], inputs={}, on=tuple(on))
 
 
-def about(log: PackageLog) -> dict[str, object]:
+def describe_log(log: PackageLog) -> dict[str, object]:
     """Return a store's entry of a run, for the trace."""
     run = log.run
     return {"store": log.shown, "run_id": run.run_id, "goal": run.goal, "label": run.label, "created": run.created,
             "parent": run.parent, "forked_at": run.forked_at, "archived": run.archived}  # fmt: skip
 
 
-__all__ = ["about", "names_of", "recipe_of"]
+__all__ = ["assign_names", "describe_log", "make_recipe"]

@@ -14,19 +14,19 @@ from agentnb.board.masking import register_secrets
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, freeze
 from agentnb.clock import FrozenClock
-from agentnb.dialects.activegraph.foreign.behaviors import names_of, recipe_of
-from agentnb.dialects.activegraph.foreign.calls import calls_of
-from agentnb.dialects.activegraph.foreign.deliveries import Delivery, deliveries_of
-from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, creation_events
+from agentnb.dialects.activegraph.foreign.behaviors import assign_names, make_recipe
+from agentnb.dialects.activegraph.foreign.calls import iter_calls
+from agentnb.dialects.activegraph.foreign.deliveries import Delivery, find_deliveries
+from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, iter_creation_events
 from agentnb.dialects.activegraph.foreign.reading import SNAPSHOT
-from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, PackageLog, make_event_error, moment
+from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, PackageLog, make_event_error, parse_time
 from agentnb.dialects.activegraph.parts.projection import Writes, project
 from agentnb.engine.core.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import BoardError
-from agentnb.trace.recipe_snapshot import kinds_to_read
+from agentnb.trace.recipe_snapshot import make_readable_kinds
 from agentnb.world.world import World
 
 # The package's own events, which are not interventions.
@@ -89,20 +89,20 @@ class _Builder:
 
     def __init__(self, log: PackageLog) -> None:
         self.log, self.events = log, log.events
-        self.deliveries = deliveries_of(log.events)
+        self.deliveries = find_deliveries(log.events)
         self.owners: list[int | None] = [None] * len(log.events)
         for number, each in enumerate(self.deliveries):
             for at in each.events:
                 self.owners[at] = number
-        recipe = recipe_of(log, self.deliveries, self.owners)
+        recipe = make_recipe(log, self.deliveries, self.owners)
         self.numbers = {event.id: at + 1 for at, event in enumerate(log.events)}
-        self.times = list(_times(log.events))
-        plan = Plan(recipe, kinds_to_read(recipe), World())
+        self.times = list(_iter_times(log.events))
+        plan = Plan(recipe, make_readable_kinds(recipe), World())
         self.run = Run(plan, EffectDispatcher(), clock=FrozenClock(self.times[-1] if self.times else EPOCH))
         self.history, self.tables = self.run.history, self.run.tables
         self.graph: Any = _Graph(self.run.root.scope)  # it has what `projected` needs of a ledger
         self.frozen: dict[int, Any] = {}
-        names = names_of(self.deliveries, log)
+        names = assign_names(self.deliveries, log)
         self.acts = [self._act(each, plan.index[names[each.key]]) for each in self.deliveries]
         self.follow = self._followers()
         self.queue: deque[int] = deque()
@@ -147,7 +147,7 @@ class _Builder:
             return
         state = self.log.snapshots.get(str(first.payload.get("state_hash", "")))
         try:
-            for type, payload in creation_events(state):
+            for type, payload in iter_creation_events(state):
                 check(type, payload)
                 for key, value in project(self.graph, type, freeze(payload)):
                     self._write(first, key, value)
@@ -182,7 +182,7 @@ class _Builder:
             self._follow(at, None)
             if event.type == "context.read":
                 self._read(event, step)
-        history.calls.extend(calls_of([self.events[at] for at in each.events], step, act))
+        history.calls.extend(iter_calls([self.events[at] for at in each.events], step, act))
         trigger = self.numbers.get(each.trigger)
         if trigger is not None:
             event = self.events[trigger - 1]
@@ -196,7 +196,7 @@ class _Builder:
             end = self.events[each.end]
             status = ERROR if end.type == "behavior.failed" else OK
             if status == ERROR:
-                history.errors[step] = _failure(end.payload)
+                history.errors[step] = _make_failure(end.payload)
         began, ended = self._ns(each.events[0]), self._ns(each.events[-1])
         history.s_act.append(self.acts[number])
         history.s_t0.append(began)
@@ -294,15 +294,15 @@ class _Builder:
         return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
 
 
-def _times(events: Sequence[LogEvent]) -> Iterable[datetime]:
+def _iter_times(events: Sequence[LogEvent]) -> Iterable[datetime]:
     """Yield the time of each event; an event with an invalid time gets that of the previous one."""
     last = EPOCH
     for event in events:
-        last = moment(event.timestamp) or last
+        last = parse_time(event.timestamp) or last
         yield last
 
 
-def _failure(payload: Mapping[str, Any]) -> Failure:
+def _make_failure(payload: Mapping[str, Any]) -> Failure:
     """Return the error of a behavior; a reason that says more than the type precedes the message."""
     type, reason = str(payload.get("exception_type") or "failed"), payload.get("reason")
     words = str(payload.get("message") or "")

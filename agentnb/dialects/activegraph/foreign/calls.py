@@ -15,7 +15,7 @@ _ANSWERS: Final = {"llm.responded", "tool.responded", "embedding.responded"}
 _ASKED: Final = ("prompt", "model", "prompt_hash", "turn_index", "cache_hit", "inputs_hash", "input_count")
 
 
-def calls_of(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call]:
+def iter_calls(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call]:
     """Yield the calls of one delivery, one row per attempt, in the order in which they were sent.
 
     A request without an answer gets an error that says so.
@@ -31,26 +31,26 @@ def calls_of(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call]:
         number, attempt = (count, 1) if before is None else (before[0], before[1] + 1)
         count += before is None
         numbers[event.id] = number, attempt
-        yield _row(event, kind, answers.get(event.id), (step, act, number, attempt))
+        yield _make_row(event, kind, answers.get(event.id), (step, act, number, attempt))
 
 
-def _row(asked: LogEvent, kind: str, answer: LogEvent | None, place: tuple[int, int, int, int]) -> Call:
+def _make_row(asked: LogEvent, kind: str, answer: LogEvent | None, place: tuple[int, int, int, int]) -> Call:
     step, act, number, attempt = place
     said = asked.payload
     name = str(said.get("tool") or said.get("model") or kind)
     sent = said.get("args") if kind == "tool" else {key: said[key] for key in _ASKED if key in said}
     back: Mapping[str, Any] = {} if answer is None else answer.payload
-    error = "no answer is in the log" if answer is None else _error(back.get("error"))
+    error = "no answer is in the log" if answer is None else _to_error_text(back.get("error"))
     return Call(
         step=step, act=act, call=number, kind=kind, name=name, attempt=attempt, wait=0.0,
-        arguments=freeze(sent), result=freeze(None if error else _result(kind, back)), error=error,
+        arguments=freeze(sent), result=freeze(None if error else _make_result(kind, back)), error=error,
         seconds=_number(back.get("latency_seconds")) or 0.0,
-        tokens_in=_whole(back.get("input_tokens")), tokens_out=_whole(back.get("output_tokens")),
-        cost_usd=_cost(back.get("cost_usd")),
+        tokens_in=_to_count(back.get("input_tokens")), tokens_out=_to_count(back.get("output_tokens")),
+        cost_usd=_to_cost(back.get("cost_usd")),
     )  # fmt: skip
 
 
-def _result(kind: str, back: Mapping[str, Any]) -> Any:
+def _make_result(kind: str, back: Mapping[str, Any]) -> Any:
     if kind == "tool":
         return back.get("output")
     if kind == "embedding":
@@ -60,7 +60,7 @@ def _result(kind: str, back: Mapping[str, Any]) -> Any:
     return back.get("raw_text") if back.get("parsed") is None else back["parsed"]
 
 
-def _error(error: Any) -> str | None:
+def _to_error_text(error: Any) -> str | None:
     if isinstance(error, Mapping):
         told = [str(error[key]) for key in ("reason", "message") if error.get(key)]
         return ": ".join(told) or str(dict(error))
@@ -71,16 +71,16 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _whole(value: Any) -> int | None:
+def _to_count(value: Any) -> int | None:
     found = _number(value)
     return None if found is None else int(found)
 
 
-def _cost(value: Any) -> Decimal | None:
+def _to_cost(value: Any) -> Decimal | None:
     try:
         return None if value is None else Decimal(str(value))
     except InvalidOperation:
         return None
 
 
-__all__ = ["calls_of"]
+__all__ = ["iter_calls"]

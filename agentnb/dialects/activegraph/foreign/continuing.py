@@ -15,15 +15,15 @@ from agentnb.dialects.activegraph.foreign.records import LogEvent, PackageLog
 from agentnb.dialects.activegraph.foreign.writing import append_events
 from agentnb.dialects.activegraph.parts.events import Event, is_lifecycle
 from agentnb.dialects.activegraph.parts.graph import Graph
-from agentnb.dialects.activegraph.parts.late_registration import attach, first_step
+from agentnb.dialects.activegraph.parts.late_registration import attach, get_first_step
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.event_queue import append
 from agentnb.errors import ExecutionError, Problem, StoreError
-from agentnb.session.checks import not_running
+from agentnb.session.checks import check_not_running
 from agentnb.session.limits import Limits
-from agentnb.session.parts import parts_of
-from agentnb.session.persistence import Persistence, closed_problem
-from agentnb.session.session import session_of
+from agentnb.session.parts import get_parts
+from agentnb.session.persistence import Persistence, make_closed_problem
+from agentnb.session.session import make_session
 from agentnb.store import open_log
 from agentnb.store.other_tables import write_for
 from agentnb.store.urls import parse
@@ -163,9 +163,9 @@ class LogPersistence(Persistence):
             StoreError: it cannot be written.
         """
         super().close()
-        not_running(self._state, "close()")
+        check_not_running(self._state, "close()")
         self.writer.flush()
-        self._state.locked = closed_problem(self._state.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
+        self._state.locked = make_closed_problem(self._state.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
 
     def _only_added_to(self, why: str, do: str) -> ExecutionError:
         return ExecutionError(
@@ -174,7 +174,7 @@ class LogPersistence(Persistence):
         )  # fmt: skip
 
 
-def package_log(path: Any, run_id: str | None) -> PackageLog | None:
+def open_package_log(path: Any, run_id: str | None) -> PackageLog | None:
     """Return the run if the store is one of the package; None if it is one of agentnb, or there is none.
 
     Raises:
@@ -201,7 +201,7 @@ def continue_log(
     run = run_of(log)
     run.clock = Clock()
     run.ns = run.clock.ns
-    session = session_of(run, Limits(Budget()), name, {}, log.run.run_id)
+    session = make_session(run, Limits(Budget()), name, {}, log.run.run_id)
     graph = Graph(graph_store=graph_store, session=session)
     attach(graph, behaviors, party, name, 0)
     for at in _find_undelivered(log.events):
@@ -209,9 +209,9 @@ def continue_log(
         assert event is not None
         append(run, event)
     writer = LogWriter(path, log)
-    parts = parts_of(session)
+    parts = get_parts(session)
     parts.persistence = LogPersistence(parts.state, parts.callbacks, writer)
-    parts.state.replayable_from = first_step(run)  # a log of the package does not record what a replay needs
+    parts.state.replayable_from = get_first_step(run)  # a log of the package does not record what a replay needs
     graph.add_listener(writer.add)
     return graph
 
@@ -234,4 +234,4 @@ def _find_undelivered(events: Sequence[LogEvent]) -> list[int]:
     ]
 
 
-__all__ = ["LogPersistence", "LogWriter", "continue_log", "package_log"]
+__all__ = ["LogPersistence", "LogWriter", "continue_log", "open_package_log"]

@@ -34,7 +34,7 @@ class Delivery:
         return self.behavior, self.kind
 
 
-def deliveries_of(events: Sequence[LogEvent]) -> list[Delivery]:
+def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
     """Return the deliveries of a log, in order. Events between them belong to none."""
     found: list[Delivery] = []
     scheduled: set[tuple[str, str]] = set()
@@ -89,4 +89,4 @@ def _name(event: LogEvent, key: str) -> str:
     return str(event.payload.get(key) or "")
 
 
-__all__ = ["ENDED", "STARTED", "Delivery", "deliveries_of"]
+__all__ = ["ENDED", "STARTED", "Delivery", "find_deliveries"]

@@ -46,14 +46,14 @@ def check(type: str, payload: Mapping[str, Any]) -> None:
     if type not in _ASKED:
         return
     name, fields = _ASKED[type]
-    whole = _part(payload, name, "payload")
+    whole = _get_part(payload, name, "payload")
     for field in fields:
-        _part(whole, field, f"payload.{name}")
+        _get_part(whole, field, f"payload.{name}")
     if name == "patch" and whole["op"] not in ("update", "replace"):
         raise Unfit("payload.patch.op", f"a patch updates or replaces, and this one is to {safe_repr(whole['op'])}")
 
 
-def _part(whole: Mapping[str, Any], name: str, where: str) -> Any:
+def _get_part(whole: Mapping[str, Any], name: str, where: str) -> Any:
     if name not in whole:
         raise Unfit(f"{where}.{name}", "it is missing")
     value = whole[name]
@@ -66,7 +66,7 @@ def _part(whole: Mapping[str, Any], name: str, where: str) -> Any:
     return value
 
 
-def creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def iter_creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield type and payload of the events that would create a snapshot.
 
     Raises:
@@ -85,4 +85,4 @@ def creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
         raise Unfit(where, f"the state that it names cannot be read: {error}") from None
 
 
-__all__ = ["Unfit", "check", "creation_events"]
+__all__ = ["Unfit", "check", "iter_creation_events"]

@@ -34,7 +34,7 @@ def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> Packag
     except StoreError as error:
         if [problem.code for problem in error.problems] == ["L416"]:
             (problem,) = error.problems
-            raise _no_store(problem.where, problem.why) from None
+            raise _make_store_error(problem.where, problem.why) from None
         raise
 
 
@@ -44,22 +44,22 @@ def read_runs(where: str | os.PathLike[str]) -> tuple[LogRun, ...]:
     Raises:
         StoreError: as `read_log`.
     """
-    return look_at(where, lambda look: tuple(run for run, _ in _runs(look, _tables(look))))
+    return look_at(where, lambda look: tuple(run for run, _ in _list_runs(look, _list_tables(look))))
 
 
 def _log(look: Look, run_id: str | None) -> PackageLog:
-    tables = _tables(look)
-    found = _runs(look, tables)
+    tables = _list_tables(look)
+    found = _list_runs(look, tables)
     runs = tuple(run for run, _ in found)
     run = _choose_run(look.shown, found, run_id)
-    events = tuple(_events(look, run.run_id, tables))
-    return PackageLog(look.shown, run, runs, events, _snapshots(look, events, tables))
+    events = tuple(_read_events(look, run.run_id, tables))
+    return PackageLog(look.shown, run, runs, events, _find_snapshots(look, events, tables))
 
 
 # -- contents of the store -------------------------------------------------------------------------------------------
 
 
-def _tables(look: Look) -> set[str]:
+def _list_tables(look: Look) -> set[str]:
     """Return the names of the tables, after checking that they are the package's.
 
     L462: a newer package wrote this store.
@@ -72,7 +72,7 @@ def _tables(look: Look) -> set[str]:
         missing = columns - look.columns(table) if table in tables else {"*"}
         if missing:
             what = f"it has no table {table!r}" if missing == {"*"} else f"its table {table!r} lacks {sorted(missing)}"
-            raise _no_store(look.shown, what)
+            raise _make_store_error(look.shown, what)
     version = [value for (value,) in look.rows("SELECT value FROM meta WHERE key = 'schema_version'")]
     if version not in ([], [SCHEMA]):
         raise StoreError(
@@ -83,7 +83,7 @@ def _tables(look: Look) -> set[str]:
     return tables
 
 
-def _no_store(shown: str, why: str) -> StoreError:
+def _make_store_error(shown: str, why: str) -> StoreError:
     """L461: this is not a store of activegraph."""
     return StoreError(
         Problem("L461", "this is not a store of the activegraph package", shown, why,
@@ -94,7 +94,7 @@ def _no_store(shown: str, why: str) -> StoreError:
 # -- runs ------------------------------------------------------------------------------------------------------------
 
 
-def _runs(look: Look, tables: set[str]) -> list[tuple[LogRun, int]]:
+def _list_runs(look: Look, tables: set[str]) -> list[tuple[LogRun, int]]:
     """Return each run with the number of its last event, including runs that appear only in events."""
     counts: dict[str, Counter[str]] = {"events": Counter(), "events_archive": Counter()}
     last: dict[str, int] = {}
@@ -107,7 +107,7 @@ def _runs(look: Look, tables: set[str]) -> list[tuple[LogRun, int]]:
     rows += [(run_id, None, None, None, "", None, None) for run_id in last if run_id not in known]
     return [
         (
-            LogRun(id, parent, at, label, _text(created), goal, frame, *(count[id] for count in counts.values())),
+            LogRun(id, parent, at, label, _to_text(created), goal, frame, *(count[id] for count in counts.values())),
             last.get(id, 0),
         )
         for id, parent, at, label, created, goal, frame in rows
@@ -138,7 +138,7 @@ def _choose_run(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | N
 # -- events ----------------------------------------------------------------------------------------------------------
 
 
-def _events(look: Look, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
+def _read_events(look: Look, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
     """Yield the events of a run by number; an event that is in both archive and log is yielded once."""
     seen = set()
     for table in ("events_archive", "events"):
@@ -149,10 +149,10 @@ def _events(look: Look, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
         for row in look.rows(f"SELECT {columns} FROM {table} WHERE run_id = ? ORDER BY seq", run_id):  # noqa: S608  (names of ours)
             if row[0] not in seen:
                 seen.add(row[0])
-                yield _event(look.shown, run_id, row, archived=table == "events_archive")
+                yield _parse_event(look.shown, run_id, row, archived=table == "events_archive")
 
 
-def _event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> LogEvent:
+def _parse_event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> LogEvent:
     id, type, actor, text, frame_id, caused_by, timestamp = row
     if not (isinstance(id, str) and isinstance(type, str)):
         raise make_event_error(shown, run_id, repr(id), "", "its id and its type are no texts")
@@ -170,21 +170,21 @@ def _event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> 
         raise make_event_error(
             shown, run_id, repr(id), "payload", f"its payload is {_describe_type(payload)}, no mapping"
         )
-    return LogEvent(id, type, actor, payload, frame_id, caused_by, _text(timestamp), archived)
+    return LogEvent(id, type, actor, payload, frame_id, caused_by, _to_text(timestamp), archived)
 
 
 def _describe_type(value: Any) -> str:
     return "null" if value is None else with_article(class_name(value))
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     """Return a time as text; a server returns it as a datetime."""
     if isinstance(value, datetime):
         return value.isoformat()
     return "" if value is None else str(value)
 
 
-def _snapshots(look: Look, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
+def _find_snapshots(look: Look, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
     """Return the snapshots that represent earlier events of a run, by their hashes."""
     wanted = {str(event.payload.get("state_hash", "")) for event in events if event.type == SNAPSHOT}
     asked = "SELECT state_hash, blob FROM snapshots WHERE state_hash = ?"

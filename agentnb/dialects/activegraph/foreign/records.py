@@ -60,7 +60,7 @@ def make_event_error(shown: str, run_id: str, event: str, path: str, why: str) -
     )  # fmt: skip
 
 
-def moment(text: str) -> datetime | None:
+def parse_time(text: str) -> datetime | None:
     """Return a time as the package writes it; None for a text that is not a time."""
     try:
         found = datetime.fromisoformat(text)
@@ -69,4 +69,4 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-__all__ = ["EPOCH", "LogEvent", "LogRun", "PackageLog", "make_event_error", "moment"]
+__all__ = ["EPOCH", "LogEvent", "LogRun", "PackageLog", "make_event_error", "parse_time"]

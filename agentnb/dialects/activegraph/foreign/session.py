@@ -114,9 +114,11 @@ class Recorded(Recording):
     @property
     def runs(self) -> pd.DataFrame:
         """The runs of the store, one per row: run_id, label, goal, created, parent, forked_at, events, archived."""
-        from agentnb.trace.frames import table
+        from agentnb.trace.frames import make_table
 
-        return table([{name: mask_value(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS)
+        return make_table(
+            [{name: mask_value(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS
+        )
 
     def _other(self, run_id: str) -> Recorded:
         known = self._opened.get(run_id)

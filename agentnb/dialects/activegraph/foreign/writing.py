@@ -13,12 +13,12 @@ from typing import Any, Final, Protocol
 
 from agentnb.board.masking import mask_value
 from agentnb.dialects.activegraph.foreign.reading import SCHEMA, SNAPSHOT
-from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, LogRun, PackageLog, moment
+from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, LogRun, PackageLog, parse_time
 from agentnb.dialects.activegraph.foreign.session import Recorded
-from agentnb.dialects.activegraph.parts.events import event_of
+from agentnb.dialects.activegraph.parts.events import to_event
 from agentnb.errors import Problem, StoreError
 from agentnb.session.session import Session
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.store.other_tables import Change, write_for
 
 _OURS: Final = {"events", "runs", "meta"}
@@ -76,7 +76,7 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
 
 def log_of(session: Session) -> PackageLog:
     """Return the events of a session up to its current step as a log of the package."""
-    found = [event_of(event) for event in state_of(session).run.events()]
+    found = [to_event(event) for event in get_state(session).run.events()]
     events = tuple(
         LogEvent(event.id, event.type, event.actor, event.payload, event.frame_id, event.caused_by, event.timestamp)
         for event in found
@@ -119,7 +119,7 @@ def _write(change: Change, log: PackageLog) -> None:
         _to_file(change, log, now)
     else:
         _to_server(change, log)
-    created = run.created if change.kind == "sqlite" or moment(run.created) else ""
+    created = run.created if change.kind == "sqlite" or parse_time(run.created) else ""
     change.do(_ADD_RUN, run.run_id, run.parent, run.forked_at, run.label, created or now, run.goal, run.frame_id)
 
 
@@ -127,7 +127,7 @@ def _to_file(change: Change, log: PackageLog, now: str) -> None:
     for statement in _ARCHIVE:
         change.do(statement)
     ((last,),) = change.rows(_LAST)
-    rows = [(*_row(log.run.run_id, event), seq) for seq, event in enumerate(log.events, (last or 0) + 1)]
+    rows = [(*_make_row(log.run.run_id, event), seq) for seq, event in enumerate(log.events, (last or 0) + 1)]
     archived = [event.archived for event in log.events]
     change.many(_ADD_ARCHIVED, [(*row, now) for row, is_old in zip(rows, archived, strict=True) if is_old])
     change.many(_ADD, [row for row, is_old in zip(rows, archived, strict=True) if not is_old])
@@ -147,10 +147,10 @@ def _to_server(change: Change, log: PackageLog) -> None:
             Problem("L467", f"run {log.run.run_id!r} begins with a snapshot", change.shown,
                     "on a PostgreSQL server the package cannot store snapshots", "name a file: run.db")
         )  # fmt: skip
-    rows = [_row(log.run.run_id, event) for event in log.events]
+    rows = [_make_row(log.run.run_id, event) for event in log.events]
     last = EPOCH
     for at, row in enumerate(rows):
-        last = moment(row[6]) or last  # a server accepts only valid times
+        last = parse_time(row[6]) or last  # a server accepts only valid times
         rows[at] = (*row[:6], last.isoformat(), row[7])
     change.many(_ADD_ON_SERVER, rows)
 
@@ -172,12 +172,12 @@ def append_events(change: Change, run_id: str, last: str | None, events: Sequenc
         )  # fmt: skip
     if change.kind == "sqlite":
         ((seq,),) = change.rows(_LAST_EVENT if "events_archive" not in change.tables() else _LAST)
-        change.many(_ADD, [(*_row(run_id, event), number) for number, event in enumerate(events, (seq or 0) + 1)])
+        change.many(_ADD, [(*_make_row(run_id, event), number) for number, event in enumerate(events, (seq or 0) + 1)])
     else:
-        change.many(_ADD_ON_SERVER, [_row(run_id, event) for event in events])
+        change.many(_ADD_ON_SERVER, [_make_row(run_id, event) for event in events])
 
 
-def _row(run_id: str, event: LogEvent) -> tuple[Any, ...]:
+def _make_row(run_id: str, event: LogEvent) -> tuple[Any, ...]:
     payload = json.dumps(event.payload)
     told = (event.id, event.type, event.actor, payload, event.frame_id, event.caused_by, event.timestamp)
     return (*told, run_id)
@@ -191,7 +191,7 @@ def _make(change: Change) -> None:
     """
     tables = change.tables()
     if not (tables & _OURS if change.kind == "postgresql" else tables):
-        for statement in _tables(*_TYPES[change.kind]):
+        for statement in _make_table_statements(*_TYPES[change.kind]):
             change.do(statement)
         change.do("INSERT INTO meta VALUES ('schema_version', ?)", SCHEMA)
         return
@@ -203,7 +203,7 @@ def _make(change: Change) -> None:
         )  # fmt: skip
 
 
-def _tables(count: str, text: str, time: str) -> tuple[str, ...]:
+def _make_table_statements(count: str, text: str, time: str) -> tuple[str, ...]:
     return (
         f"""CREATE TABLE events (seq {count}, id TEXT NOT NULL, type TEXT NOT NULL, actor TEXT, payload {text} NOT NULL,
         frame_id TEXT, caused_by TEXT, timestamp {time} NOT NULL, run_id TEXT NOT NULL, UNIQUE(id, run_id))""",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.dialects.activegraph.errors import ApprovalNotFoundError
 from agentnb.dialects.activegraph.parts.approvals import Approvals
-from agentnb.dialects.activegraph.parts.objects import PendingApproval, approval_of
+from agentnb.dialects.activegraph.parts.objects import PendingApproval, to_approval
 from agentnb.errors import Problem
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Decisions:
     def pending_approvals(self) -> list[PendingApproval]:
         """Return the pending approvals, in the order of the requests."""
         ledger = self.graph.ledger
-        return [approval_of(ledger.get(id_)) for id_ in ledger.approvals]
+        return [to_approval(ledger.get(id_)) for id_ in ledger.approvals]
 
     def approve(self, approval_id: str, approved_by: str | None = None) -> str:
         """Approve a request: create the object, and return its id.

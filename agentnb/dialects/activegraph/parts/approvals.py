@@ -11,12 +11,12 @@ from weakref import WeakKeyDictionary
 
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.parts.graph_mutations import Outside, check_own
-from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
+from agentnb.dialects.activegraph.parts.ledger import Ledger, get_ledger
 from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 from agentnb.engine.core.history import Event, History
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import Leave
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ class Approvals:
         """
         if not run.pending_steps and not _has_proposals(run):  # nearly always; the ledger may have to be made anew
             return ()
-        ledger = ledger_of(run).sync()
+        ledger = get_ledger(run).sync()
         kept = run.root.scope.data
         wanted = {id_ for id_ in (*ledger.approvals, *ledger.proposed) if id_ in kept}
         if not wanted:
             return ()
-        asked = _requests(ledger, wanted)
-        return [_leave(id_, thaw(kept[id_]), _requester(run, asked.get(id_)), kept)
+        asked = _find_requests(ledger, wanted)
+        return [_leave(id_, thaw(kept[id_]), _find_requester(run, asked.get(id_)), kept)
                 for id_ in sorted(wanted, key=lambda id_: asked[id_].seq if id_ in asked else -1)]  # fmt: skip
 
     # -- decisions -----------------------------------------------------------------------------------------------
@@ -129,14 +129,14 @@ class Approvals:
 
     def _hand(self, session: Session, id_: str) -> Outside:
         """Return the actor of a decision, caused by the requesting event."""
-        ledger = ledger_of(state_of(session).run).sync()
-        asked = _requests(ledger, {id_}).get(id_)
+        ledger = get_ledger(get_state(session).run).sync()
+        asked = _find_requests(ledger, {id_}).get(id_)
         hand = Outside(session, ledger, DEFAULT_ACTOR, None if asked is None else asked.id, self.party.frame_id)
         hand.checks = self.party.checks
         return hand
 
 
-def _requests(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
+def _find_requests(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
     """Return the requesting events by the ids of what they request."""
     found: dict[str, Event] = {}
     for event in reversed(ledger.events()):
@@ -153,7 +153,7 @@ def _requests(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
     return found
 
 
-def _requester(run: Run, event: Event | None) -> str:
+def _find_requester(run: Run, event: Event | None) -> str:
     """Return the behavior that requested it, or else the actor."""
     if event is None:
         return DEFAULT_ACTOR
@@ -169,22 +169,22 @@ def _leave(id_: str, kept: Mapping[str, Any], node: str, board: Mapping[str, Any
         told = f"May this {safe_repr(type_)} be created?"
         arguments = {"what": "object", "object_type": type_, "data": kept["data"], "reason": kept.get("reason") or "",
                      "pack": kept.get("pack") or ""}  # fmt: skip
-        return Leave(id_, node, type_, {"prompt": _prompt(told, kept.get("reason")), **arguments}, ("data",))
+        return Leave(id_, node, type_, {"prompt": _format_prompt(told, kept.get("reason")), **arguments}, ("data",))
     does = "be replaced" if kept["op"] == "replace" else "be changed"
     arguments = {"what": "patch", "target": kept["target"], "op": kept["op"], "value": kept["value"],
                  "evidence": kept.get("evidence") or []}  # fmt: skip
     told = f"May the data of {safe_repr(kept['target'])} {does}?"
-    return Leave(id_, node, kept["target"], {"prompt": _prompt(told, kept.get("rationale")), **arguments},
-                 ("value",), {"value": _patched(kept, board)})  # fmt: skip
+    return Leave(id_, node, kept["target"], {"prompt": _format_prompt(told, kept.get("rationale")), **arguments},
+                 ("value",), {"value": _get_replaced_data(kept, board)})  # fmt: skip
 
 
-def _patched(patch: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
+def _get_replaced_data(patch: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
     """Return the current data that a patch would replace: all of an object's, or the fields that it changes."""
     data = thaw(board.get(patch["target"].removeprefix("object:"), {})).get("data") or {}
     return {name: value for name, value in data.items() if patch["op"] == "replace" or name in patch["value"]}
 
 
-def _prompt(told: str, why: str | None) -> str:
+def _format_prompt(told: str, why: str | None) -> str:
     return f"{told} {why}" if why else told
 
 

@@ -21,10 +21,10 @@ def is_a(given: Any, kind: type | tuple[type, ...], where: str, should: str) -> 
         InvalidArgumentType: X519, it has.
     """
     if given is not None and not isinstance(given, kind):
-        raise wrong(given, where, should)
+        raise make_type_error(given, where, should)
 
 
-def wrong(
+def make_type_error(
     given: Any, where: str, should: str, kind: type[InvalidArgumentType] = InvalidArgumentType
 ) -> InvalidArgumentType:
     """Return the error that states the expected type."""
@@ -33,25 +33,25 @@ def wrong(
     )
 
 
-def as_list(given: Any, where: str, should: str) -> list[Any]:
+def to_list(given: Any, where: str, should: str) -> list[Any]:
     """Return an argument for several values as a list.
 
     Raises:
         InvalidArgumentType: X519, it is not a list.
     """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise wrong(given, where, should)
+        raise make_type_error(given, where, should)
     return list(given)
 
 
-def behaviors_in(given: Any) -> list[Any]:
+def to_behaviors(given: Any) -> list[Any]:
     """Return behaviors as a list.
 
     Raises:
         InvalidArgumentType: X519, one of them is not a behavior.
     """
     should = "a list of behaviors: functions under @behavior, or Behavior(name, function, on=[...])"
-    found = as_list(given, "Runtime(behaviors=...)", should)
+    found = to_list(given, "Runtime(behaviors=...)", should)
     for each in found:
         check_behavior(each, "Runtime(behaviors=...)")
     return found
@@ -64,22 +64,22 @@ def check_behavior(given: Any, where: str) -> None:
         InvalidArgumentType: X519, it is not one.
     """
     if isinstance(given, type) or not (hasattr(given, "kind") and hasattr(given, "on") and hasattr(given, "fn")):
-        raise wrong(
+        raise make_type_error(
             given, where, "a Behavior: a function decorated with @behavior, or Behavior(name, function, on=[...])"
         )
 
 
-def tools_in(given: Any) -> list[Any]:
+def to_tools(given: Any) -> list[Any]:
     """Return tools as a list.
 
     Raises:
         InvalidArgumentType: X519, one of them is not a tool.
     """
     should = "a list of tools: functions under @tool"
-    found = as_list(given, "tools=...", should)
+    found = to_list(given, "tools=...", should)
     wanting = next((each for each in found if isinstance(each, type) or not hasattr(each, "to_definition")), None)
     if wanting is not None:
-        raise wrong(wanting, "tools=...", should, InvalidToolRegistration)
+        raise make_type_error(wanting, "tools=...", should, InvalidToolRegistration)
     return found
 
 
@@ -90,16 +90,16 @@ def check_name(given: Any, decorator: str) -> None:
         InvalidArgumentType: X519, it does.
     """
     if callable(given):
-        raise wrong(given, f"@{decorator}", f"brackets behind the decorator: @{decorator}(...)")
+        raise make_type_error(given, f"@{decorator}", f"brackets behind the decorator: @{decorator}(...)")
 
 
-def types_in(given: Any) -> list[str]:
+def to_event_types(given: Any) -> list[str]:
     """Return the event types of a subscription; one text is one type.
 
     Raises:
         InvalidArgumentType: X519, it is not a list of texts.
     """
-    found = [given] if isinstance(given, str) else as_list(given or (), "on=...", "a list of types of events")
+    found = [given] if isinstance(given, str) else to_list(given or (), "on=...", "a list of types of events")
     for each in found:
         is_a(each, str, "on=...", "a list of types of events")
     return found
@@ -124,13 +124,13 @@ def check_view(spec: Any, where: str) -> None:
 
 
 __all__ = [
-    "as_list",
-    "behaviors_in",
     "check_behavior",
     "check_name",
     "check_view",
     "is_a",
-    "tools_in",
-    "types_in",
-    "wrong",
+    "make_type_error",
+    "to_behaviors",
+    "to_event_types",
+    "to_list",
+    "to_tools",
 ]

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from agentnb.dialects.activegraph.parts.ledger import STARTED, ledger_of
+from agentnb.dialects.activegraph.parts.ledger import STARTED, get_ledger
 from agentnb.dialects.activegraph.parts.matching import Matcher
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> di
     parts = [(_accounts.setdefault(history, _Account()).of(history), end) for history, end in run.parts()]
     found: dict[str, Amount] = {limit: sum((account.measure_usage(name, limit, end) for account, end in parts), 0)
                                 for limit in limits}  # fmt: skip
-    made = ledger_of(run).sync().work
+    made = get_ledger(run).sync().work
     for event in () if made is None else made.emitted:
         for who, limit, amount in _uses(event):
             if who == name and limit in found:
@@ -92,7 +92,7 @@ def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> di
     return found
 
 
-def spent(run: Run, behavior: Any) -> str | None:
+def find_used_limit(run: Run, behavior: Any) -> str | None:
     """Return the first limit of a behavior that is used up; None where none is."""
     if not behavior.budget:
         return None
@@ -118,7 +118,7 @@ class Rationed(Matcher):
         for name, about in super().turns(run, event):
             each = self.behaviors[name]
             if each.budget and name not in left:
-                left[name] = 0 if spent(run, each) else self._calls_left(run, each)
+                left[name] = 0 if find_used_limit(run, each) else self._calls_left(run, each)
             if left.get(name, 1) > 0:
                 found.append((name, about))
                 left[name] = left.get(name, 2) - 1 if each.budget else 1
@@ -135,7 +135,7 @@ class Rationed(Matcher):
         found, begun = list[tuple[str, int, int]](), dict[str, int]()
         for name, about, seq in super().late(run, event):
             each = self.behaviors[name]
-            if each.budget and (spent(run, each) or self._calls_left(run, each) <= begun.get(name, 0)):
+            if each.budget and (find_used_limit(run, each) or self._calls_left(run, each) <= begun.get(name, 0)):
                 continue
             begun[name] = begun.get(name, 0) + 1
             found.append((name, about, seq))
@@ -144,15 +144,15 @@ class Rationed(Matcher):
     def refusals(self, run: Run, name: str, event: Event) -> Iterator[str]:
         """Yield each clause that does not match, including the budget."""
         yield from super().refusals(run, name, event)
-        limit = spent(run, self.behaviors[name])
+        limit = find_used_limit(run, self.behaviors[name])
         if limit is not None:
             yield f"budget: its {limit}={self.behaviors[name].budget[limit]} is used up"
 
 
 def find_exhausted(run: Run, behaviors: Mapping[str, Any]) -> dict[str, str]:
     """Return the behaviors whose budget is used up, with the limit that each has reached."""
-    found = ((name, spent(run, each)) for name, each in behaviors.items())
+    found = ((name, find_used_limit(run, each)) for name, each in behaviors.items())
     return {name: limit for name, limit in found if limit is not None}
 
 
-__all__ = ["Rationed", "find_exhausted", "measure_behavior_usage", "spent"]
+__all__ = ["Rationed", "find_exhausted", "find_used_limit", "measure_behavior_usage"]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from agentnb.dialects.activegraph.errors import InvalidActivateAfter, RegistrationError
-from agentnb.dialects.activegraph.parts.argument_checks import check_behavior, check_name, check_view, types_in
-from agentnb.dialects.activegraph.parts.budgets import own_limits_of
-from agentnb.dialects.activegraph.parts.patterns import Pattern, pattern_of
+from agentnb.dialects.activegraph.parts.argument_checks import check_behavior, check_name, check_view, to_event_types
+from agentnb.dialects.activegraph.parts.budgets import parse_own_limits
+from agentnb.dialects.activegraph.parts.patterns import Pattern, parse_pattern
 from agentnb.dialects.activegraph.parts.where import check
 from agentnb.errors import Problem
 from agentnb.recipe.user_functions import is_async, is_generator
@@ -44,10 +44,10 @@ class _Reacting:
         check_kind(self.name, self.fn)
         check(self.where)
         check_view(self.view_spec, f"behavior {self.name!r}")
-        self.on = types_in(self.on)
-        self.budget = own_limits_of(self.name, self.budget)
+        self.on = to_event_types(self.on)
+        self.budget = parse_own_limits(self.name, self.budget)
         if self.pattern is not None and self.pattern_matcher is None:
-            self.pattern_matcher = pattern_of(self.pattern)
+            self.pattern_matcher = parse_pattern(self.pattern)
         if self.activate_after is not None:
             self.activate_after = put_off(self.activate_after)
 
@@ -191,7 +191,7 @@ def check_schema(given: Any, word: str) -> None:
         raise TypeError(f"{word}={given.__name__} has no JSON Schema: {error}") from error
 
 
-def behavior_name(fn: Callable[..., Any], name: str | None) -> str:
+def get_behavior_name(fn: Callable[..., Any], name: str | None) -> str:
     """Return the name of a behavior: the explicit one, or else its function's."""
     return name or fn.__name__
 
@@ -234,8 +234,19 @@ def behavior(
 
     def decorate(fn: Callable[..., None]) -> Behavior:
         check_signature(fn, ("event", "graph", "ctx"), "@behavior")
-        found = Behavior(behavior_name(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()),
-                         own(budget), priority, pattern, None, activate_after)  # fmt: skip
+        found = Behavior(
+            get_behavior_name(fn, name),
+            fn,
+            to_event_types(on),
+            copy_mapping(where),
+            copy_mapping(view),
+            list(creates or ()),
+            copy_mapping(budget),
+            priority,
+            pattern,
+            None,
+            activate_after,
+        )
         register(found)
         return found
 
@@ -268,16 +279,26 @@ def relation_behavior(
     def decorate(fn: Callable[..., None]) -> RelationBehavior:
         check_signature(fn, ("relation", "event", "graph", "ctx"), "@relation_behavior")
         found = RelationBehavior(
-            behavior_name(fn, name), fn, relation_type, types_in(on), own(where), own(view), list(creates or ()),
-            own(budget), priority, pattern, None, activate_after,
-        )  # fmt: skip
+            get_behavior_name(fn, name),
+            fn,
+            relation_type,
+            to_event_types(on),
+            copy_mapping(where),
+            copy_mapping(view),
+            list(creates or ()),
+            copy_mapping(budget),
+            priority,
+            pattern,
+            None,
+            activate_after,
+        )
         register(found)
         return found
 
     return decorate
 
 
-def own(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def copy_mapping(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return a copy of a mapping; None and other values are returned unchanged."""
     return dict(given) if isinstance(given, Mapping) else given
 
@@ -322,13 +343,13 @@ __all__ = [
     "Behavior",
     "RelationBehavior",
     "behavior",
-    "behavior_name",
     "check_kind",
     "check_schema",
     "check_signature",
     "clear_registry",
+    "copy_mapping",
+    "get_behavior_name",
     "get_registry",
-    "own",
     "put_off",
     "register",
     "relation_behavior",

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration, RegistrationError
-from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, as_payload, snapshot
+from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, make_snapshot, to_payload
 from agentnb.engine.control.budget import Budget as Counted
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.text import safe_repr
@@ -30,7 +30,7 @@ class Budget:
     """
 
     def __init__(self, limits: Mapping[str, Any] | None = None) -> None:
-        self.limits = limits_of(limits)
+        self.limits = parse_limits(limits)
         self._used: Callable[[], Mapping[str, Any]] = dict
 
     def of(self, used: Callable[[], Mapping[str, Any]]) -> Budget:
@@ -41,7 +41,7 @@ class Budget:
     @property
     def used(self) -> dict[str, float]:
         """The used amounts by the names of all limits; dollars for the cost."""
-        return dict(snapshot(self._used(), self.limits).used)
+        return dict(make_snapshot(self._used(), self.limits).used)
 
     @property
     def cost_used(self) -> Decimal:
@@ -78,14 +78,14 @@ class Budget:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the used and the allowed amounts."""
-        return as_payload(snapshot(self._used(), self.limits))
+        return to_payload(make_snapshot(self._used(), self.limits))
 
     def __repr__(self) -> str:
         """Return one line with the limits."""
         return f"Budget({safe_repr(self.limits, 200)})"
 
 
-def limits_of(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
+def parse_limits(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
     """Return limits that there are, each in the type that is counted in.
 
     X511: a budget names a limit that there is not.
@@ -101,10 +101,10 @@ def limits_of(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
                         did_you_mean(str(name), KNOWN_LIMITS, "use one of them"))
             )  # fmt: skip
     found = {name: value for name, value in given.items() if value is not None}
-    return {name: _dollars(value) if name == "max_cost_usd" else value for name, value in found.items()}
+    return {name: _parse_dollars(value) if name == "max_cost_usd" else value for name, value in found.items()}
 
 
-def _dollars(value: Any) -> Decimal:
+def _parse_dollars(value: Any) -> Decimal:
     """X202: a limit is not a number of 0 or more."""
     try:
         return Decimal(str(value))
@@ -115,7 +115,7 @@ def _dollars(value: Any) -> Decimal:
         ) from None  # fmt: skip
 
 
-def own_limits_of(name: str, limits: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def parse_own_limits(name: str, limits: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the limits of one behavior, each as the type that it is counted in.
 
     R331: a behavior's budget has a limit that only a run can have, an unknown limit, or an invalid value.
@@ -128,18 +128,18 @@ def own_limits_of(name: str, limits: Mapping[str, Any] | None) -> dict[str, Any]
     for limit in limits:
         if limit not in OWN_LIMITS:
             why = f"what one behavior may use: {', '.join(OWN_LIMITS)}"
-            raise _no_limit(name, f"has no limit {str(limit)!r}", why,
+            raise _make_limit_error(name, f"has no limit {str(limit)!r}", why,
                             did_you_mean(str(limit), OWN_LIMITS, "limit the run: Runtime(budget={...})"))  # fmt: skip
     try:
-        known = Counted.of(limits_of(limits), {})
+        known = Counted.of(parse_limits(limits), {})
     except ExecutionError as error:
         problem = error.problems[0]
-        raise _no_limit(name, f"cannot be kept to: {problem.what}", problem.why, problem.do) from None
+        raise _make_limit_error(name, f"cannot be kept to: {problem.what}", problem.why, problem.do) from None
     return {limit: getattr(known, limit) for limit in OWN_LIMITS if getattr(known, limit) is not None}
 
 
-def _no_limit(name: str, what: str, why: str, do: str) -> RegistrationError:
+def _make_limit_error(name: str, what: str, why: str, do: str) -> RegistrationError:
     return RegistrationError(Problem("R331", f"the budget of {name!r} {what}", f"behavior {name!r}, budget", why, do))
 
 
-__all__ = ["OWN_LIMITS", "Budget", "limits_of", "own_limits_of"]
+__all__ = ["OWN_LIMITS", "Budget", "parse_limits", "parse_own_limits"]

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Generic, Self, TypeVar
 
 from agentnb.board.values import thaw
-from agentnb.dialects.activegraph.parts.models import LLMResponse, ToolCall, response_dict
+from agentnb.dialects.activegraph.parts.models import LLMResponse, ToolCall, to_response_dict
 
 Answer = TypeVar("Answer")
 
@@ -81,10 +81,10 @@ class LLMCache(_Cache[LLMResponse]):
     event_type, key = "llm.responded", "prompt_hash"
 
     def _answer(self, payload: dict[str, Any]) -> LLMResponse:
-        return response_from(payload, cache_hit=True)
+        return parse_response(payload, cache_hit=True)
 
     def _payload(self, response: LLMResponse) -> dict[str, Any]:
-        return response_dict(response)
+        return to_response_dict(response)
 
 
 class ToolCache(_Cache[CachedToolResponse]):
@@ -101,7 +101,7 @@ class ToolCache(_Cache[CachedToolResponse]):
                 "cost_usd": str(response.cost_usd)}  # fmt: skip
 
 
-def response_from(fields: dict[str, Any], *, cache_hit: bool = False) -> LLMResponse:
+def parse_response(fields: dict[str, Any], *, cache_hit: bool = False) -> LLMResponse:
     """Return a model's answer from its fields as JSON, as `LLMResponse.to_dict` writes them."""
     calls = [
         ToolCall(each["id"], each["name"], dict(each.get("args") or {})) for each in fields.get("tool_calls") or ()
@@ -122,4 +122,4 @@ def response_from(fields: dict[str, Any], *, cache_hit: bool = False) -> LLMResp
     )
 
 
-__all__ = ["CachedToolResponse", "LLMCache", "ToolCache", "response_from"]
+__all__ = ["CachedToolResponse", "LLMCache", "ToolCache", "parse_response"]

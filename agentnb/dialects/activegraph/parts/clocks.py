@@ -16,14 +16,14 @@ UNSAID: Final = datetime(1800, 1, 1, tzinfo=UTC)  # the time of an event without
 _ULID: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
-def text_of(when: datetime) -> str:
+def format_time(when: datetime) -> str:
     """Return a time as this dialect writes it: UTC, whole seconds, a Z; empty if it is not set."""
     if when.tzinfo is not UTC:
         when = when.astimezone(UTC)
     return "" if when == UNSAID else f"{when.isoformat()[:19]}Z"
 
 
-def time_of(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """Return the time in a text; UNSAID if there is none."""
     try:
         when = datetime.fromisoformat(text)
@@ -40,7 +40,7 @@ class Clock:
 
     def now(self) -> str:
         """Return the time."""
-        return text_of(self.engine.now())
+        return format_time(self.engine.now())
 
 
 class FrozenClock(Clock):
@@ -76,14 +76,14 @@ class _UserClock(engine.Clock):
         self._clock, self._last = clock, UNSAID
 
     def now(self) -> datetime:
-        self._last = time_of(str(self._clock.now()))
+        self._last = parse_time(str(self._clock.now()))
         return self._last
 
     def peek(self) -> datetime:
         return super().peek() if self._last == UNSAID else self._last
 
 
-def engine_clock(clock: Any) -> engine.Clock:
+def to_engine_clock(clock: Any) -> engine.Clock:
     """Return the clock of a run: the one inside one of our clocks, else an adapter of the user's clock."""
     if isinstance(clock, engine.Clock):
         return clock
@@ -178,4 +178,4 @@ class IDGen(ids.IDGen):
             self.counters["object"] = int(number)
 
 
-__all__ = ["UNSAID", "Clock", "FrozenClock", "IDGen", "TickingClock", "engine_clock", "text_of", "time_of"]
+__all__ = ["UNSAID", "Clock", "FrozenClock", "IDGen", "TickingClock", "format_time", "parse_time", "to_engine_clock"]

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT
-from agentnb.dialects.activegraph.parts.clocks import text_of
-from agentnb.dialects.activegraph.parts.events import Event, canonical, event_of, events_of
+from agentnb.dialects.activegraph.parts.clocks import format_time
+from agentnb.dialects.activegraph.parts.events import Event, to_canonical, to_event, to_events
 from agentnb.dialects.activegraph.parts.graph_mutations import Inside
-from agentnb.dialects.activegraph.parts.graph_queries import Then, near
-from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, object_of, patch_of, relation_of
+from agentnb.dialects.activegraph.parts.graph_queries import Then, find_near
+from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, patch_of, to_object, to_relation
 from agentnb.dialects.activegraph.parts.patterns import Match
-from agentnb.dialects.activegraph.parts.where import Where, at, holds
+from agentnb.dialects.activegraph.parts.where import Where, get_at, holds
 from agentnb.errors import Problem
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy is against it.
         """
         self._party.check(self._name, "can_create", type)
-        made = object_of(self._hand.add_object(type, data, evidence))
+        made = to_object(self._hand.add_object(type, data, evidence))
         self.counters["objects_created"] += 1
         return made
 
@@ -52,7 +52,7 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy is against it.
         """
         self._party.check(self._name, "can_create_relation", type)
-        made = relation_of(self._hand.add_relation(source, target, type, data))
+        made = to_relation(self._hand.add_relation(source, target, type, data))
         self.counters["relations_created"] += 1
         return made
 
@@ -83,7 +83,7 @@ class BehaviorGraph:
 
     def emit(self, type: str, payload: Mapping[str, Any] | None = None) -> Event:
         """Record an event in the behavior's name."""
-        made = event_of(self._hand.emit(type, dict(payload or {})))
+        made = to_event(self._hand.emit(type, dict(payload or {})))
         self.counters["events_emitted"] += 1
         return made
 
@@ -110,12 +110,12 @@ class BehaviorGraph:
             return None
         if self._reads is not None:
             self._reads[id_] = None
-        return object_of(kept)
+        return to_object(kept)
 
     def get_relation(self, id_: str) -> Relation | None:
         """Return a relation, a copy; None where there is none."""
         kept = self._hand.ledger.relation(id_)
-        return None if kept is ABSENT else relation_of(kept)
+        return None if kept is ABSENT else to_relation(kept)
 
     def _type(self, id_: str) -> str:
         kept = self._hand.ledger.object(id_)
@@ -141,7 +141,7 @@ class View:
             if around is None:
                 objects, relations = list(ledger.all_objects()), list(ledger.all_relations())
             else:
-                objects, relations = near(ledger, self._centre(str(around)), int(self._spec.get("depth", 1)))
+                objects, relations = find_near(ledger, self._centre(str(around)), int(self._spec.get("depth", 1)))
             if types:
                 objects = [kept for kept in objects if kept["type"] in types]
             self._taken = objects, relations
@@ -154,7 +154,7 @@ class View:
             return around
         event = self._event
         root = {"payload": event.payload, "id": event.id, "type": event.type, "actor": event.actor}
-        return str(at(root, path))
+        return str(get_at(root, path))
 
     def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the visible objects of a type that match `where`: {"data.state": "open"}."""
@@ -162,15 +162,15 @@ class View:
                  if type in (None, kept["type"]) and (not where or holds(where, kept))]  # fmt: skip
         if self._reads is not None:
             self._reads.update(dict.fromkeys(kept["id"] for kept in found))
-        return [object_of(kept) for kept in found]
+        return [to_object(kept) for kept in found]
 
     def relations(self, type: str | None = None) -> list[Relation]:
         """Return the relations that it shows, of a type."""
-        return [relation_of(kept) for kept in self.take()[1] if type in (None, kept["type"])]
+        return [to_relation(kept) for kept in self.take()[1] if type in (None, kept["type"])]
 
     def events(self, type: str | None = None) -> list[Event]:
         """Return the last events, of a type."""
-        return events_of(kept for kept in self._events if type in (None, kept.type))
+        return to_events(kept for kept in self._events if type in (None, kept.type))
 
     def get_object(self, id_: str) -> Object | None:
         """Return a visible object; None if none has that id."""
@@ -179,7 +179,7 @@ class View:
             return None
         if self._reads is not None:
             self._reads[id_] = None
-        return object_of(found)
+        return to_object(found)
 
 
 class ClockView:
@@ -190,7 +190,7 @@ class ClockView:
 
     def now(self) -> str:
         """Return the time."""
-        return text_of(self._work.now())
+        return format_time(self._work.now())
 
 
 class Context:
@@ -236,7 +236,7 @@ class Context:
         """Request approval to create an object, and return the id of the pending approval."""
         hand, approval = self._hand, self._hand.ledger.ids.approval()
         payload = {"approval_id": approval, "object_type": type, "reason": reason,
-                   "pack": self._party.gating_pack(type), "data": canonical(data)}  # fmt: skip
+                   "pack": self._party.gating_pack(type), "data": to_canonical(data)}  # fmt: skip
         hand.tell("approval.proposed", payload, actor="runtime", cause=hand.cause, frame=hand.frame)
         return approval
 

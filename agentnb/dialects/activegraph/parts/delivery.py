@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.dialects.activegraph.errors import GraphError
 from agentnb.dialects.activegraph.parts.context import BehaviorGraph, Context, Reads
-from agentnb.dialects.activegraph.parts.events import event_of
+from agentnb.dialects.activegraph.parts.events import to_event
 from agentnb.dialects.activegraph.parts.graph_mutations import Inside
 from agentnb.dialects.activegraph.parts.graph_queries import Then
-from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
-from agentnb.dialects.activegraph.parts.objects import Relation, relation_of
+from agentnb.dialects.activegraph.parts.ledger import Ledger, get_ledger
+from agentnb.dialects.activegraph.parts.objects import Relation, to_relation
 from agentnb.dialects.activegraph.parts.patterns import Match
 from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 from agentnb.engine.core.history import LATE
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 READS: Final = 200  # the maximum number of object ids recorded per delivery
 
 
-def performer(behavior: Any, party: RuntimeConfig | None) -> Perform:
+def make_performer(behavior: Any, party: RuntimeConfig | None) -> Perform:
     """Return the function that performs a behavior's node."""
     if behavior.kind == "llm":
         from agentnb.dialects.activegraph.parts.llm_delivery import Thinking
@@ -77,7 +77,7 @@ class Delivery:
                 Problem("X510", f"{name!r} has no event to handle", f"behavior {name!r}",
                         "a behavior runs when an event triggers it", "emit the event: session.emit(type, payload)")
             )  # fmt: skip
-        ledger = ledger_of(work.run)
+        ledger = get_ledger(work.run)
         ledger.begin(work)
         about = work.act.row.about
         turn = DeliveryInProgress(self.behavior, self.party, work, ledger, kept)
@@ -86,7 +86,7 @@ class Delivery:
             return None
         number = about if about > LATE else LATE - about
         if self.behavior.kind == "relation":
-            turn.relation = _relation(work, number)
+            turn.relation = _get_relation(work, number)
         turn.match(late=about <= LATE)
         turn.record_start()
         return turn
@@ -102,7 +102,7 @@ class DeliveryInProgress:
         self.reads: Reads = {} if _traces_reads(work, party) else None
         self.execution = ""  # the id of the event that records the start
         self.graph = BehaviorGraph(self.hand, party, self.reads)
-        self.event = event_of(kept)
+        self.event = to_event(kept)
         self.ctx = Context(behavior.name, self.hand, party, kept, behavior.view_spec, self.reads)
         self.relation: Relation | None = None
         self.beside: dict[str, Any] = {}  # additional fields of `behavior.completed`
@@ -124,14 +124,14 @@ class DeliveryInProgress:
             return
         found = self.ledger.matched.get((self.kept.seq, self.behavior.name))
         if found is None:
-            found = [match.bindings for match in matcher.matches(as_matched(self.ledger, self.work))]
+            found = [match.bindings for match in matcher.matches(get_graph_as_matched(self.ledger, self.work))]
         self.ctx.matches = [Match(dict(bindings)) for bindings in found]
         if not late and self._is_first():
             self.tell("pattern.matched", {"matches_count": len(found), "pattern": self.behavior.pattern})
 
     def _is_first(self) -> bool:
         """Return True if this is the behavior's first delivery of this event: it may have one for each relation."""
-        last = _last_turn(self.work.run)
+        last = _get_last_delivery(self.work.run)
         return last is None or (last.event, last.node) != (self.kept.seq, self.work.act.row.node)
 
     def record_start(self) -> None:
@@ -163,7 +163,7 @@ class DeliveryInProgress:
     def put_off(self, about: int) -> None:
         """Record that the delivery is delayed, and until when."""
         now, after = self.ledger.tick(self.kept.seq), self.behavior.activate_after
-        more = {} if about < 0 else {"relation_id": _relation(self.work, about).id, "about_event": about}
+        more = {} if about < 0 else {"relation_id": _get_relation(self.work, about).id, "about_event": about}
         self.tell("behavior.scheduled", {"activate_after": after, "fire_at_tick": now + after, "current_tick": now,
                                          **more})  # fmt: skip
 
@@ -203,7 +203,7 @@ def _traces_reads(work: Work, party: RuntimeConfig) -> bool:
     return party.trace_reads if recorded is None else any(each.type == "context.read" for each in recorded.events)
 
 
-def _last_turn(run: Run) -> ActRow | None:
+def _get_last_delivery(run: Run) -> ActRow | None:
     """Return the delivery of the last step; None before the first."""
     for history, end in reversed(run.parts()):
         if end > history.base:
@@ -211,14 +211,14 @@ def _last_turn(run: Run) -> ActRow | None:
     return None
 
 
-def _relation(work: Work, number: int) -> Relation:
+def _get_relation(work: Work, number: int) -> Relation:
     """Return the relation that an event has created."""
     event = work.run.event(number)
     assert event is not None
-    return relation_of(event.payload["relation"])
+    return to_relation(event.payload["relation"])
 
 
-def as_matched(ledger: Ledger, work: Work) -> Any:
+def get_graph_as_matched(ledger: Ledger, work: Work) -> Any:
     """Return the graph as it was when an event was processed: before the first step that it triggered."""
     run, seq = work.run, work.act.event
     first = run.position
@@ -236,4 +236,4 @@ def as_matched(ledger: Ledger, work: Work) -> Any:
     return ledger if not before else Then({**run.root.scope.data, **before})
 
 
-__all__ = ["Delivery", "DeliveryInProgress", "as_matched", "performer"]
+__all__ = ["Delivery", "DeliveryInProgress", "get_graph_as_matched", "make_performer"]

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import thaw
-from agentnb.dialects.activegraph.parts.events import Event, event_of, is_lifecycle
+from agentnb.dialects.activegraph.parts.events import Event, is_lifecycle, to_event
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -83,19 +83,22 @@ def diff_graphs(parent: Graph, fork: Graph) -> Diff:
     """Compare two runs."""
     logs = [[each for each in graph.ledger.events() if not is_lifecycle(each.type)] for graph in (parent, fork)]
     pairs = zip(*logs, strict=False)
-    shared = sum(1 for _ in takewhile(lambda pair: _comparable(pair[0]) == _comparable(pair[1]), pairs))
+    shared = sum(1 for _ in takewhile(lambda pair: _to_comparable(pair[0]) == _to_comparable(pair[1]), pairs))
     return Diff(
         parent.run_id,
         fork.run_id,
-        [event_of(each) for each in logs[0][:shared]],
-        [event_of(each) for each in logs[0][shared:]],
-        [event_of(each) for each in logs[1][shared:]],
-        [DivergentObject(*row) for row in _divergent(parent.ledger.all_objects(), fork.ledger.all_objects())],
-        [DivergentRelation(*row) for row in _divergent(parent.ledger.all_relations(), fork.ledger.all_relations())],
+        [to_event(each) for each in logs[0][:shared]],
+        [to_event(each) for each in logs[0][shared:]],
+        [to_event(each) for each in logs[1][shared:]],
+        [DivergentObject(*row) for row in _find_divergent(parent.ledger.all_objects(), fork.ledger.all_objects())],
+        [
+            DivergentRelation(*row)
+            for row in _find_divergent(parent.ledger.all_relations(), fork.ledger.all_relations())
+        ],
     )
 
 
-def _comparable(event: Any) -> tuple[Any, ...]:
+def _to_comparable(event: Any) -> tuple[Any, ...]:
     return event.id, event.type, event.actor, event.cause, _strip(event.payload)
 
 
@@ -110,7 +113,7 @@ def _strip(value: Any) -> Any:
     return plain
 
 
-def _divergent(parent: Any, fork: Any) -> list[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
+def _find_divergent(parent: Any, fork: Any) -> list[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
     before: Mapping[str, Any] = {each["id"]: _strip(each) for each in parent}
     after: Mapping[str, Any] = {each["id"]: _strip(each) for each in fork}
     return [(id_, before.get(id_), after.get(id_)) for id_ in {**before, **after} if before.get(id_) != after.get(id_)]

@@ -14,14 +14,14 @@ from agentnb.board.masking import mask_value
 from agentnb.board.values import thaw
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError, UnknownToolError
 from agentnb.dialects.activegraph.parts.caches import LLMCache, ToolCache
-from agentnb.dialects.activegraph.parts.events import as_plain, canonical
+from agentnb.dialects.activegraph.parts.events import to_canonical, to_plain
 from agentnb.dialects.activegraph.parts.models import (
     DEFAULT_MODEL,
     ClientProvider,
     is_native_schema,
-    messages_from,
-    response_dict,
-    response_of,
+    parse_messages,
+    to_response,
+    to_response_dict,
 )
 from agentnb.dialects.activegraph.parts.tools import Tool, ToolContext
 from agentnb.errors import AgentNbError
@@ -114,22 +114,24 @@ class EffectCaller:
         def send_request(**now: Any) -> Any:
             began = clock()
             try:
-                answer = provider.complete(**_apply_changes(given, sent, now), **_asker(provider, work, words["model"]))
-                return later(answer, began) if inspect.isawaitable(answer) else _with_usage(response_dict(answer))
+                answer = provider.complete(
+                    **_apply_changes(given, sent, now), **_make_caller(provider, work, words["model"])
+                )
+                return later(answer, began) if inspect.isawaitable(answer) else _add_usage(to_response_dict(answer))
             except Exception as error:  # noqa: BLE001  (whatever a provider raises is an answer of its own)
-                return _make_failed_response(error, words["model"], _seconds(clock, began))
+                return _make_failed_response(error, words["model"], _measure_seconds(clock, began))
 
         async def later(answer: Awaitable[Any], began: int) -> Any:
             try:
-                return _with_usage(response_dict(await answer))
+                return _add_usage(to_response_dict(await answer))
             except Exception as error:  # noqa: BLE001  (as above)
-                return _make_failed_response(error, words["model"], _seconds(clock, began))
+                return _make_failed_response(error, words["model"], _measure_seconds(clock, began))
 
-        sent = canonical({"model": words["model"], "system": words["system"],
+        sent = to_canonical({"model": words["model"], "system": words["system"],
                           "messages": [each.to_dict() for each in words["messages"]]})  # fmt: skip
         answer = await work.call(Effect("llm", words["model"], sent, target=send_request, prepare=self._preparing))
         words |= _apply_changes(given, sent, thaw(work.calls[-1].arguments))
-        return response_of(getattr(answer, "content", answer), words["model"])
+        return to_response(getattr(answer, "content", answer), words["model"])
 
     def _preparing(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
@@ -197,8 +199,8 @@ class EffectCaller:
         def run_tool(**given: Any) -> Any:
             began = work.run.ns()
             found = _run(tool, given, context, self.invoker)
-            found["latency_seconds"] = _seconds(work.run.ns, began)
-            return found if "failed" in found else _paid(found, tool)  # a failed call costs nothing
+            found["latency_seconds"] = _measure_seconds(work.run.ns, began)
+            return found if "failed" in found else _add_price(found, tool)  # a failed call costs nothing
 
         effect = Effect("tool", tool.name, dict(args), timeout=tool.timeout_seconds or None, target=run_tool,
                         repeatable=tool.deterministic)  # fmt: skip
@@ -208,12 +210,12 @@ class EffectCaller:
             return {"failed": {"reason": "tool.timeout", "type": "ToolError", "message": str(error), "tool": tool.name}}
 
 
-def _seconds(clock: Callable[[], int], began: int) -> float:
+def _measure_seconds(clock: Callable[[], int], began: int) -> float:
     """Return the seconds since a reading of the run's clock: equal runs under a frozen clock record equal durations."""
     return (clock() - began) / 1e9
 
 
-def _with_usage(found: dict[str, Any]) -> base.LLMResponse:
+def _add_usage(found: dict[str, Any]) -> base.LLMResponse:
     """Return a response with its usage."""
     usage = base.Usage(found["input_tokens"], found["output_tokens"], Decimal(found["cost_usd"]))
     return base.LLMResponse(found, found["model"], usage)
@@ -221,10 +223,10 @@ def _with_usage(found: dict[str, Any]) -> base.LLMResponse:
 
 def _make_failed_response(error: Exception, model: str, seconds: float) -> base.LLMResponse:
     """Return the response that represents a failure; its cost is 0, as in its event."""
-    return base.LLMResponse({"failed": _failure(error, model, seconds)}, usage=base.Usage(cost_usd=Decimal(0)))
+    return base.LLMResponse({"failed": _describe_failure(error, model, seconds)}, usage=base.Usage(cost_usd=Decimal(0)))
 
 
-def _asker(provider: Any, work: Work, model: str) -> dict[str, Any]:
+def _make_caller(provider: Any, work: Work, model: str) -> dict[str, Any]:
     """Return the caller for a client of agentnb: scripts are indexed by node and by the number of earlier requests."""
     if not isinstance(provider, ClientProvider):
         return {}
@@ -243,11 +245,11 @@ def _apply_changes(words: Mapping[str, Any], sent: Mapping[str, Any], now: Mappi
         if name in sent and mask_value(value, name) != mask_value(sent[name], name)
     }
     if "messages" in new:
-        new["messages"] = messages_from(new["messages"])
+        new["messages"] = parse_messages(new["messages"])
     return {**words, **new}
 
 
-def _paid(found: dict[str, Any], tool: Tool) -> PricedAnswer:
+def _add_price(found: dict[str, Any], tool: Tool) -> PricedAnswer:
     answer = PricedAnswer(found)
     answer.usage = base.Usage(cost_usd=tool.cost_per_call)
     return answer
@@ -264,7 +266,7 @@ def _run(tool: Tool, given: Mapping[str, Any], context: ToolContext,
         reason = "tool.invalid_output"
         if tool.output_schema is not None and not isinstance(output, tool.output_schema):
             output = tool.output_schema.model_validate(output)
-        output = as_plain(output)
+        output = to_plain(output)
     except Exception as error:  # noqa: BLE001  (whatever a tool raises is an answer of its own)
         reason = getattr(error, "reason", reason)
         said: dict[str, Any] = {
@@ -294,13 +296,13 @@ def _invoke(invoker: ToolInvoker, tool: Tool, args: Any, context: ToolContext) -
     return answer.output
 
 
-def _failure(error: Exception, model: str, seconds: float) -> dict[str, Any]:
+def _describe_failure(error: Exception, model: str, seconds: float) -> dict[str, Any]:
     """Return a provider's failure: its own reason, or else a network error."""
     said: dict[str, Any] = {"type": type(error).__name__, "message": str(error), "latency_seconds": seconds}
     reason = getattr(error, "reason", None)
     if isinstance(error, LLMBehaviorError) or (isinstance(reason, str) and reason.startswith("llm.")):
         extras = getattr(error, "payload_extras", None) or {}
-        return {**said, "reason": reason, "extra": canonical(extras)}
+        return {**said, "reason": reason, "extra": to_canonical(extras)}
     if not isinstance(error, AgentNbError):  # unknown: it may be the connection to the model
         return {**said, "reason": "llm.network_error", "extra": {"model": model}}
     status, after = getattr(error, "status", None), getattr(error, "retry_after", None)

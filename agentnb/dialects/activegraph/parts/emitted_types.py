@@ -23,7 +23,7 @@ _TOLD_BY_METHOD: Final = {
 }
 
 
-def events_of(behaviors: Sequence[Any]) -> dict[str, Any]:
+def find_emitted_events(behaviors: Sequence[Any]) -> dict[str, Any]:
     """Return the events of behaviors for a drawing, for `Recipe.meta`.
 
     `own`: how the types begin that tell of the run itself. `tells`: behavior -> type -> what it says of it.
@@ -42,16 +42,16 @@ def _find_types(behavior: Any) -> Iterator[str]:
     function = getattr(behavior, "handler", None) or behavior.fn
     code = getattr(function, "__code__", None)
     if code is not None:
-        yield from _in_code(code)
+        yield from _iter_types_in_code(code)
 
 
-def _in_code(code: CodeType) -> Iterator[str]:
+def _iter_types_in_code(code: CodeType) -> Iterator[str]:
     yield from (_TOLD_BY_METHOD[name] for name in code.co_names if name in _TOLD_BY_METHOD)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _in_code(constant)
+            yield from _iter_types_in_code(constant)
         elif isinstance(constant, str):
             yield constant
 
 
-__all__ = ["events_of"]
+__all__ = ["find_emitted_events"]

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from agentnb.board.values import FrozenDict, FrozenList, Opaque, enter, freeze, frozen_dict, frozen_list, thaw
+from agentnb.board.values import FrozenDict, FrozenList, Opaque, enter, freeze, make_frozen_dict, make_frozen_list, thaw
 from agentnb.bounds import Walk
 from agentnb.dialects.activegraph.errors import NonSerializableEventError
-from agentnb.dialects.activegraph.parts.clocks import text_of
+from agentnb.dialects.activegraph.parts.clocks import format_time
 from agentnb.errors import Problem, with_article
 from agentnb.text import class_name
 
@@ -64,12 +64,12 @@ class Event:
         }
 
 
-def event_of(kept: Kept) -> Event:
+def to_event(kept: Kept) -> Event:
     """Return an event of a run as this dialect's users see it."""
     _, _, id_, type_, actor, cause, time, payload, _, mark = kept
     event = _new(Event)
     fields = {"id": id_, "type": type_, "payload": {} if payload is None else thaw(payload), "actor": actor or None,
-              "frame_id": mark, "caused_by": cause, "timestamp": text_of(time)}  # fmt: skip
+              "frame_id": mark, "caused_by": cause, "timestamp": format_time(time)}  # fmt: skip
     _set(event, "__dict__", fields)  # one is created per step: setting seven fields one by one costs twice as much
     return event
 
@@ -83,36 +83,36 @@ def freeze_json(value: Any, path: str = "", walk: Walk | None = None) -> Any:
     """
     kind, walk = type(value), Walk(value) if walk is None else walk
     if kind is not dict and kind is not FrozenDict and kind is not list:
-        return freeze(canonical(value, path, walk), walk=walk)
+        return freeze(to_canonical(value, path, walk), walk=walk)
     enter(walk, value)
     made: FrozenDict | FrozenList
     if kind is list:
-        made = frozen_list([freeze_json(item, f"{path}.{at}", walk) for at, item in enumerate(value)])
+        made = make_frozen_list([freeze_json(item, f"{path}.{at}", walk) for at, item in enumerate(value)])
     else:
-        made = frozen_dict(
-            {key if type(key) is str else _key(key): item if type(item) in _AS_THEY_ARE
+        made = make_frozen_dict(
+            {key if type(key) is str else _to_key(key): item if type(item) in _AS_THEY_ARE
              else freeze_json(item, f"{path}.{key}", walk) for key, item in value.items()}
         )  # fmt: skip
     walk.depth -= 1
     return made
 
 
-def events_of(kept: Iterable[Kept]) -> list[Event]:
+def to_events(kept: Iterable[Kept]) -> list[Event]:
     """Return events of a run as this dialect's users see them."""
-    return [event_of(event) for event in kept]
+    return [to_event(event) for event in kept]
 
 
-def as_plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a value as converted by JSON (see `canonical`); a pydantic model as its fields."""
     if not hasattr(value, "model_dump"):
-        return canonical(value)
+        return to_canonical(value)
     try:
-        return canonical(value.model_dump(mode="json"))
+        return to_canonical(value.model_dump(mode="json"))
     except ValueError:  # pydantic does not name the field that is not JSON-serializable
-        return canonical(value.model_dump())
+        return to_canonical(value.model_dump())
 
 
-def canonical(value: Any, path: str = "", walk: Walk | None = None) -> Any:
+def to_canonical(value: Any, path: str = "", walk: Walk | None = None) -> Any:
     """Return a value as converted by JSON: tuples as lists, sets sorted, Decimals and dates as text.
 
     X501: a value is not JSON-serializable.
@@ -125,21 +125,21 @@ def canonical(value: Any, path: str = "", walk: Walk | None = None) -> Any:
         return value
     walk = Walk(value) if walk is None else walk
     enter(walk, value)
-    plain = _plain(value, path, walk)
+    plain = _to_plain_part(value, path, walk)
     walk.depth -= 1
     return plain
 
 
-def _plain(value: Any, path: str, walk: Walk) -> Any:
+def _to_plain_part(value: Any, path: str, walk: Walk) -> Any:
     kind = type(value)
     if kind is dict or issubclass(kind, Mapping):
-        return {_key(key): item if type(item) in _AS_THEY_ARE else canonical(item, f"{path}.{key}", walk)
+        return {_to_key(key): item if type(item) in _AS_THEY_ARE else to_canonical(item, f"{path}.{key}", walk)
                 for key, item in value.items()}  # fmt: skip
     match value:
         case list() | tuple() | FrozenList():
-            return [canonical(item, f"{path}.{at}", walk) for at, item in enumerate(value)]
+            return [to_canonical(item, f"{path}.{at}", walk) for at, item in enumerate(value)]
         case set() | frozenset():
-            return sorted(canonical(item, path, walk) for item in value)
+            return sorted(to_canonical(item, path, walk) for item in value)
         case Decimal() | UUID():
             return str(value)
         case datetime() | date():
@@ -154,7 +154,7 @@ def _plain(value: Any, path: str, walk: Walk) -> Any:
     )  # fmt: skip
 
 
-def _key(key: Any) -> str:
+def _to_key(key: Any) -> str:
     match key:
         case str():
             return key
@@ -165,4 +165,4 @@ def _key(key: Any) -> str:
     return str(key)
 
 
-__all__ = ["LIFECYCLE", "Event", "as_plain", "canonical", "event_of", "events_of", "freeze_json", "is_lifecycle"]
+__all__ = ["LIFECYCLE", "Event", "freeze_json", "is_lifecycle", "to_canonical", "to_event", "to_events", "to_plain"]

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.errors import DuplicateEventError, GraphError
 from agentnb.dialects.activegraph.parts.argument_checks import is_a
-from agentnb.dialects.activegraph.parts.clocks import Clock, IDGen, engine_clock, time_of
-from agentnb.dialects.activegraph.parts.events import Event, event_of, events_of
+from agentnb.dialects.activegraph.parts.clocks import Clock, IDGen, parse_time, to_engine_clock
+from agentnb.dialects.activegraph.parts.events import Event, to_event, to_events
 from agentnb.dialects.activegraph.parts.graph_mutations import Actor, Check, Inside, Outside
-from agentnb.dialects.activegraph.parts.graph_queries import Chain, chains, direction_of, near
+from agentnb.dialects.activegraph.parts.graph_queries import Chain, find_chains, find_near, parse_direction
 from agentnb.dialects.activegraph.parts.graph_stores import GraphStore
-from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
-from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, object_of, patch_of, relation_of
-from agentnb.dialects.activegraph.parts.where import Where, check, holds, of_object
-from agentnb.dialects.activegraph.schema import recipe_of_behaviors
+from agentnb.dialects.activegraph.parts.ledger import Ledger, get_ledger
+from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, patch_of, to_object, to_relation
+from agentnb.dialects.activegraph.parts.where import Where, check, get_object_values, holds
+from agentnb.dialects.activegraph.schema import make_recipe
 from agentnb.errors import Problem, with_article
-from agentnb.session.parts import parts_of
-from agentnb.session.state import state_of
+from agentnb.session.parts import get_parts
+from agentnb.session.state import get_state
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event as Kept
@@ -63,10 +63,10 @@ class Graph:
         if session is None:
             from agentnb.session import Session as Begun
 
-            recipe = recipe_of_behaviors(())
-            session = Begun(recipe, clock=engine_clock(self.clock), run_id=run_id or self.ids.run(), name="graph")
+            recipe = make_recipe(())
+            session = Begun(recipe, clock=to_engine_clock(self.clock), run_id=run_id or self.ids.run(), name="graph")
         self.session = session
-        run = state_of(session).run
+        run = get_state(session).run
         counts, run.ids = run.ids.counters, self.ids
         for name, number in counts.items():
             self.ids.counters.setdefault(name, number)
@@ -78,7 +78,7 @@ class Graph:
 
     @property
     def _raw(self) -> Ledger:
-        ledger = ledger_of(state_of(self.session).run)
+        ledger = get_ledger(get_state(self.session).run)
         if self.graph_store is not None:
             ledger.lie_in(self.graph_store)
         if self._tell not in ledger.listeners:
@@ -107,7 +107,7 @@ class Graph:
         if self.observe is not None:
             self.observe(kept)
         for listener in tuple(self._listeners):
-            listener(event_of(kept))
+            listener(to_event(kept))
 
     @property
     def run_id(self) -> str:
@@ -120,7 +120,7 @@ class Graph:
 
         It is an EventLog of agentnb.store; for a continued run of the activegraph package, the writer of its log.
         """
-        return parts_of(self.session).persistence.store
+        return get_parts(self.session).persistence.store
 
     @property
     def replayed_ids(self) -> set[str]:
@@ -147,8 +147,8 @@ class Graph:
                         "use the next id: Event(graph.ids.event(), ...)")
             )  # fmt: skip
         kept = self.hand().tell(event.type, event.payload, actor=event.actor, cause=event.caused_by,
-                                frame=event.frame_id, id_=event.id, when=time_of(event.timestamp))  # fmt: skip
-        return event_of(kept)
+                                frame=event.frame_id, id_=event.id, when=parse_time(event.timestamp))  # fmt: skip
+        return to_event(kept)
 
     def add_object(self, type: str, data: Mapping[str, Any], *, actor: str = "system", caused_by: str | None = None,
                    frame_id: str | None = None, evidence: Sequence[str] | None = None,
@@ -158,7 +158,7 @@ class Graph:
         hand = self.hand(
             actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
         )
-        return object_of(hand.add_object(type, data, evidence))
+        return to_object(hand.add_object(type, data, evidence))
 
     def add_relation(self, source: str, target: str, type: str, data: Mapping[str, Any] | None = None, *,
                      actor: str = "system", caused_by: str | None = None, frame_id: str | None = None,
@@ -168,7 +168,7 @@ class Graph:
         hand = self.hand(
             actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
         )
-        return relation_of(hand.add_relation(source, target, type, data))
+        return to_relation(hand.add_relation(source, target, type, data))
 
     def remove_object(self, object_id: str, *, actor: str = "system", caused_by: str | None = None,
                       frame_id: str | None = None) -> None:  # fmt: skip
@@ -213,7 +213,7 @@ class Graph:
             KeyError: there is no such patch.
             InvalidPatchLifecycleState: X505, it was decided before.
         """
-        return event_of(self.hand("system", caused_by, frame_id).apply_patch(patch_id, approved_by))
+        return to_event(self.hand("system", caused_by, frame_id).apply_patch(patch_id, approved_by))
 
     def reject_patch(self, patch_id: str, reason: str, *, actor: str = "system", caused_by: str | None = None,
                      frame_id: str | None = None) -> Event:  # fmt: skip
@@ -223,7 +223,7 @@ class Graph:
             KeyError: there is no such patch.
             InvalidPatchLifecycleState: X505, it was decided before.
         """
-        return event_of(self.hand(actor, caused_by, frame_id).reject_patch(patch_id, reason))
+        return to_event(self.hand(actor, caused_by, frame_id).reject_patch(patch_id, reason))
 
     def add_listener(self, fn: Callable[[Event], None]) -> None:
         """Call `fn` with each event from now on, after it is recorded and applied; exceptions propagate."""
@@ -235,17 +235,17 @@ class Graph:
     @property
     def events(self) -> list[Event]:
         """The log up to the current step, in order."""
-        return events_of(self.ledger.events())
+        return to_events(self.ledger.events())
 
     def get_object(self, id_: str) -> Object | None:
         """Return an object; None if there is none with that id."""
         kept = self.ledger.object(id_)
-        return None if kept is ABSENT else object_of(kept)
+        return None if kept is ABSENT else to_object(kept)
 
     def get_relation(self, id_: str) -> Relation | None:
         """Return a relation; None if there is none with that id."""
         kept = self.ledger.relation(id_)
-        return None if kept is ABSENT else relation_of(kept)
+        return None if kept is ABSENT else to_relation(kept)
 
     def get_patch(self, id_: str) -> Patch | None:
         """Return a patch; None if there is none with that id."""
@@ -254,17 +254,17 @@ class Graph:
 
     def all_objects(self) -> list[Object]:
         """Return all objects in creation order."""
-        return [object_of(kept) for kept in self.ledger.all_objects()]
+        return [to_object(kept) for kept in self.ledger.all_objects()]
 
     def all_relations(self) -> list[Relation]:
         """Return all relations in creation order."""
-        return [relation_of(kept) for kept in self.ledger.all_relations()]
+        return [to_relation(kept) for kept in self.ledger.all_relations()]
 
     def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the objects of a type that match a `where`: dotted path -> value or {operator: value}."""
         check(where)
         found = self.ledger.all_objects(type)
-        return [object_of(kept) for kept in found if not where or holds(where, of_object(kept))]
+        return [to_object(kept) for kept in found if not where or holds(where, get_object_values(kept))]
 
     def query(self, object_type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the same as `objects`."""
@@ -272,7 +272,7 @@ class Graph:
 
     def objects_in_types(self, types: Sequence[str]) -> list[Object]:
         """Return the objects of some types in creation order."""
-        return [object_of(kept) for kept in self.ledger.all_objects() if kept["type"] in types]
+        return [to_object(kept) for kept in self.ledger.all_objects() if kept["type"] in types]
 
     def has_object_of_type(self, type_: str | None) -> bool:
         """Return True if there is an object of a type; for None, of any type."""
@@ -286,7 +286,7 @@ class Graph:
         ledger = self.ledger
         known = source or target
         found = ledger.all_relations() if known is None else map(ledger.relation, ledger.touching(known))
-        return [relation_of(kept) for kept in found if all(kept[name] == value for name, value in wanted.items())]
+        return [to_relation(kept) for kept in found if all(kept[name] == value for name, value in wanted.items())]
 
     def get_relations(
         self, object_id: str | None = None, type: str | None = None, direction: str = "both"
@@ -298,21 +298,21 @@ class Graph:
         Raises:
             GraphError: X517, there is no such direction.
         """
-        direction = direction_of(direction, "outgoing", "incoming", "both")
+        direction = parse_direction(direction, "outgoing", "incoming", "both")
         if object_id is None:
             return self.relations(type=type)
         ends = {"outgoing": ("source",), "incoming": ("target",), "both": ("source", "target")}[direction]
         ledger = self.ledger
         return [
-            relation_of(kept)
+            to_relation(kept)
             for kept in map(ledger.relation, ledger.touching(object_id))
             if (type is None or kept["type"] == type) and any(kept[end] == object_id for end in ends)
         ]
 
     def neighborhood(self, object_id: str, depth: int = 1) -> tuple[list[Object], list[Relation]]:
         """Return the objects reachable within a number of relations, in any direction, in creation order."""
-        objects, relations = near(self.ledger, object_id, depth)
-        return [object_of(kept) for kept in objects], [relation_of(kept) for kept in relations]
+        objects, relations = find_near(self.ledger, object_id, depth)
+        return [to_object(kept) for kept in objects], [to_relation(kept) for kept in relations]
 
     def match_chain(self, node_types: Sequence[str | None], rels: Sequence[tuple[str | None, str]]) -> list[Chain]:
         """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
@@ -320,7 +320,7 @@ class Graph:
         Raises:
             GraphError: X517, a way leads neither right nor left.
         """
-        return chains(self.ledger, node_types, rels)
+        return find_chains(self.ledger, node_types, rels)
 
     def __repr__(self) -> str:
         """Return one line with the numbers of objects and relations."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.errors import InvalidPatchLifecycleState, ReservedFieldError
-from agentnb.dialects.activegraph.parts.argument_checks import wrong
-from agentnb.dialects.activegraph.parts.clocks import text_of
-from agentnb.dialects.activegraph.parts.events import canonical, freeze_json
-from agentnb.dialects.activegraph.parts.projection import check_op, diff, project
+from agentnb.dialects.activegraph.parts.argument_checks import make_type_error
+from agentnb.dialects.activegraph.parts.clocks import format_time
+from agentnb.dialects.activegraph.parts.events import freeze_json, to_canonical
+from agentnb.dialects.activegraph.parts.projection import check_op, diff_data, project
 from agentnb.errors import Problem
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Actor(ABC):
             "created_by": actor,
             "caused_by_event": self.cause,
             "frame_id": self.frame,
-            "timestamp": text_of(self._now()),
+            "timestamp": format_time(self._now()),
             "evidence": list(evidence or ()),
             "run_id": run_id_for_new(self.ledger.run),
             **self.beside,
@@ -146,7 +146,7 @@ class Actor(ABC):
             raise KeyError(f"unknown object: {target}")
         patch = self._patch(target, "update", updates, self.actor, rationale, evidence, "applied")
         id_ = self.ledger.event_id()
-        payload = {"patch": patch, "target": target, "diff": diff(found["data"], canonical(updates))}
+        payload = {"patch": patch, "target": target, "diff": diff_data(found["data"], to_canonical(updates))}
         told = self.tell("patch.applied", payload, actor=self.actor, cause=self.cause, frame=self.frame, id_=id_)
         return told.payload["patch"]
 
@@ -172,7 +172,7 @@ class Actor(ABC):
             return tell("patch.rejected", _describe_rejection(patch, reason, version))
         data = {} if found is ABSENT else found["data"]
         payload = {"patch": {**patch, "status": "applied"}, "target": patch["target"],
-                   "diff": diff(data, patch["value"]), "approved_by": approved_by}  # fmt: skip
+                   "diff": diff_data(data, patch["value"]), "approved_by": approved_by}  # fmt: skip
         return tell("patch.applied", payload)
 
     def reject_patch(self, patch_id: str, reason: str) -> Kept:
@@ -279,7 +279,7 @@ def check_own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
         InvalidArgumentType: X519, it is not a mapping.
     """
     if not isinstance(data, Mapping):
-        raise wrong(data, f"graph.{method}()", "a mapping of fields")
+        raise make_type_error(data, f"graph.{method}()", "a mapping of fields")
     if RESERVED in data:
         raise ReservedFieldError(
             Problem("X506", f"the field {RESERVED!r} cannot be given", f"graph.{method}()",

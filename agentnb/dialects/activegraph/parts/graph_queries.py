@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.errors import GraphError
 from agentnb.dialects.activegraph.parts.graph_stores import InMemoryGraphStore
-from agentnb.dialects.activegraph.parts.objects import Object, Relation, object_of, relation_of
+from agentnb.dialects.activegraph.parts.objects import Object, Relation, to_object, to_relation
 from agentnb.errors import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Then(InMemoryGraphStore):
     object, relation = InMemoryGraphStore.get_object, InMemoryGraphStore.get_relation
 
 
-def near(ledger: Ledger | Then, object_id: str, depth: int) -> tuple[list[Any], list[Any]]:
+def find_near(ledger: Ledger | Then, object_id: str, depth: int) -> tuple[list[Any], list[Any]]:
     """Return the objects and relations within a distance of an object, frozen, in creation order."""
     if ledger.object(object_id) is ABSENT:
         return [], []
@@ -58,23 +58,23 @@ def near(ledger: Ledger | Then, object_id: str, depth: int) -> tuple[list[Any], 
     return objects, [kept for kept in ledger.all_relations() if kept["id"] in ways]
 
 
-def chains(ledger: Ledger, types: Sequence[str | None], ways: Sequence[tuple[str | None, str]]) -> list[Chain]:
+def find_chains(ledger: Ledger, types: Sequence[str | None], ways: Sequence[tuple[str | None, str]]) -> list[Chain]:
     """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
 
     Raises:
         GraphError: X517, a way leads neither right nor left.
     """
-    ways = [(type_, direction_of(direction, "right", "left")) for type_, direction in ways]
+    ways = [(type_, parse_direction(direction, "right", "left")) for type_, direction in ways]
     if not types:
         return []
     return [
-        Chain([object_of(ledger.object(id_)) for id_ in objects], [relation_of(ledger.relation(id_)) for id_ in found])
+        Chain([to_object(ledger.object(id_)) for id_ in objects], [to_relation(ledger.relation(id_)) for id_ in found])
         for first in ledger.all_objects(types[0])
         for objects, found in _from(ledger, [first["id"]], [], types, ways)
     ]
 
 
-def direction_of(given: str, *known: str) -> str:
+def parse_direction(given: str, *known: str) -> str:
     """Return a direction in its standard form; "out" and "in" are accepted, too.
 
     X517: a query names an unknown direction.
@@ -108,4 +108,4 @@ def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Seque
             yield from _from(ledger, [*objects, there["id"]], [*relations, id_], types, ways)
 
 
-__all__ = ["Chain", "Then", "chains", "direction_of", "near"]
+__all__ = ["Chain", "Then", "find_chains", "find_near", "parse_direction"]

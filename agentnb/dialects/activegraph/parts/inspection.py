@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentnb.dialects.activegraph.parts.argument_checks import wrong
-from agentnb.dialects.activegraph.parts.clocks import text_of
+from agentnb.dialects.activegraph.parts.argument_checks import make_type_error
+from agentnb.dialects.activegraph.parts.clocks import format_time
 from agentnb.dialects.activegraph.parts.status import (
     KNOWN_LIMITS,
     BehaviorFailure,
@@ -15,12 +15,12 @@ from agentnb.dialects.activegraph.parts.status import (
     RuntimeStatus,
     State,
     Timer,
-    failures_of,
-    info_of,
-    snapshot,
+    describe_behavior,
+    find_failures,
+    make_snapshot,
 )
 from agentnb.engine.core.history import LATE
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.budgets import Budget
@@ -50,7 +50,7 @@ class RuntimeInspection:
     def _turns_taken(self) -> int:
         """Return how many events have been taken from the queue; at a limit, none after the last one delivered."""
         taken = self._turns_over()
-        run = state_of(self.graph.session).run
+        run = get_state(self.graph.session).run
         if not self._is_at_limit(taken) or run.position <= run.at.base:
             return taken
         last = run.tables.acts[run.at.s_act[run.position - run.at.base]]
@@ -70,7 +70,7 @@ class RuntimeInspection:
 
     def _turns_over(self) -> int:
         """Return how many events have been processed or have no listeners, before the first that waits."""
-        ledger, run = self.graph.ledger, state_of(self.graph.session).run
+        ledger, run = self.graph.ledger, get_state(self.graph.session).run
         queue, position = run.frontier(), run.position
         if not queue:
             return len(ledger.turns)
@@ -106,7 +106,7 @@ class RuntimeInspection:
     @property
     def errors(self) -> list[BehaviorFailure]:
         """The failures of behaviors recorded in the log so far."""
-        return failures_of(self.graph.ledger.failures)
+        return find_failures(self.graph.ledger.failures)
 
     def status(self, recent: int = 20) -> RuntimeStatus:
         """Return the status of the runtime, and the last `recent` events. The result does not change afterwards.
@@ -115,7 +115,7 @@ class RuntimeInspection:
             InvalidArgumentType: X519, `recent` is not a number of events.
         """
         if type(recent) is not int or recent < 0:
-            raise wrong(recent, "runtime.status(recent=...)", "a number of events, 0 or more")
+            raise make_type_error(recent, "runtime.status(recent=...)", "a number of events, 0 or more")
         ledger, session = self.graph.ledger, self.graph.session
         stands, frame = session.status, self.party.frame
         last = ledger.last_events(recent) if recent > 0 else []
@@ -124,10 +124,10 @@ class RuntimeInspection:
             self._state(str(stands)),
             self._queue_depth(),
             ledger.count(),
-            snapshot(self._read_usage(), self.budget.limits, stands.limit),
+            make_snapshot(self._read_usage(), self.budget.limits, stands.limit),
             None if frame is None else FrameSnapshot(frame.id),
-            tuple(map(info_of, self.behaviors)),
-            tuple(EventSummary(event.id, event.type, event.actor or None, text_of(event.time)) for event in last),
+            tuple(map(describe_behavior, self.behaviors)),
+            tuple(EventSummary(event.id, event.type, event.actor or None, format_time(event.time)) for event in last),
             self.timers,
         )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.dialects.activegraph.parts.ledger import ledger_of
-from agentnb.dialects.activegraph.schema import recipe_of_behaviors
+from agentnb.dialects.activegraph.parts.ledger import get_ledger
+from agentnb.dialects.activegraph.schema import make_recipe
 from agentnb.engine.control.interventions import note
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.plan import Plan
 from agentnb.kinds import KINDS
-from agentnb.session.parts import parts_of
+from agentnb.session.parts import get_parts
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.graph import Graph
@@ -28,32 +28,32 @@ def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since:
     Raises:
         RecipeError: a behavior is not valid as a node: two have the same name, for example.
     """
-    parts = parts_of(graph.session)
+    parts = get_parts(graph.session)
     state = parts.state
-    run, recipe = state.run, recipe_of_behaviors(behaviors, party, name, since)
+    run, recipe = state.run, make_recipe(behaviors, party, name, since)
     plan = Plan(recipe, KINDS, run.world, like=run.plan)
     time_travel.open_tip(run)
     run.plan, run.world = plan, plan.world
     if run.position > run.history.base:  # its steps were made with the previous ones
-        time_travel.branch(run)
+        time_travel.start_branch(run)
     run.history.plan = plan
     run.root.acts.clear()
     run.live.clear()
     state.trace = None  # it knew the nodes that there were
     if state.name == GRAPH:  # no name has been assigned yet
         state.name = name
-    if since_of(run) != since:
+    if get_registration_event(run) != since:
         note(run, ATTACHED, name, new=since, by="runtime")
-    ledger_of(run).sync()
+    get_ledger(run).sync()
     parts.callbacks.install()  # breakpoints and limits depend on the recipe
 
 
-def since_of(run: Run) -> int:
+def get_registration_event(run: Run) -> int:
     """Return the number of the event from which on behaviors listen in a run; -1 where none have yet."""
     return max((int(act.new) for act in _find_attached(run)), default=-1)
 
 
-def first_step(run: Run) -> int:
+def get_first_step(run: Run) -> int:
     """Return after which step behaviors were attached to a run for the first time."""
     return min(act.step for act in _find_attached(run))
 
@@ -62,4 +62,4 @@ def _find_attached(run: Run) -> Iterator[Act]:
     return (act for history, _ in run.parts() for act in history.people if act.act == ATTACHED)
 
 
-__all__ = ["attach", "first_step", "since_of"]
+__all__ = ["attach", "get_first_step", "get_registration_event"]

@@ -309,7 +309,7 @@ class Ledger:
         return kept + len(self._flying())
 
 
-def ledger_of(run: Run) -> Ledger:
+def get_ledger(run: Run) -> Ledger:
     """Return the ledger of a run."""
     ids = run.ids if isinstance(run.ids, IDGen) else IDGen()
     found = ids.ledgers.get(run)
@@ -318,4 +318,4 @@ def ledger_of(run: Run) -> Ledger:
     return found
 
 
-__all__ = ["Ledger", "ledger_of"]
+__all__ = ["Ledger", "get_ledger"]

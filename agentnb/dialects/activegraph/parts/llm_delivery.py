@@ -8,23 +8,23 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
-from agentnb.dialects.activegraph.parts.argument_checks import types_in
+from agentnb.dialects.activegraph.parts.argument_checks import to_event_types
 from agentnb.dialects.activegraph.parts.behavior_budgets import measure_behavior_usage
 from agentnb.dialects.activegraph.parts.behaviors import (
     Behavior,
-    behavior_name,
     check_kind,
     check_schema,
     check_signature,
-    own,
+    copy_mapping,
+    get_behavior_name,
     register,
 )
 from agentnb.dialects.activegraph.parts.delivery import Delivery, DeliveryInProgress
 from agentnb.dialects.activegraph.parts.effects import AGAIN
-from agentnb.dialects.activegraph.parts.events import canonical
-from agentnb.dialects.activegraph.parts.models import LLMMessage, ToolCall, prompt_fields, prompt_payload, read
-from agentnb.dialects.activegraph.parts.prompts import as_json, messages_of, system_of
-from agentnb.dialects.activegraph.parts.tools import ToolContext, args_hash, digest
+from agentnb.dialects.activegraph.parts.events import to_canonical
+from agentnb.dialects.activegraph.parts.models import LLMMessage, ToolCall, make_prompt_payload, read, to_prompt_fields
+from agentnb.dialects.activegraph.parts.prompts import make_system_prompt, to_json, to_messages
+from agentnb.dialects.activegraph.parts.tools import ToolContext, digest, hash_args
 from agentnb.engine.core.work import Work
 from agentnb.session.usage import measure_usage
 
@@ -88,10 +88,30 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
     def decorate(fn: Callable[..., None]) -> LLMBehavior:
         check_signature(fn, ("event", "graph", "ctx", "answer"), "@llm_behavior")
         found = LLMBehavior(
-            behavior_name(fn, name), fn, types_in(on), own(where), own(view), list(creates or ()), own(budget),
-            priority, pattern, None, activate_after, fn, description, model, output_schema, deterministic, max_tokens,
-            temperature, top_p, timeout_seconds, prompt_template, list(tools or ()), max_tool_turns,
-        )  # fmt: skip
+            get_behavior_name(fn, name),
+            fn,
+            to_event_types(on),
+            copy_mapping(where),
+            copy_mapping(view),
+            list(creates or ()),
+            copy_mapping(budget),
+            priority,
+            pattern,
+            None,
+            activate_after,
+            fn,
+            description,
+            model,
+            output_schema,
+            deterministic,
+            max_tokens,
+            temperature,
+            top_p,
+            timeout_seconds,
+            prompt_template,
+            list(tools or ()),
+            max_tool_turns,
+        )
         register(found)
         return found
 
@@ -125,8 +145,8 @@ class _Questions:
         self.cause = turn.kept.id
         self.calls = 0
         self.words: dict[str, Any] = {
-            "system": system_of(behavior, turn),
-            "messages": messages_of(behavior, turn),
+            "system": make_system_prompt(behavior, turn),
+            "messages": to_messages(behavior, turn),
             "model": self.asking.model_of(behavior),
             "max_tokens": behavior.max_tokens,
             "temperature": 0.0 if behavior.deterministic else behavior.temperature,
@@ -243,7 +263,7 @@ class _Questions:
         return run.hold is not None or run.recorded is not None
 
     def _hash(self) -> str:
-        return digest(prompt_fields(self.words))
+        return digest(to_prompt_fields(self.words))
 
     def _record_request(self, more: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
         """Record a request as it is sent; return the event's id."""
@@ -253,7 +273,7 @@ class _Questions:
         if behavior.output_schema is not None:
             said["structured_output_mode"] = words.get("structured_output_mode", "prompt")
         if not (more["turn_index"] or more.get("attempt_index")):
-            said["prompt"] = prompt_payload(words, deterministic=behavior.deterministic)
+            said["prompt"] = make_prompt_payload(words, deterministic=behavior.deterministic)
         return self.tell("llm.requested", said, cause, when)
 
     def _check_run(self, kinds: tuple[str, ...], message: str, **extra: Any) -> None:
@@ -341,7 +361,7 @@ class _Questions:
         tool = self.asking.tool_of(behavior, call.name)
         turn.party.check(behavior.name, "can_call_tool", tool.name)
         self._check_run(("tool",), "the budget is used up before another call of a tool", tool=tool.name)
-        hash_ = args_hash(tool.name, call.args)
+        hash_ = hash_args(tool.name, call.args)
         known = self.asking.find_cached_result(tool, hash_)
         if known is None:
             self._check_own("max_tool_calls", "tool_calls")
@@ -375,7 +395,7 @@ class _Questions:
         self.tell("tool.responded", {**head, "output": found["output"], "error": None, "cache_hit": known is not None,
                                      "latency_seconds": found["latency_seconds"], "cost_usd": cost,
                                      "deterministic": tool.deterministic}, request)  # fmt: skip
-        return LLMMessage("tool", as_json(canonical(found["output"])), call.id, tool.name)
+        return LLMMessage("tool", to_json(to_canonical(found["output"])), call.id, tool.name)
 
     def _read(self, found: Mapping[str, Any]) -> Any:
         """Return an answer parsed by its schema; None without a schema."""

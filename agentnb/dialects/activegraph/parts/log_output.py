@@ -51,7 +51,7 @@ class Observer:
                 return
             why = said.get("reason") or f"exception.{safe_str(said['exception_type'])}"
             rest = {"run_id": self.run_id(), "behavior": name, "event_id": said["event_id"], "reason": why,
-                    "error_type": said["exception_type"], "doc_url": doc_url(why)}  # fmt: skip
+                    "error_type": said["exception_type"], "doc_url": make_doc_url(why)}  # fmt: skip
             shown = _redact(said)
             if "message" in shown:
                 rest["error_message"] = shown["message"]
@@ -67,7 +67,7 @@ def _redact(payload: Mapping[str, Any]) -> dict[str, Any]:
     return plain if _redactor is None else dict(_redactor(plain))
 
 
-def doc_url(reason: str) -> str:
+def make_doc_url(reason: str) -> str:
     """Return the URL of the documentation about a behavior's failure."""
     part = next((part for start, part in _PAGES.items() if reason.startswith(start)), "what-goes-wrong")
     return f"docs/recipes/activegraph.md#{part}"
@@ -117,4 +117,4 @@ def configure_logging(
     return root
 
 
-__all__ = ["FIELDS", "LOG", "Observer", "configure_logging", "doc_url"]
+__all__ = ["FIELDS", "LOG", "Observer", "configure_logging", "make_doc_url"]

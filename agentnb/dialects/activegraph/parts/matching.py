@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import FrozenList
 from agentnb.dialects.activegraph.parts.behaviors import RelationBehavior
-from agentnb.dialects.activegraph.parts.events import canonical, is_lifecycle
-from agentnb.dialects.activegraph.parts.ledger import Ledger, ledger_of
+from agentnb.dialects.activegraph.parts.events import is_lifecycle, to_canonical
+from agentnb.dialects.activegraph.parts.ledger import Ledger, get_ledger
 from agentnb.dialects.activegraph.parts.projection import check_board_value, project
-from agentnb.dialects.activegraph.parts.where import failing, holds
+from agentnb.dialects.activegraph.parts.where import find_failing_clause, holds
 from agentnb.engine.core.history import LATE
 from agentnb.text import safe_repr
 
@@ -76,7 +76,7 @@ class Matcher:
 
     def turns(self, run: Run, event: Event) -> list[tuple[str, int]]:
         """Return the deliveries that an event triggers, now that it is processed."""
-        ledger, found = ledger_of(run).sync(), list[tuple[str, int]]()
+        ledger, found = get_ledger(run).sync(), list[tuple[str, int]]()
         for each in self.listening(event.type):
             if not holds(each.where, event.payload) or not self._fits(ledger, each, event):
                 continue
@@ -90,7 +90,7 @@ class Matcher:
         """Return the delayed deliveries that are due after this event, if they are still triggered."""
         if not self._puts_off:
             return []
-        ledger = ledger_of(run).sync()
+        ledger = get_ledger(run).sync()
         now, found = ledger.tick(event.seq), list[tuple[str, int, int]]()
         for seq, said in ledger.scheduled:
             each, cause = self.behaviors.get(said["behavior"]), run.event(seq)
@@ -103,12 +103,12 @@ class Matcher:
 
     def project(self, run: Run, event: Event) -> list[tuple[tuple[str, ...], Any]]:
         """Return what an event from outside writes."""
-        canonical(event.payload)  # values that are not JSON-serializable are never part of a log
-        return [((key,), value) for key, value in project(ledger_of(run).sync(), event.type, event.payload)]
+        to_canonical(event.payload)  # values that are not JSON-serializable are never part of a log
+        return [((key,), value) for key, value in project(get_ledger(run).sync(), event.type, event.payload)]
 
     def accept(self, run: Run, event: Event) -> None:
         """Notify the listeners of the graph, unless the event comes from the graph, which notifies them itself."""
-        ledger = ledger_of(run)
+        ledger = get_ledger(run)
         if event.id != ledger.emitting:
             ledger.notify(event)
 
@@ -131,18 +131,18 @@ class Matcher:
     def fits(self, run: Run, name: str) -> list[dict[str, str]]:
         """Return the matches of a behavior's pattern at the current step; empty if it has none."""
         matcher = self.behaviors[name].pattern_matcher
-        return [] if matcher is None else [match.bindings for match in matcher.matches(ledger_of(run).sync())]
+        return [] if matcher is None else [match.bindings for match in matcher.matches(get_ledger(run).sync())]
 
     # -- why not -------------------------------------------------------------------------------------------------
 
     def refusals(self, run: Run, name: str, event: Event) -> Iterator[str]:
         """Yield each clause of a behavior that an event does not match, as text."""
-        each, ledger = self.behaviors[name], ledger_of(run).sync()
+        each, ledger = self.behaviors[name], get_ledger(run).sync()
         if each not in self.listening(event.type):
             wanted = " and ".join(map(repr, each.on)) or "any event but the run's own"
             yield f"on: it listens to {wanted}, and event {event.id} is of type {event.type!r}"
             return
-        failed = failing(each.where, event.payload)
+        failed = find_failing_clause(each.where, event.payload)
         if failed is not None:
             path, wanted, found = failed
             yield f"where: {path} should be {safe_repr(wanted)}, and is {safe_repr(found)} in event {event.id}"
@@ -154,22 +154,22 @@ class Matcher:
 
 def find_concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
     """Return the relations of a behavior's type with an end that the payload names as a complete value."""
-    named = dict.fromkeys(texts(event.payload))
+    named = dict.fromkeys(iter_texts(event.payload))
     found = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
     mine = [id_ for id_ in found if ledger.relation(id_)["type"] == each.relation_type]
     return sorted(mine, key=ledger.relations.__getitem__)  # in creation order
 
 
-def texts(value: Any) -> Iterator[str]:
+def iter_texts(value: Any) -> Iterator[str]:
     """Yield every text in a payload."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from texts(item)
+            yield from iter_texts(item)
     elif isinstance(value, list | tuple | FrozenList):
         for item in value:
-            yield from texts(item)
+            yield from iter_texts(item)
 
 
-__all__ = ["Matcher", "find_concerned", "texts"]
+__all__ = ["Matcher", "find_concerned", "iter_texts"]

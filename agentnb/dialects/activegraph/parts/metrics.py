@@ -10,8 +10,8 @@ from copy import copy
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agentnb.dialects.activegraph.parts.ledger import STARTED, ledger_of
-from agentnb.session.state import state_of
+from agentnb.dialects.activegraph.parts.ledger import STARTED, get_ledger
+from agentnb.session.state import get_state
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class MetricsReporter:
 
     def _gauges(self) -> None:
         graph, limits = self.runtime.graph, self.runtime.budget.limits
-        ledger = ledger_of(state_of(graph.session).run)
+        ledger = get_ledger(get_state(graph.session).run)
         made = ledger.work
         taken = self.runtime._turns_taken() if made is None else ledger.tick(made.act.event)  # noqa: SLF001  (of this dialect)
         self.metrics.gauge(_name("queue_depth"), {}, float(len(ledger.turns) - taken))
@@ -136,7 +136,7 @@ class MetricsReporter:
 
     def time_patterns(self, behaviors: Sequence[Any]) -> list[Any]:
         """Return behaviors whose patterns report their evaluations."""
-        return [each if each.pattern_matcher is None else _with(each, Timed(each.pattern_matcher, self))
+        return [each if each.pattern_matcher is None else _replace_fields(each, Timed(each.pattern_matcher, self))
                 for each in behaviors]  # fmt: skip
 
     def _add(self, name: str, **tags: str) -> None:
@@ -155,7 +155,7 @@ class Timed:
     def matches(self, ledger: Any) -> Iterator[Any]:
         """Yield the matches of the pattern."""
         run, graph = getattr(ledger, "run", None), getattr(self.counting.runtime, "graph", None)
-        if run is None or graph is None or run is not state_of(graph.session).run:  # of a replay, or of an opened run
+        if run is None or graph is None or run is not get_state(graph.session).run:  # of a replay, or of an opened run
             return iter(self.pattern.matches(ledger))
         began = perf_counter()
         found = list(self.pattern.matches(ledger))
@@ -163,7 +163,7 @@ class Timed:
         return iter(found)
 
 
-def _with(behavior: Any, pattern: Timed) -> Any:
+def _replace_fields(behavior: Any, pattern: Timed) -> Any:
     found = copy(behavior)
     found.pattern_matcher = pattern
     return found

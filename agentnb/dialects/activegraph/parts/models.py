@@ -11,11 +11,11 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Final, Protocol, runtime_checkable
 
-from agentnb.dialects.activegraph.parts.events import as_plain
+from agentnb.dialects.activegraph.parts.events import to_plain
 from agentnb.world.llm import base
-from agentnb.world.llm.base import LLMRequest, as_client, preparing
-from agentnb.world.llm.decision import Decision, UnreadableAnswer, as_text, decision_of
-from agentnb.world.llm.structured import json_in
+from agentnb.world.llm.base import LLMRequest, prepare_client, to_client
+from agentnb.world.llm.decision import Decision, UnreadableAnswer, parse_decision, to_text
+from agentnb.world.llm.structured import find_json
 
 # The defaults of an llm_behavior's request.
 _USUAL: Final = {"max_tokens": 4096, "temperature": 0.7, "top_p": 1.0}
@@ -80,10 +80,10 @@ class LLMResponse:
 
     def to_dict(self) -> dict[str, Any]:
         """Return its fields as JSON values."""
-        return response_dict(self)
+        return to_response_dict(self)
 
 
-def prompt_fields(request: Mapping[str, Any]) -> dict[str, Any]:
+def to_prompt_fields(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request as JSON, without its time-out: its digest is the prompt's hash."""
     schema = request.get("output_schema")
     return {
@@ -93,9 +93,9 @@ def prompt_fields(request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def prompt_payload(request: Mapping[str, Any], *, deterministic: bool) -> dict[str, Any]:
+def make_prompt_payload(request: Mapping[str, Any], *, deterministic: bool) -> dict[str, Any]:
     """Return the fields of `llm.requested` for a request: the prompt, the settings and the schema of the answer."""
-    fields, schema = prompt_fields(request), request.get("output_schema")
+    fields, schema = to_prompt_fields(request), request.get("output_schema")
     settings = ("model", "system", "messages", "max_tokens", "temperature", "top_p", "structured_output_mode")
     return {
         **{name: fields[name] for name in settings if name in fields},
@@ -136,14 +136,14 @@ def is_native_schema(schema: Mapping[str, Any]) -> bool:
     return "properties" in schema and fits(schema, ())
 
 
-def response_of(said: Any, model: str) -> dict[str, Any]:
+def to_response(said: Any, model: str) -> dict[str, Any]:
     """Return a recorded response: unchanged, or made from a person's answer in place of the model's."""
     if isinstance(said, Mapping) and ("raw_text" in said or "failed" in said):
         return dict(said)
-    return response_dict(LLMResponse(as_text(said), read(said), model=model))
+    return to_response_dict(LLMResponse(to_text(said), read(said), model=model))
 
 
-def messages_from(sent: Sequence[Mapping[str, Any]]) -> list[LLMMessage]:
+def parse_messages(sent: Sequence[Mapping[str, Any]]) -> list[LLMMessage]:
     """Return messages in the form of `to_dict`."""
     found = []
     for each in sent:
@@ -164,12 +164,12 @@ class LLMProvider(Protocol):
         ...
 
 
-def response_dict(response: Any) -> dict[str, Any]:
+def to_response_dict(response: Any) -> dict[str, Any]:
     """Return the response of any provider as recorded in its event."""
     parsed, calls = response.parsed, getattr(response, "tool_calls", None)
     return {
         "raw_text": response.raw_text,
-        "parsed": as_plain(parsed) if hasattr(parsed, "model_dump") else parsed,
+        "parsed": to_plain(parsed) if hasattr(parsed, "model_dump") else parsed,
         "input_tokens": response.input_tokens,
         "output_tokens": response.output_tokens,
         "cost_usd": str(response.cost_usd),
@@ -185,7 +185,7 @@ def response_dict(response: Any) -> dict[str, Any]:
     }
 
 
-def provider_of(given: Any) -> Any:
+def to_provider(given: Any) -> Any:
     """Return a provider for any supported value: a provider as it is, else a client, a function, a script or a name."""
     complete = getattr(given, "complete", None)
     if complete is not None:
@@ -207,11 +207,11 @@ class ClientProvider:
     default_model = "default"
 
     def __init__(self, given: Any) -> None:
-        self.client, self.count = as_client(given), 0
+        self.client, self.count = to_client(given), 0
 
     def preparing(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the first request; None if the client has nothing to prepare."""
-        return preparing(self.client, LLMRequest(()))
+        return prepare_client(self.client, LLMRequest(()))
 
     def complete(self, *, system: str, messages: Sequence[LLMMessage], model: str, output_schema: Any = None,
                  asker: Mapping[str, Any] | None = None, **settings: Any) -> Any:  # fmt: skip
@@ -223,7 +223,10 @@ class ClientProvider:
         tools = settings.get("tools") or ()
         native = bool(tools) and bool(getattr(self.client, "plain_calls", False))
         told = system if native else system + _describe_tools(tools)
-        asked = [{"role": "system", "content": told}, *map(_native if native else _plain_message, messages)]
+        asked = [
+            {"role": "system", "content": told},
+            *map(_to_native_message if native else _to_plain_message, messages),
+        ]
         arguments: dict[str, Any] = {"messages": asked}
         if native:
             named = (base.ToolDefinition(each["name"], each["description"], each["input_schema"]) for each in tools)
@@ -242,10 +245,12 @@ class ClientProvider:
         read_of = partial(
             _to_response, model=model, schema=output_schema, native=native, call=f"call_{number}" if tools else ""
         )
-        return _later(answer, read_of, request.timeout) if inspect.isawaitable(answer) else read_of(answer)
+        return _await_response(answer, read_of, request.timeout) if inspect.isawaitable(answer) else read_of(answer)
 
 
-async def _later(answer: Awaitable[Any], read_of: Callable[[Any], LLMResponse], limit: float | None) -> LLMResponse:
+async def _await_response(
+    answer: Awaitable[Any], read_of: Callable[[Any], LLMResponse], limit: float | None
+) -> LLMResponse:
     try:
         return read_of(await asyncio.wait_for(answer, limit))
     except TimeoutError as error:
@@ -267,14 +272,14 @@ def _to_response(answer: Any, model: str, schema: Any, call: str, *, native: boo
     if wanted is not None:
         calls = [ToolCall(call, wanted.tool_name, dict(wanted.parameters))]
     parsed = read(content) if schema is not None and calls is None else None
-    return LLMResponse(as_text(content), parsed, usage.tokens_in or 0, usage.tokens_out or 0,
+    return LLMResponse(to_text(content), parsed, usage.tokens_in or 0, usage.tokens_out or 0,
                        usage.cost_usd or Decimal(0), 0.0, answer.model or model, tool_calls=calls)  # fmt: skip
 
 
 def _parse_call(content: Any) -> Decision | None:
     """Return the tool call that an answer represents; None if it is something else."""
     try:
-        found = decision_of(content)
+        found = parse_decision(content)
     except UnreadableAnswer:
         return None
     return found if found.kind == "tool" and isinstance(found.parameters, Mapping) else None
@@ -292,13 +297,13 @@ def _describe_tools(tools: Sequence[Mapping[str, Any]]) -> str:
             + "\n".join(lines))  # fmt: skip
 
 
-def _native(message: LLMMessage) -> dict[str, Any]:
+def _to_native_message(message: LLMMessage) -> dict[str, Any]:
     """Return a message in the form of clients with native tool calls."""
     calls = tuple(base.ToolCall(each.id, each.name, each.args) for each in message.tool_calls or ())
     return base.LLMMessage(message.role, message.content, calls, message.tool_use_id or "").to_dict()
 
 
-def _plain_message(message: LLMMessage) -> dict[str, Any]:
+def _to_plain_message(message: LLMMessage) -> dict[str, Any]:
     """Return a message in the form of any client; a tool's result becomes a user message."""
     if message.role != "tool":
         return {"role": message.role, "content": message.content}
@@ -311,11 +316,24 @@ def read(content: Any) -> Any:
     if isinstance(content, Mapping):
         return dict(content)
     try:
-        return json_in(str(content))
+        return find_json(str(content))
     except ValueError:
         return None
 
 
-__all__ = ["DEFAULT_MODEL", "ClientProvider", "LLMMessage", "LLMProvider", "LLMResponse", "ToolCall",
-           "is_native_schema", "messages_from", "prompt_fields", "prompt_payload", "provider_of", "read",
-           "response_dict", "response_of"]  # fmt: skip
+__all__ = [
+    "DEFAULT_MODEL",
+    "ClientProvider",
+    "LLMMessage",
+    "LLMProvider",
+    "LLMResponse",
+    "ToolCall",
+    "is_native_schema",
+    "make_prompt_payload",
+    "parse_messages",
+    "read",
+    "to_prompt_fields",
+    "to_provider",
+    "to_response",
+    "to_response_dict",
+]  # fmt: skip

@@ -68,12 +68,12 @@ class PendingApproval:
     pack: str
 
 
-def object_of(kept: Any) -> Object:
+def to_object(kept: Any) -> Object:
     """Return an object from its value on the board."""
     return Object(kept["id"], kept["type"], thaw(kept["data"]), kept["version"], thaw(kept["provenance"]))
 
 
-def relation_of(kept: Any) -> Relation:
+def to_relation(kept: Any) -> Relation:
     """Return a relation from its value on the board."""
     return Relation(kept["id"], kept["source"], kept["target"], kept["type"], thaw(kept["data"]),
                     thaw(kept["provenance"]))  # fmt: skip
@@ -84,10 +84,10 @@ def patch_of(kept: Any) -> Patch:
     return Patch(**thaw(kept))
 
 
-def approval_of(kept: Any) -> PendingApproval:
+def to_approval(kept: Any) -> PendingApproval:
     """Return an approval from its value on the board."""
     return PendingApproval(kept["approval_id"], "object", kept["object_type"], thaw(kept["data"]), kept["reason"],
                            kept["pack"])  # fmt: skip
 
 
-__all__ = ["Object", "Patch", "PendingApproval", "Relation", "approval_of", "object_of", "patch_of", "relation_of"]
+__all__ = ["Object", "Patch", "PendingApproval", "Relation", "patch_of", "to_approval", "to_object", "to_relation"]

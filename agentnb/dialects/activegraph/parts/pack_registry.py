@@ -84,13 +84,13 @@ class PackMethods:
         return True
 
     def _take(self, pack: Pack, given: Any) -> Any:
-        from agentnb.dialects.activegraph.parts.packs import Schemas, bound_to, build_settings
+        from agentnb.dialects.activegraph.parts.packs import Schemas, bind_settings, build_settings
 
         settings = build_settings(pack, given)
         self._check_names(pack)
         for each in pack.behaviors:
             made = copy(each)
-            made.name, made.bound = f"{pack.name}.{each.name}", bound_to(each, settings)
+            made.name, made.bound = f"{pack.name}.{each.name}", bind_settings(each, settings)
             self._pack_behaviors.append(made)
         for each in pack.tools:
             tool = copy(each)
@@ -119,13 +119,13 @@ class PackMethods:
         Raises:
             PackNotFoundError: R232, this runtime has never loaded it.
         """
-        from agentnb.dialects.activegraph.parts.packs import unknown_pack
+        from agentnb.dialects.activegraph.parts.packs import make_unknown_pack_error
 
         found = next((each for each in self._packs if each[0].name == name), None)
         if found is None:
             if name in self._disabled:
                 return False
-            raise unknown_pack(name, "loaded", [each.name for each in self.loaded_packs()])
+            raise make_unknown_pack_error(name, "loaded", [each.name for each in self.loaded_packs()])
         pack, prefix = found[0], f"{name}."
         self._packs.remove(found)
         self._disabled.add(name)

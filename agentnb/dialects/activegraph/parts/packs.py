@@ -28,7 +28,7 @@ from agentnb.dialects.activegraph.errors import (
 )
 from agentnb.dialects.activegraph.parts import behaviors as registering
 from agentnb.dialects.activegraph.parts import llm_delivery, tools
-from agentnb.dialects.activegraph.parts.events import as_plain
+from agentnb.dialects.activegraph.parts.events import to_plain
 from agentnb.errors import Problem, did_you_mean
 from agentnb.text import safe_repr
 
@@ -151,24 +151,29 @@ class Pack(_Frozen):
         """Check the contents."""
         where = f"pack {self.name!r}"
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise _invalid(f"{safe_repr(self.name)} is not a valid name of a pack", where,
+            raise _make_invalid_error(f"{safe_repr(self.name)} is not a valid name of a pack", where,
                            "use lower-case letters, digits and underscores, beginning with a letter")  # fmt: skip
         if not isinstance(self.version, str) or not self.version:
-            raise _invalid(f"{safe_repr(self.version)} is not a version", where, 'use a text such as "0.1.0"')
+            raise _make_invalid_error(
+                f"{safe_repr(self.version)} is not a version", where, 'use a text such as "0.1.0"'
+            )
         _check_model(self.settings_schema, where, "settings_schema")
         for part, kind in _PARTS.items():
             names = [each.name for each in getattr(self, part) if hasattr(each, "name")]
             twice = next((name for name, count in Counter(names).items() if count > 1), None)
             if twice is not None:
-                raise _invalid(f"duplicate {kind} name {twice!r}", where, "reuse one of them")
+                raise _make_invalid_error(f"duplicate {kind} name {twice!r}", where, "reuse one of them")
         for kind, given, known in (
             ("behavior", self.behaviors, registering.get_registry()),
             ("tool", self.tools, tools.get_tool_registry()),
         ):
             for each in given:
                 if any(each is one for one in known):
-                    raise _invalid(f"{kind} {each.name!r} is registered globally, not declared via a pack's decorator",
-                                   where, f"decorate it with {__name__}.{kind}")  # fmt: skip
+                    raise _make_invalid_error(
+                        f"{kind} {each.name!r} is registered globally, not declared via a pack's decorator",
+                        where,
+                        f"decorate it with {__name__}.{kind}",
+                    )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pack) and (self.name, self.version) == (other.name, other.version)
@@ -199,24 +204,24 @@ class Pack(_Frozen):
             "tools": [f"{self.name}.{each.name}" for each in self.tools],
             "policies": [f"{self.name}.{each.name}" for each in self.policies],
             "prompts": self.prompt_manifest(),
-            "settings": as_plain(settings),
+            "settings": to_plain(settings),
             "capabilities": list(self.capabilities),
         }
 
 
-def _invalid(what: str, where: str, do: str) -> PackValidationError:
+def _make_invalid_error(what: str, where: str, do: str) -> PackValidationError:
     """R230: a pack, or a part of it, is not valid as constructed."""
     return PackValidationError(Problem("R230", what, where, "a pack is checked when it is constructed", do))
 
 
 def _check_name(name: Any, kind: str) -> None:
     if not isinstance(name, str) or not name:
-        raise _invalid(f"{safe_repr(name)} is not a name", kind, "use a text that is not empty")
+        raise _make_invalid_error(f"{safe_repr(name)} is not a name", kind, "use a text that is not empty")
 
 
 def _check_model(schema: Any, where: str, argument: str) -> None:
     if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
-        raise _invalid(f"{argument}={safe_repr(schema)} is not a pydantic BaseModel subclass", where,
+        raise _make_invalid_error(f"{argument}={safe_repr(schema)} is not a pydantic BaseModel subclass", where,
                        f"pass a class that inherits from pydantic.BaseModel as {argument}")  # fmt: skip
 
 
@@ -256,14 +261,14 @@ def load_prompts_from_dir(path: str | Path) -> tuple[PackPrompt, ...]:
     folder = Path(path)
     if not folder.is_dir():
         fault = "is not a directory" if folder.exists() else "does not exist"
-        raise _unreadable(f"the folder {str(folder)!r} {fault}", folder)
+        raise _make_unreadable_error(f"the folder {str(folder)!r} {fault}", folder)
     found: dict[str, PackPrompt] = {}
     for file in sorted(folder.glob("*.md")):
         if file.name.startswith(".") or file.is_symlink():
             continue
         prompt = _load_prompt(file)
         if prompt.name in found:
-            raise _unreadable(f"two prompts have the name {prompt.name!r}", file)
+            raise _make_unreadable_error(f"two prompts have the name {prompt.name!r}", file)
         found[prompt.name] = prompt
     return tuple(found.values())
 
@@ -272,18 +277,18 @@ def _load_prompt(file: Path) -> PackPrompt:
     try:
         matched = _FRONT_MATTER.fullmatch(file.read_text(encoding="utf-8"))
         if matched is None:
-            raise _unreadable("the file has no frontmatter", file)
+            raise _make_unreadable_error("the file has no frontmatter", file)
         fields = tomllib.loads(matched[1])
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(f"the file cannot be read: {error}", file) from None
+        raise _make_unreadable_error(f"the file cannot be read: {error}", file) from None
     except tomllib.TOMLDecodeError as error:
-        raise _unreadable(f"the frontmatter is not TOML: {error}", file) from None
+        raise _make_unreadable_error(f"the frontmatter is not TOML: {error}", file) from None
     if "version" not in fields:
-        raise _unreadable("the frontmatter has no version", file)
+        raise _make_unreadable_error("the frontmatter has no version", file)
     return PackPrompt(str(fields.get("name") or file.stem), str(fields["version"]), matched[2])
 
 
-def _unreadable(what: str, where: Path) -> PackPromptLoadError:
+def _make_unreadable_error(what: str, where: Path) -> PackPromptLoadError:
     return PackPromptLoadError(
         Problem("R231", what, str(where), "a prompt is a Markdown file that begins with TOML between lines of ---",
                 'begin it with the lines: ---, version = "1.0.0", ---')
@@ -328,11 +333,11 @@ def load_by_name(name: str) -> Pack:
     """
     installed = {each.name: each.pack for each in discover()}
     if name not in installed:
-        raise unknown_pack(name, "installed", list(installed))
+        raise make_unknown_pack_error(name, "installed", list(installed))
     return installed[name]
 
 
-def unknown_pack(name: str, state: str, known: list[str]) -> PackNotFoundError:
+def make_unknown_pack_error(name: str, state: str, known: list[str]) -> PackNotFoundError:
     """Return the error for the name of a pack that is not `state`: "installed" or "loaded"."""
     return PackNotFoundError(
         Problem("R232", f"no pack {name!r} is {state}", "packs", f"{state} packs: {', '.join(known) or 'none'}",
@@ -340,7 +345,7 @@ def unknown_pack(name: str, state: str, known: list[str]) -> PackNotFoundError:
     )  # fmt: skip
 
 
-def bound_to(behavior: Any, settings: Any) -> Callable[[], dict[str, Any]]:
+def bind_settings(behavior: Any, settings: Any) -> Callable[[], dict[str, Any]]:
     """Return the additional keyword arguments of a behavior.
 
     The settings, if a parameter is annotated with their type.
@@ -383,9 +388,9 @@ class Schemas:
         if what == "object" and type_ in self.objects:
             declared, pack = self.objects[type_]
             try:
-                return dict(as_plain(declared.schema.model_validate(dict(data))))
+                return dict(to_plain(declared.schema.model_validate(dict(data))))
             except ValidationError as error:
-                raise _violation(f"the data of a {type_!r} does not fit: {error}", pack) from None
+                raise _make_violation(f"the data of a {type_!r} does not fit: {error}", pack) from None
         if what == "relation" and type_ in self.relations:
             relation, pack = self.relations[type_]
             for end, allowed in (("source", relation.source_types), ("target", relation.target_types)):
@@ -394,11 +399,11 @@ class Schemas:
                     told = (
                         f"the {end} of a {type_!r} is a {safe_repr(found)}, and should be one of: {', '.join(allowed)}"
                     )
-                    raise _violation(told, pack)
+                    raise _make_violation(told, pack)
         return data
 
 
-def _violation(what: str, pack: str) -> PackSchemaViolation:
+def _make_violation(what: str, pack: str) -> PackSchemaViolation:
     return PackSchemaViolation(
         Problem("R323", what, f"pack {pack!r}", "objects of a pack's type must match its schema",
                 "pass data that matches the schema")
@@ -431,6 +436,23 @@ relation_behavior = _make_unregistered(registering.relation_behavior, registerin
 llm_behavior = _make_unregistered(llm_delivery.llm_behavior, registering._REGISTRY)  # noqa: SLF001
 tool = _make_unregistered(tools.tool, tools._REGISTRY)  # noqa: SLF001
 
-__all__ = ["DiscoveredPack", "EmptySettings", "ObjectType", "Pack", "PackPolicy", "PackPrompt", "RelationType",
-           "Schemas", "behavior", "bound_to", "build_settings", "discover", "llm_behavior", "load_by_name",
-           "load_prompts_from_dir", "relation_behavior", "tool", "unknown_pack"]  # fmt: skip
+__all__ = [
+    "DiscoveredPack",
+    "EmptySettings",
+    "ObjectType",
+    "Pack",
+    "PackPolicy",
+    "PackPrompt",
+    "RelationType",
+    "Schemas",
+    "behavior",
+    "bind_settings",
+    "build_settings",
+    "discover",
+    "llm_behavior",
+    "load_by_name",
+    "load_prompts_from_dir",
+    "make_unknown_pack_error",
+    "relation_behavior",
+    "tool",
+]  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.errors import UnsupportedPatternError
-from agentnb.dialects.activegraph.parts.where import OPERATORS, at
+from agentnb.dialects.activegraph.parts.where import OPERATORS, get_at
 from agentnb.errors import Problem
 
 _TOKEN: Final = re.compile(
@@ -146,12 +146,12 @@ def _holds(clause: _Clause, found: FrozenGraph, bindings: Bindings) -> bool:
     elif clause.parts:
         holds = all(_holds(each, found, bindings) for each in clause.parts)
     else:
-        wanted = _value(clause.other, found, bindings) if clause.other else clause.value
-        holds = OPERATORS[clause.op](_value(clause.path, found, bindings), wanted)
+        wanted = _find_value(clause.other, found, bindings) if clause.other else clause.value
+        holds = OPERATORS[clause.op](_find_value(clause.path, found, bindings), wanted)
     return holds != clause.negated
 
 
-def _value(path: tuple[str, ...], found: FrozenGraph, bindings: Bindings) -> Any:
+def _find_value(path: tuple[str, ...], found: FrozenGraph, bindings: Bindings) -> Any:
     """Return the value at a path that starts with a name; None if there is none."""
     id_, rest = bindings.get(path[0], ""), path[1:]
     kept = found.object(id_)
@@ -164,10 +164,10 @@ def _value(path: tuple[str, ...], found: FrozenGraph, bindings: Bindings) -> Any
         return kept.get(rest[0]) if len(rest) == 1 else None
     if len(rest) == 1 and rest[0] in _ENDS and rest[0] not in kept["data"]:
         return kept.get(rest[0])
-    return at(kept["data"], rest[1:] if rest[0] == "data" else rest)
+    return get_at(kept["data"], rest[1:] if rest[0] == "data" else rest)
 
 
-def pattern_of(text: str) -> Pattern:
+def parse_pattern(text: str) -> Pattern:
     """Parse the text of a pattern.
 
     Raises:
@@ -334,4 +334,4 @@ class _Reader:
         raise self.make_error(f"{token!r} is not a value")
 
 
-__all__ = ["Bindings", "Match", "Pattern", "pattern_of"]
+__all__ = ["Bindings", "Match", "Pattern", "parse_pattern"]

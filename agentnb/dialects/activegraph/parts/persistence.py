@@ -11,17 +11,17 @@ from agentnb.dialects.activegraph.errors import (
     ReplayDivergenceError,
     StoreNotFoundError,
 )
-from agentnb.dialects.activegraph.foreign.continuing import LogPersistence, continue_log, package_log
-from agentnb.dialects.activegraph.parts.argument_checks import behaviors_in
+from agentnb.dialects.activegraph.foreign.continuing import LogPersistence, continue_log, open_package_log
+from agentnb.dialects.activegraph.parts.argument_checks import to_behaviors
 from agentnb.dialects.activegraph.parts.graph import Graph, check_graph_store
-from agentnb.dialects.activegraph.parts.late_registration import attach, since_of
-from agentnb.dialects.activegraph.schema import recipe_of_behaviors
+from agentnb.dialects.activegraph.parts.late_registration import attach, get_registration_event
+from agentnb.dialects.activegraph.schema import make_recipe
 from agentnb.engine.persistence.open_journals import flush_all
 from agentnb.errors import ExecutionError, Problem, StoreError
 from agentnb.session import stored_run
-from agentnb.session.parts import parts_of
+from agentnb.session.parts import get_parts
 from agentnb.session.reopen import open_stored
-from agentnb.session.state import state_of
+from agentnb.session.state import get_state
 from agentnb.store import open_log
 from agentnb.text import safe_repr
 
@@ -49,7 +49,7 @@ class Stored:
 
     def _keep_in(self, place: Any) -> None:
         """Record the run in a store from now on, including all of it so far."""
-        parts_of(self.graph.session).persistence.record_new_run(place, "step")
+        get_parts(self.graph.session).persistence.record_new_run(place, "step")
 
     def save_state(self, path: Any = None) -> str:
         """Save the run, and return its location. A run that has no store yet is recorded at `path` from now on.
@@ -62,7 +62,7 @@ class Stored:
         """
         self._ensure()
         session = self.graph.session
-        kept = _place_of(session)
+        kept = _find_store(session)
         if kept is not None and path is not None and not kept[1](path):
             raise InvalidRuntimeConfiguration(
                 Problem("X514", "this run is already stored elsewhere", "runtime.save_state()",
@@ -112,24 +112,24 @@ class Stored:
             GraphError: X516, the graph_store is none.
         """
         check_graph_store(graph_store)
-        known = None if behaviors is None else behaviors_in(behaviors)
+        known = None if behaviors is None else to_behaviors(behaviors)
 
         def graph_of(runtime: Any) -> Graph:
             listening = runtime.behaviors
             heard = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
-            log = package_log(path, run_id)
+            log = open_package_log(path, run_id)
             if log is not None:
                 _check_lenient(replay_strict, log)
                 runtime.name = name or "behaviors"
                 runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
                 return continue_log(path, log, heard, runtime.party, runtime.name, graph_store)
-            runtime.name = name or _recorded_name(path, run_id)
-            recipe = recipe_of_behaviors(heard, runtime.party, runtime.name, 0)
+            runtime.name = name or _find_recorded_name(path, run_id)
+            recipe = make_recipe(heard, runtime.party, runtime.name, 0)
             session = open_stored(path, run_id, recipe=recipe)
-            state = state_of(session)
+            state = get_state(session)
             if state.journal is not None:
                 state.journal.takes_over = True  # as in the package, the first Runtime may still be alive
-            recipe.reactive.since = since_of(state.run)  # type: ignore[union-attr]  # a Matcher
+            recipe.reactive.since = get_registration_event(state.run)  # type: ignore[union-attr]  # a Matcher
             runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
             return Graph(graph_store=graph_store, session=session)
 
@@ -173,7 +173,7 @@ class Stored:
                 Problem("X515", f"there is no event {at_event!r} to fork at", "runtime.fork()",
                         "a fork begins after an event of the log", "look at graph.events")
             ) from error  # fmt: skip
-        known = self._given if behaviors is None else behaviors_in(behaviors)
+        known = self._given if behaviors is None else to_behaviors(behaviors)
         given = {"frame": self.party.frame, "policy": self.party.policy, "name": self.name,
                  "llm_provider": self.party.llm if llm_provider is None else llm_provider,
                  "tools": self.tools if tools is None else tools, "replay_llm_cache": replay_llm_cache,
@@ -189,7 +189,7 @@ class Stored:
             graph = Graph(graph_store=graph_store, session=session)
             listening = tuple(runtime.behaviors)
             heard = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
-            attach(graph, heard, runtime.party, runtime.name, since_of(state_of(session).run))
+            attach(graph, heard, runtime.party, runtime.name, get_registration_event(get_state(session).run))
             runtime._attached = listening  # noqa: SLF001  (of its own class)
             return graph
 
@@ -248,18 +248,18 @@ def _check_lenient(replay_strict: bool, log: PackageLog) -> None:
         )  # fmt: skip
 
 
-def _place_of(session: Session) -> tuple[str, Callable[[Any], bool]] | None:
+def _find_store(session: Session) -> tuple[str, Callable[[Any], bool]] | None:
     """Return where a run is recorded, and a function that checks whether a path names that place.
 
     None if it is only in memory.
     """
-    persistence, journal = parts_of(session).persistence, state_of(session).journal
+    persistence, journal = get_parts(session).persistence, get_state(session).journal
     if isinstance(persistence, LogPersistence):
         return persistence.writer.url, persistence.writer.is_at
     return None if journal is None else (journal.log.url, lambda path: open_log(path) is journal.log)
 
 
-def _recorded_name(path: Any, run_id: str | None) -> str:
+def _find_recorded_name(path: Any, run_id: str | None) -> str:
     """Return the name of the behaviors that a stored run was recorded with.
 
     Raises:
@@ -273,7 +273,7 @@ def _recorded_name(path: Any, run_id: str | None) -> str:
         if error.problems[0].code == "L410":
             raise StoreNotFoundError(*error.problems) from error
         raise
-    return str(stored_run.head_of(row)["recipe"].get("name") or row.name)
+    return str(stored_run.parse_head(row)["recipe"].get("name") or row.name)
 
 
 __all__ = ["Stored"]

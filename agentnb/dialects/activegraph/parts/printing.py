@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import mask_value
-from agentnb.dialects.activegraph.parts.events import Event, event_of
+from agentnb.dialects.activegraph.parts.events import Event, to_event
 from agentnb.secrets import mask_text
 from agentnb.text import safe_repr
-from agentnb.trace.causality import chain_of
+from agentnb.trace.causality import find_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class Printed:
 
     def failures(self) -> list[Event]:
         """Return the events of failed deliveries; their payloads hold the traceback. See `Runtime.errors`, too."""
-        return [event_of(kept) for kept in self.graph.ledger.failures]
+        return [to_event(kept) for kept in self.graph.ledger.failures]
 
     def lines(self) -> list[str]:
         """Return one line for each event, with secrets masked."""
@@ -55,16 +55,16 @@ class Printed:
         kept = self.graph.ledger.events()
         known, seen = {event.id: event for event in kept}, set[str]()
         answers = {event.cause: event for event in kept if event.type in ("llm.responded", "tool.responded")}
-        for link in chain_of(kept, id_):
+        for link in find_chain(kept, id_):
             here, depth = (link.event if link.part == "self" else None), 1
             while here is not None and here.id not in seen:
                 seen.add(here.id)
-                yield depth, event_of(here)
-                for request in _requests(here, known):
+                yield depth, to_event(here)
+                for request in _find_requests(here, known):
                     for call in (answers.get(request.id), request):
                         if call is not None and call.id not in seen:
                             seen.add(call.id)
-                            yield depth + 1, event_of(call)
+                            yield depth + 1, to_event(call)
                 here, depth = known.get(here.cause or ""), depth + 1
 
     def causal_chain(self, object_id: str) -> str:
@@ -96,7 +96,7 @@ class Printed:
         return "\n".join(self.lines())
 
 
-def _requests(event: Any, known: Mapping[str, Any]) -> list[Any]:
+def _find_requests(event: Any, known: Mapping[str, Any]) -> list[Any]:
     """Return the model requests and tool calls in an event's provenance, the last one first.
 
     Each request of a later round is caused by the one before.

@@ -37,7 +37,7 @@ def project(ledger: Ledger, type_: str, payload: Any) -> Writes:
     return [] if found is None else found(ledger, payload)
 
 
-def _part(payload: Any, name: str, *keys: str) -> Any:
+def _get_part(payload: Any, name: str, *keys: str) -> Any:
     """Return a part of a payload with these keys.
 
     X502: an event of one of the graph's own types lacks what such an event holds.
@@ -52,7 +52,7 @@ def _part(payload: Any, name: str, *keys: str) -> Any:
     )  # fmt: skip
 
 
-def _id(payload: Any, name: str = "id") -> str:
+def _get_id(payload: Any, name: str = "id") -> str:
     """Return the id in a payload."""
     found = payload.get(name) if isinstance(payload, Mapping) else None
     if not isinstance(found, str):
@@ -64,36 +64,36 @@ def _id(payload: Any, name: str = "id") -> str:
     return found
 
 
-def _object_created(_: Ledger, payload: Any) -> Writes:
-    made = _part(payload, "object", "id", "type", "data", "version", "provenance")
+def _apply_object_created(_: Ledger, payload: Any) -> Writes:
+    made = _get_part(payload, "object", "id", "type", "data", "version", "provenance")
     check_board_value(str(made["id"]), made)
     return [(made["id"], made)]
 
 
-def _object_removed(ledger: Ledger, payload: Any) -> Writes:
-    gone = _id(payload)
+def _apply_object_removed(ledger: Ledger, payload: Any) -> Writes:
+    gone = _get_id(payload)
     found: Writes = [] if ledger.object(gone) is ABSENT else [(gone, ABSENT)]
     return [*((each, ABSENT) for each in ledger.touching(gone)), *found]
 
 
-def _relation_created(_: Ledger, payload: Any) -> Writes:
-    made = _part(payload, "relation", "id", "source", "target", "type", "data")
+def _apply_relation_created(_: Ledger, payload: Any) -> Writes:
+    made = _get_part(payload, "relation", "id", "source", "target", "type", "data")
     return [(made["id"], made)]
 
 
-def _relation_removed(ledger: Ledger, payload: Any) -> Writes:
-    gone = _id(payload)
+def _apply_relation_removed(ledger: Ledger, payload: Any) -> Writes:
+    gone = _get_id(payload)
     return [] if ledger.relation(gone) is ABSENT else [(gone, ABSENT)]
 
 
 def _patch_proposed(_: Ledger, payload: Any) -> Writes:
-    patch = _part(payload, "patch", "id", "target", "op", "value")
+    patch = _get_part(payload, "patch", "id", "target", "op", "value")
     check_op(patch["op"])
     return [(patch["id"], patch)]
 
 
 def _patch_applied(ledger: Ledger, payload: Any) -> Writes:
-    patch = _part(payload, "patch", "id", "target", "op", "value")
+    patch = _get_part(payload, "patch", "id", "target", "op", "value")
     check_op(patch["op"])
     found = ledger.object(patch["target"])
     return (
@@ -102,24 +102,24 @@ def _patch_applied(ledger: Ledger, payload: Any) -> Writes:
 
 
 def _patch_rejected(ledger: Ledger, payload: Any) -> Writes:
-    found = ledger.patch(_id(payload, "patch_id"))
+    found = ledger.patch(_get_id(payload, "patch_id"))
     if found is ABSENT:
         return []
     return [(found["id"], freeze({**found, "status": "rejected", "rejection_reason": payload.get("reason")}))]
 
 
-def _approval_proposed(_: Ledger, payload: Any) -> Writes:
-    return [(_id(payload, "approval_id"), payload)]
+def _apply_approval_proposed(_: Ledger, payload: Any) -> Writes:
+    return [(_get_id(payload, "approval_id"), payload)]
 
 
-def _approval_changed(ledger: Ledger, payload: Any) -> Writes:
-    changed = _id(payload, "approval_id")
+def _apply_approval_changed(ledger: Ledger, payload: Any) -> Writes:
+    changed = _get_id(payload, "approval_id")
     found = ledger.get(changed)
     return [] if found is ABSENT else [(changed, freeze({**found, "data": payload["data"]}))]
 
 
-def _approval_decided(ledger: Ledger, payload: Any) -> Writes:
-    decided = _id(payload, "approval_id")
+def _apply_approval_decided(ledger: Ledger, payload: Any) -> Writes:
+    decided = _get_id(payload, "approval_id")
     return [] if ledger.get(decided) is ABSENT else [(decided, ABSENT)]
 
 
@@ -152,7 +152,7 @@ def check_board_value(key: str, value: Any) -> None:
     )  # fmt: skip
 
 
-def diff(data: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def diff_data(data: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the fields of an object's data that a patch changes, each with the old and the new value."""
     return {name: {"old": data.get(name), "new": new} for name, new in value.items()
             if name not in data or data[name] != new}  # fmt: skip
@@ -175,18 +175,18 @@ def check_op(op: Any) -> None:
 
 
 _BY_TYPE: Final[Mapping[str, Callable[[Any, Any], Writes]]] = {
-    "object.created": _object_created,
-    "object.removed": _object_removed,
-    "relation.created": _relation_created,
-    "relation.removed": _relation_removed,
+    "object.created": _apply_object_created,
+    "object.removed": _apply_object_removed,
+    "relation.created": _apply_relation_created,
+    "relation.removed": _apply_relation_removed,
     "patch.proposed": _patch_proposed,
     "patch.changed": _patch_proposed,
     "patch.applied": _patch_applied,
     "patch.rejected": _patch_rejected,
-    "approval.proposed": _approval_proposed,
-    "approval.changed": _approval_changed,
-    "approval.granted": _approval_decided,
-    "approval.denied": _approval_decided,
+    "approval.proposed": _apply_approval_proposed,
+    "approval.changed": _apply_approval_changed,
+    "approval.granted": _apply_approval_decided,
+    "approval.denied": _apply_approval_decided,
 }
 
-__all__ = ["CHANCE", "OPS", "Writes", "apply_patch", "check_board_value", "check_op", "diff", "project"]
+__all__ = ["CHANCE", "OPS", "Writes", "apply_patch", "check_board_value", "check_op", "diff_data", "project"]

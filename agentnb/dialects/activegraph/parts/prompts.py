@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 HIDDEN = ("provenance", "timestamp", "run_id")
 
 
-def system_of(behavior: Any, turn: DeliveryInProgress) -> str:
+def make_system_prompt(behavior: Any, turn: DeliveryInProgress) -> str:
     """Return the system prompt."""
     frame, schema = turn.party.frame, behavior.output_schema
     parts = [f"You act as {behavior.name!r}, one of several behaviors that share a graph of objects."]
@@ -32,13 +32,13 @@ def system_of(behavior: Any, turn: DeliveryInProgress) -> str:
     return "\n\n".join(parts)
 
 
-def messages_of(behavior: Any, turn: DeliveryInProgress) -> list[LLMMessage]:
+def to_messages(behavior: Any, turn: DeliveryInProgress) -> list[LLMMessage]:
     """Return the first message: the view, the event, and the task."""
     if behavior.prompt_template:
         return [LLMMessage("user", _fill(behavior.prompt_template, turn))]
     view = turn.ctx.view
-    objects = [f"- {each.id} ({each.type}, version {each.version}): {as_json(each.data)}" for each in view.objects()]
-    relations = [f"- {each.source} -{each.type}-> {each.target} {as_json(each.data)}" for each in view.relations()]
+    objects = [f"- {each.id} ({each.type}, version {each.version}): {to_json(each.data)}" for each in view.objects()]
+    relations = [f"- {each.source} -{each.type}-> {each.target} {to_json(each.data)}" for each in view.relations()]
     events = [f"- {each.type} by {each.actor}" for each in view.events() if not is_lifecycle(each.type)]
     event = turn.event
     made = f"Create objects of these types: {', '.join(behavior.creates)}." if behavior.creates else ""
@@ -46,7 +46,7 @@ def messages_of(behavior: Any, turn: DeliveryInProgress) -> list[LLMMessage]:
         "Objects:\n" + ("\n".join(objects) or "- none"),
         "Relations:\n" + ("\n".join(relations) or "- none"),
         "What has happened last:\n" + ("\n".join(events) or "- nothing"),
-        f"What you answer to: {event.type} by {event.actor}\n{as_json(_plain(event.payload))}",
+        f"What you answer to: {event.type} by {event.actor}\n{to_json(_remove_volatile(event.payload))}",
         f"Answer it. {made}".strip(),
     ]
     return [LLMMessage("user", "\n\n".join(blocks))]
@@ -54,23 +54,27 @@ def messages_of(behavior: Any, turn: DeliveryInProgress) -> list[LLMMessage]:
 
 def _fill(template: str, turn: DeliveryInProgress) -> str:
     frame, shown = turn.party.frame, [each.data for each in turn.ctx.view.objects()]
-    known = {"event": as_json(_plain(turn.event.payload)), "event_type": turn.event.type, "view": as_json(shown),
-             "goal": frame.goal if frame else ""}  # fmt: skip
+    known = {
+        "event": to_json(_remove_volatile(turn.event.payload)),
+        "event_type": turn.event.type,
+        "view": to_json(shown),
+        "goal": frame.goal if frame else "",
+    }
     for name, text in known.items():
         template = template.replace("{" + name + "}", text)
     return template
 
 
-def _plain(value: Any) -> Any:
+def _remove_volatile(value: Any) -> Any:
     """Return a value without the fields that differ between equal runs."""
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items() if name not in HIDDEN}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+        return {name: _remove_volatile(item) for name, item in value.items() if name not in HIDDEN}
+    return [_remove_volatile(item) for item in value] if isinstance(value, list) else value
 
 
-def as_json(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Return a value as JSON text, its keys in order."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-__all__ = ["as_json", "messages_of", "system_of"]
+__all__ = ["make_system_prompt", "to_json", "to_messages"]

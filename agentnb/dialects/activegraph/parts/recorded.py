@@ -16,16 +16,16 @@ from time import perf_counter
 from typing import Any, Final, Protocol
 
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
-from agentnb.dialects.activegraph.parts.caches import CachedToolResponse, response_from
-from agentnb.dialects.activegraph.parts.events import as_plain
+from agentnb.dialects.activegraph.parts.caches import CachedToolResponse, parse_response
+from agentnb.dialects.activegraph.parts.events import to_plain
 from agentnb.dialects.activegraph.parts.models import (
     DEFAULT_MODEL,
     LLMMessage,
     LLMResponse,
-    prompt_fields,
-    response_dict,
+    to_prompt_fields,
+    to_response_dict,
 )
-from agentnb.dialects.activegraph.parts.tools import Tool, ToolContext, args_hash, digest
+from agentnb.dialects.activegraph.parts.tools import Tool, ToolContext, digest, hash_args
 
 _CHARACTERS_PER_TOKEN: Final = 4  # for estimates only
 
@@ -66,13 +66,13 @@ class RecordedLLMProvider:
         Raises:
             LLMBehaviorError: llm.fixture_missing, nothing is recorded for it.
         """
-        prompt_hash = digest(prompt_fields(request))
+        prompt_hash = digest(to_prompt_fields(request))
         found = _load(self._folder / f"{prompt_hash}.json")
         if found is None:
             raise LLMBehaviorError("llm.fixture_missing", f"{self._folder} has no answer to prompt_hash={prompt_hash}",
                                    payload_extras={"prompt_hash": prompt_hash,
                                                    "fixtures_dir": str(self._folder)})  # fmt: skip
-        response, schema = response_from(found["response"]), request.get("output_schema")
+        response, schema = parse_response(found["response"]), request.get("output_schema")
         if schema is not None and response.parsed is not None:
             response = replace(response, parsed=schema.model_validate(response.parsed))
         return response
@@ -107,11 +107,11 @@ class RecordingLLMProvider:
 
     def complete(self, **request: Any) -> Any:
         """Return the other provider's answer, and write it."""
-        response, fields = self._inner.complete(**request), prompt_fields(request)
+        response, fields = self._inner.complete(**request), to_prompt_fields(request)
         prompt_hash = digest(fields)
         _save(self._folder / f"{prompt_hash}.json",
               {"prompt_hash": prompt_hash, "model": request["model"], "prompt": fields,
-               "response": response_dict(response)})  # fmt: skip
+               "response": to_response_dict(response)})  # fmt: skip
         return response
 
     def estimate_cost(self, **words: Any) -> Any:
@@ -141,7 +141,7 @@ class DirectToolInvoker:
             kind = type(error).__name__
             raise ToolError("tool.execution_error", f"{kind}: {error}",
                             payload_extras={"tool": tool.name, "exception_type": kind}) from error  # fmt: skip
-        return CachedToolResponse(as_plain(result), None, perf_counter() - began, tool.cost_per_call)
+        return CachedToolResponse(to_plain(result), None, perf_counter() - began, tool.cost_per_call)
 
 
 class RecordedToolProvider:
@@ -156,7 +156,7 @@ class RecordedToolProvider:
         Raises:
             ToolError: tool.fixture_missing, nothing is recorded for it.
         """
-        hash_ = args_hash(tool.name, as_plain(args))
+        hash_ = hash_args(tool.name, to_plain(args))
         found = _load(self._folder / tool.name / f"{hash_}.json")
         if found is None:
             raise ToolError("tool.fixture_missing", f"{self._folder} has no answer of {tool.name!r} to {hash_}",
@@ -173,8 +173,8 @@ class RecordingToolProvider:
 
     def invoke(self, tool: Tool, args: Any, ctx: ToolContext) -> CachedToolResponse:
         """Return the other invoker's answer, and write it."""
-        response, plain = self._inner.invoke(tool, args, ctx), as_plain(args)
-        hash_ = args_hash(tool.name, plain)
+        response, plain = self._inner.invoke(tool, args, ctx), to_plain(args)
+        hash_ = hash_args(tool.name, plain)
         _save(self._folder / tool.name / f"{hash_}.json",
               {"tool": tool.name, "args_hash": hash_, "args": plain, "output": response.output,
                "error": response.error, "latency_seconds": response.latency_seconds,

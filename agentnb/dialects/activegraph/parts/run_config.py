@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentnb.dialects.activegraph.errors import PolicyViolation
-from agentnb.dialects.activegraph.parts.argument_checks import as_list
+from agentnb.dialects.activegraph.parts.argument_checks import to_list
 from agentnb.errors import Problem
 
 
@@ -41,7 +41,7 @@ class Policy:
     def __post_init__(self) -> None:
         """Check that its lists are lists: a text would allow every substring of it."""
         for right in (*_DOES, "requires_approval"):
-            as_list(getattr(self, right), f"Policy({right}=...)", "a list of names")
+            to_list(getattr(self, right), f"Policy({right}=...)", "a list of names")
 
     def concerns(self, name: str) -> bool:
         """Return True if it applies to a behavior."""

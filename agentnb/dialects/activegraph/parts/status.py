@@ -118,7 +118,7 @@ class RunQuantumResult:
     budget_exhausted: bool
 
 
-def failures_of(events: list[Kept]) -> list[BehaviorFailure]:
+def find_failures(events: list[Kept]) -> list[BehaviorFailure]:
     """Return the failures recorded in a log."""
     return [
         BehaviorFailure(said["behavior"], said["event_id"], said.get("reason"), said["exception_type"], said["message"],
@@ -128,12 +128,12 @@ def failures_of(events: list[Kept]) -> list[BehaviorFailure]:
     ]  # fmt: skip
 
 
-def info_of(behavior: Any) -> BehaviorInfo:
+def describe_behavior(behavior: Any) -> BehaviorInfo:
     """Return a behavior in short."""
     return BehaviorInfo(behavior.name, behavior.kind, tuple(behavior.on), behavior.pattern, behavior.activate_after)
 
 
-def snapshot(used: Mapping[str, Any], limits: Mapping[str, Any], by: str | None = None) -> BudgetSnapshot:
+def make_snapshot(used: Mapping[str, Any], limits: Mapping[str, Any], by: str | None = None) -> BudgetSnapshot:
     """Return the used and the allowed amounts of a run."""
     spent, most = Decimal(str(used.get("max_cost_usd", 0))), limits.get("max_cost_usd")
     return BudgetSnapshot(
@@ -145,12 +145,24 @@ def snapshot(used: Mapping[str, Any], limits: Mapping[str, Any], by: str | None 
     )
 
 
-def as_payload(found: BudgetSnapshot) -> dict[str, Any]:
+def to_payload(found: BudgetSnapshot) -> dict[str, Any]:
     """Return a budget as the payload of an event."""
     return {"used": dict(found.used), "limits": dict(found.limits), "cost_used_usd": found.cost_used_usd,
             "cost_limit_usd": found.cost_limit_usd}  # fmt: skip
 
 
-__all__ = ["KNOWN_LIMITS", "BehaviorFailure", "BehaviorInfo", "BudgetSnapshot", "EventSummary", "FrameSnapshot",
-           "RunQuantumResult", "RuntimeStatus", "Timer", "as_payload", "failures_of", "info_of",
-           "snapshot"]  # fmt: skip
+__all__ = [
+    "KNOWN_LIMITS",
+    "BehaviorFailure",
+    "BehaviorInfo",
+    "BudgetSnapshot",
+    "EventSummary",
+    "FrameSnapshot",
+    "RunQuantumResult",
+    "RuntimeStatus",
+    "Timer",
+    "describe_behavior",
+    "find_failures",
+    "make_snapshot",
+    "to_payload",
+]  # fmt: skip

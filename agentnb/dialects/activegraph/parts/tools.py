@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from agentnb.dialects.activegraph.parts.behaviors import check_kind, check_schema, check_signature
-from agentnb.dialects.activegraph.parts.events import canonical
+from agentnb.dialects.activegraph.parts.events import to_canonical
 from agentnb.dialects.activegraph.parts.log_output import LOG
 
 _REGISTRY: Final[list[Any]] = []
@@ -97,7 +97,7 @@ def tool(
 
     def decorate(fn: Callable[..., Any]) -> Tool:
         check_signature(fn, ("args", "ctx"), "@tool", settings=False)
-        schema = _annotated_schema(fn) if input_schema is None else input_schema
+        schema = _find_annotated_schema(fn) if input_schema is None else input_schema
         about = description or (fn.__doc__ or "").strip().partition("\n")[0]
         found = Tool(name or fn.__name__, fn, about, schema, output_schema, Decimal(str(cost_per_call)),
                      timeout_seconds, deterministic)  # fmt: skip
@@ -107,7 +107,7 @@ def tool(
     return decorate
 
 
-def _annotated_schema(fn: Callable[..., Any]) -> Any:
+def _find_annotated_schema(fn: Callable[..., Any]) -> Any:
     """Return the pydantic model that annotates the first parameter; None if there is no such annotation."""
     try:
         first = next(iter(inspect.signature(fn, eval_str=True).parameters.values()), None)
@@ -129,15 +129,15 @@ def clear_tool_registry() -> list[Any]:
     return cleared
 
 
-def args_hash(name: str, args: Mapping[str, Any]) -> str:
+def hash_args(name: str, args: Mapping[str, Any]) -> str:
     """Return the digest of a call: the same for the same tool and arguments, in any order."""
     return digest({"tool": name, "args": args})
 
 
 def digest(value: Any) -> str:
     """Return the digest of a value as JSON."""
-    text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(to_canonical(value), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-__all__ = ["Tool", "ToolContext", "args_hash", "clear_tool_registry", "digest", "get_tool_registry", "tool"]
+__all__ = ["Tool", "ToolContext", "clear_tool_registry", "digest", "get_tool_registry", "hash_args", "tool"]

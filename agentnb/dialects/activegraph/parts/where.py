@@ -29,7 +29,7 @@ def _make_ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], 
     return holds
 
 
-def _among(found: Any, wanted: Any) -> bool:
+def _is_among(found: Any, wanted: Any) -> bool:
     return any(found == each for each in wanted)
 
 
@@ -40,15 +40,15 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "<=": _make_ordering(le),
     "==": lambda found, wanted: bool(found == wanted),
     "!=": lambda found, wanted: bool(found != wanted),
-    "in": _among,
-    "not in": lambda found, wanted: not _among(found, wanted),
+    "in": _is_among,
+    "not in": lambda found, wanted: not _is_among(found, wanted),
 }
 
 
-def failing(where: Where | None, found: Any) -> tuple[str, Any, Any] | None:
+def find_failing_clause(where: Where | None, found: Any) -> tuple[str, Any, Any] | None:
     """Return the first clause that does not match: path, expected, actual; None if all match."""
     for path, wanted in (where or {}).items():
-        value = at(found, _parts(path))
+        value = get_at(found, _split_path(path))
         if not _holds(value, wanted):
             return path, wanted, value
     return None
@@ -78,20 +78,20 @@ def check(where: Where | None) -> None:
 
 def holds(where: Where | None, found: Any) -> bool:
     """Return True if all clauses match."""
-    return not where or failing(where, found) is None
+    return not where or find_failing_clause(where, found) is None
 
 
-def of_object(kept: Any) -> Mapping[str, Any]:
+def get_object_values(kept: Any) -> Mapping[str, Any]:
     """Return the values of an object for matching: those of its data, overridden by its own fields."""
     return {**kept, **kept["data"]}
 
 
 @lru_cache(maxsize=4096)
-def _parts(path: str) -> tuple[str, ...]:
+def _split_path(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def at(found: Any, path: Sequence[str]) -> Any:
+def get_at(found: Any, path: Sequence[str]) -> Any:
     """Return the value at a path; None if there is none."""
     for name in path:
         if not isinstance(found, Mapping):
@@ -111,7 +111,7 @@ def _holds(found: Any, wanted: Any) -> bool:
         InternalEvaluatorError: X504, there is no such operator.
     """
     if isinstance(wanted, list | tuple):
-        return (_is_list(found) and list(found) == list(wanted)) or (not _is_list(found) and _among(found, wanted))
+        return (_is_list(found) and list(found) == list(wanted)) or (not _is_list(found) and _is_among(found, wanted))
     if not isinstance(wanted, Mapping):
         return bool(found == wanted)
     if not wanted.keys() <= OPERATORS.keys():
@@ -119,4 +119,4 @@ def _holds(found: Any, wanted: Any) -> bool:
     return all(OPERATORS[name](found, value) for name, value in wanted.items())
 
 
-__all__ = ["OPERATORS", "Where", "at", "check", "failing", "holds", "of_object"]
+__all__ = ["OPERATORS", "Where", "check", "find_failing_clause", "get_at", "get_object_values", "holds"]

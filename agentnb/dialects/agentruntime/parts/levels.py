@@ -55,7 +55,7 @@ class Level:
         """
         led: set[str] = {edge.target for edge in self.config.edges}
         for node in self.config.nodes:
-            led.update(targets(node))
+            led.update(list_targets(node))
             if node.on_error is not None and node.on_error.to:
                 led.add(node.on_error.to)
             if node.type == "loop":
@@ -63,14 +63,14 @@ class Level:
         return tuple(self.ids[node.id] for node in self.config.nodes if node.id not in led)
 
 
-def targets(node: NodeConfig) -> list[str]:
+def list_targets(node: NodeConfig) -> list[str]:
     """Return the possible targets of a router."""
     if node.type != "router":
         return []
     return [*(case.to for case in node.cases), *([node.default] if node.default else [])]
 
 
-def levels(definition: AgentDefinition) -> list[Level]:
+def list_levels(definition: AgentDefinition) -> list[Level]:
     """Return the graphs that a run can enter, the root's first."""
     graphs: dict[str, GraphConfig] = {"": definition.graph}
     border = [definition.graph]
@@ -86,7 +86,7 @@ def levels(definition: AgentDefinition) -> list[Level]:
         ids = {node.id: node.id if not name or counts[node.id] == 1 else f"{name}/{node.id}" for node in config.nodes}
         region = ROOT if not name else name if name not in taken else f"{name} (graph)"
         path: Path = ("subgraphs", name) if name else ("graph",)
-        inside, copied = _bodies(config)
+        inside, copied = _find_bodies(config)
         found.append(Level(name, config, path, region, ids, inside, copied))
     return found
 
@@ -99,12 +99,12 @@ def find_called(config: GraphConfig, definition: AgentDefinition) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _bodies(config: GraphConfig) -> tuple[dict[str, str], frozenset[str]]:
+def _find_bodies(config: GraphConfig) -> tuple[dict[str, str], frozenset[str]]:
     """Return the loop around each body, and the loops that run a copy of a node that is elsewhere."""
     loops: defaultdict[str, list[str]] = defaultdict(list)
     others = {edge.target for edge in config.edges}
     for node in config.nodes:
-        others.update(targets(node))
+        others.update(list_targets(node))
         if node.on_error is not None and node.on_error.to:
             others.add(node.on_error.to)
         if node.type == "loop":
@@ -118,18 +118,18 @@ def _bodies(config: GraphConfig) -> tuple[dict[str, str], frozenset[str]]:
 # ---------------------------------------------------------------------------------------------- structural faults ---
 
 
-def graph_problems(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
+def check_graphs(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     """Yield the faults in the structure of the graphs; targets of edges are checked with the recipe."""
     graphs = [("", definition.graph), *definition.subgraphs.items()]
     for name, config in graphs:
         path: Path = ("subgraphs", name) if name else ("graph",)
-        yield from _twice(config, path, source)
-        yield from _unknown(config, path, source, definition)
-        yield from _circle(config, path, source)
+        yield from _check_duplicates(config, path, source)
+        yield from _check_references(config, path, source, definition)
+        yield from _check_cycles(config, path, source)
     yield from _check_nesting(definition, source)
 
 
-def _twice(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]:
+def _check_duplicates(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]:
     """R106: two nodes have the same id."""
     first: dict[str, int] = {}
     for number, node in enumerate(config.nodes):
@@ -140,7 +140,9 @@ def _twice(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]
                           "rename one of the two and its edges")  # fmt: skip
 
 
-def _unknown(config: GraphConfig, path: Path, source: Source, definition: AgentDefinition) -> Iterator[Problem]:
+def _check_references(
+    config: GraphConfig, path: Path, source: Source, definition: AgentDefinition
+) -> Iterator[Problem]:
     """R182: a node refers to a tool, a subgraph, a prompt or a body that the file does not have."""
     words: dict[str, tuple[str, str, Collection[str]]] = {
         "tool": ("uses", "tool", dict.fromkeys(tool.id for tool in definition.tools)),
@@ -160,7 +162,7 @@ def _unknown(config: GraphConfig, path: Path, source: Source, definition: AgentD
                           did_you_mean(asked, known, f"add it, or name another {sort}"))  # fmt: skip
 
 
-def _circle(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]:
+def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]:
     """R180: edges and bodies of loops form a cycle; a router may lead back, an edge may not."""
     onward: defaultdict[str, list[str]] = defaultdict(list)
     for edge in config.edges:
@@ -168,7 +170,7 @@ def _circle(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem
     for node in config.nodes:
         if node.type == "loop":
             onward[node.id].append(node.body)
-    found = _cycle(onward)
+    found = _find_cycle(onward)
     if found:
         yield Problem("R180", f"the graph has a cycle: {' -> '.join(found)}", str(source.place((*path, "edges"))),
                       "edges and loop bodies lead forward; to go back, use a router or a loop",
@@ -178,14 +180,14 @@ def _circle(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem
 def _check_nesting(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     """R181: subgraphs contain one another in a cycle."""
     onward = {name: find_called(config, definition) for name, config in definition.subgraphs.items()}
-    found = _cycle(onward)
+    found = _find_cycle(onward)
     if found:
         yield Problem("R181", f"the subgraphs form a cycle: {' -> '.join(found)}",
                       str(source.place(("subgraphs", found[0]), key=True)),
                       "a subgraph that contains itself would never end", "remove one of them")  # fmt: skip
 
 
-def _cycle(onward: Mapping[str, list[str]]) -> list[str]:
+def _find_cycle(onward: Mapping[str, list[str]]) -> list[str]:
     """Return the nodes of one cycle, with the first repeated at the end; empty if there is none."""
     done: set[str] = set()
     for start in list(onward):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.errors import AgentRuntimeError, Problem, with_article
-from agentnb.recipe.descriptions import how_to_allow
+from agentnb.recipe.descriptions import describe_how_to_allow
 from agentnb.world.tools.allow_list import Allowed, resolve_path
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Memory:
 
     def __init__(self, config: MemoryConfig, allowed: Allowed) -> None:
         self.config = config
-        self.history: History = _history(config, allowed)
+        self.history: History = _make_history(config, allowed)
 
     def session(self, inputs: Mapping[str, Any], state: Mapping[str, Any]) -> str:
         """Return the name of the conversation that a run continues."""
@@ -78,8 +78,8 @@ class Memory:
                         "the memory stores the conversation there as a list of messages",
                         f"make state.{MESSAGES} a list, or leave it out")
             )  # fmt: skip
-        before = self.history.read(self.session(inputs, state), _path_values(inputs, state))
-        return {**state, **self.window([*before, *map(as_message, messages or ())])}
+        before = self.history.read(self.session(inputs, state), _collect_path_values(inputs, state))
+        return {**state, **self.window([*before, *map(to_message, messages or ())])}
 
     def keep(self, inputs: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         """Store the messages of a finished run that are not stored yet.
@@ -87,9 +87,9 @@ class Memory:
         Raises:
             AgentRuntimeError: X430, it cannot be stored; X423, what was stored before cannot be read.
         """
-        session, known = self.session(inputs, state), _path_values(inputs, state)
-        messages = [as_message(message) for message in state.get(MESSAGES) or ()]
-        more = _new_messages(self.history.read(session, known), messages)
+        session, known = self.session(inputs, state), _collect_path_values(inputs, state)
+        messages = [to_message(message) for message in state.get(MESSAGES) or ()]
+        more = _select_new_messages(self.history.read(session, known), messages)
         if more:
             self.history.add(session, known, more)
 
@@ -99,7 +99,7 @@ class Memory:
         return {MESSAGES: kept, WINDOW: kept[-self.config.k :]} if self.config.k else {MESSAGES: kept}
 
 
-def as_message(given: Any) -> Message:
+def to_message(given: Any) -> Message:
     """Return an entry of the messages in full form: type, role and content; a text becomes a user message."""
     if not isinstance(given, Mapping):
         return {"type": "human", "role": "user", "content": given if isinstance(given, str) else str(given)}
@@ -108,7 +108,7 @@ def as_message(given: Any) -> Message:
     return {**given, "type": kind, "role": _ROLES.get(kind, word), "content": given.get("content", "")}
 
 
-def _new_messages(kept: Sequence[Message], messages: Sequence[Message]) -> list[Message]:
+def _select_new_messages(kept: Sequence[Message], messages: Sequence[Message]) -> list[Message]:
     """Return the messages that are not stored yet: usually those after the stored ones.
 
     If another run has stored more of this conversation meanwhile, or a node has truncated the messages, the beginnings
@@ -120,13 +120,13 @@ def _new_messages(kept: Sequence[Message], messages: Sequence[Message]) -> list[
     return [message for message in messages[alike:] if message not in kept[alike:]]
 
 
-def _path_values(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_path_values(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that the path of a file may refer to: simple values of the state and the inputs."""
     both = {**state, **inputs}
     return {key: value for key, value in both.items() if isinstance(value, str | int | float) and key.isidentifier()}
 
 
-def _history(config: MemoryConfig, allowed: Allowed) -> History:
+def _make_history(config: MemoryConfig, allowed: Allowed) -> History:
     match config.kind:
         case "file":
             return _Files(str(config.path), allowed, config.namespace or "")
@@ -135,7 +135,7 @@ def _history(config: MemoryConfig, allowed: Allowed) -> History:
     return _InMemory()
 
 
-def _place(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
+def _resolve_file(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
     """Return the file that a path refers to, with links and dots resolved.
 
     Raises:
@@ -146,7 +146,7 @@ def _place(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
         why, do = "it cannot be the path of a file", "write a relative path"
     elif not allowed.holds_file(file):
         why = "a recipe keeps its memory in its own folder, links resolved; other folders have to be allowed"
-        do = f"write a path below the recipe's folder, or allow its folder: {how_to_allow(str(file.parent))}"
+        do = f"write a path below the recipe's folder, or allow its folder: {describe_how_to_allow(str(file.parent))}"
     elif file.suffix.lower() not in suffixes:
         why, do = f"such a file ends in {', '.join(suffixes)}", f"give it the suffix {suffixes[0]}"
     else:
@@ -178,7 +178,7 @@ def _check_list(kept: Any) -> list[Any]:
 
 def _read(stored: Any) -> Message:
     data = stored.get("data", {}) if isinstance(stored, Mapping) else {}
-    return as_message({**data, "type": stored["type"], "role": data.get("role") or stored["type"]})
+    return to_message({**data, "type": stored["type"], "role": data.get("role") or stored["type"]})
 
 
 class _Files:
@@ -192,11 +192,11 @@ class _Files:
         self.lock = threading.Lock()
 
     def _file(self, session: str, known: Mapping[str, Any]) -> Path:
-        words = {key: _file_name_part(value) for key, value in known.items()}
-        words |= {"session_id": "_".join(map(_file_name_part, session.split(":", bool(self.namespace))))}
-        words |= {"namespace": _file_name_part(self.namespace)}
+        words = {key: _to_file_name_part(value) for key, value in known.items()}
+        words |= {"session_id": "_".join(map(_to_file_name_part, session.split(":", bool(self.namespace))))}
+        words |= {"namespace": _to_file_name_part(self.namespace)}
         path = _WORD.sub(lambda found: words.get(found[1], found[0]), self.path)
-        return _place(path, self.allowed, _JSON)
+        return _resolve_file(path, self.allowed, _JSON)
 
     def read(self, session: str, known: Mapping[str, Any]) -> list[Message]:
         file = self._file(session, known)
@@ -205,7 +205,7 @@ class _Files:
         try:
             return [_read(stored) for stored in _check_list(json.loads(file.read_text(encoding="utf-8")))]
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise _unreadable(str(file), error) from error
+            raise _make_read_error(str(file), error) from error
 
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:
         with self.lock:
@@ -215,7 +215,7 @@ class _Files:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 _replace(file, text)
             except (OSError, ValueError) as error:
-                raise _cannot_store(str(file), error) from error
+                raise _make_write_error(str(file), error) from error
 
 
 def _replace(file: Path, text: str) -> None:
@@ -242,7 +242,7 @@ class _Sqlite:
     @property
     def path(self) -> str:
         """The database's file, checked again at each use, because a link may have been created meanwhile."""
-        return self.written if self.only is not None else str(_place(self.written, self.allowed, _DATABASES))
+        return self.written if self.only is not None else str(_resolve_file(self.written, self.allowed, _DATABASES))
 
     def _rows(self, statement: str, *rows: tuple[Any, ...]) -> list[Any]:
         with self.lock, _connect(self.path, self.only) as connection:
@@ -258,7 +258,7 @@ class _Sqlite:
         try:
             return [_read(json.loads(text)) for (text,) in self._rows(statement, (session,))]
         except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise _unreadable(self.path, error) from error
+            raise _make_read_error(self.path, error) from error
 
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:
         statement = f"INSERT INTO {self.table} (session_id, message) VALUES (?, ?)"  # noqa: S608  (the same)
@@ -266,7 +266,7 @@ class _Sqlite:
         try:
             self._rows(statement, *rows)
         except sqlite3.Error as error:
-            raise _cannot_store(self.path, error) from error
+            raise _make_write_error(self.path, error) from error
 
 
 def _connect(path: str, only: sqlite3.Connection | None) -> Any:
@@ -286,7 +286,7 @@ class _Open:
         """Keep the connection open."""
 
 
-def _file_name_part(value: Any) -> str:
+def _to_file_name_part(value: Any) -> str:
     """Return a value as a part of a file name: characters that could lead elsewhere become `_`.
 
     A hash is appended if that changes it, so that different values have different names.
@@ -299,18 +299,18 @@ def _file_name_part(value: Any) -> str:
     return f"{text.strip('. ')}-{hashlib.sha256(given.encode('utf-8', 'replace')).hexdigest()[:12]}" if given else "_"
 
 
-def _cannot_store(where: str, error: Exception) -> AgentRuntimeError:
+def _make_write_error(where: str, error: Exception) -> AgentRuntimeError:
     return AgentRuntimeError(
         Problem("X430", "the conversation cannot be stored", where, f"{type(error).__name__}: {error}",
                 "check that the path is writable; what was stored before is intact")
     )  # fmt: skip
 
 
-def _unreadable(where: str, error: Exception) -> AgentRuntimeError:
+def _make_read_error(where: str, error: Exception) -> AgentRuntimeError:
     return AgentRuntimeError(
         Problem("X423", "the stored memory cannot be read", where, f"{type(error).__name__}: {error}",
                 "repair it or move it away; a new one is created when there is none")
     )  # fmt: skip
 
 
-__all__ = ["MESSAGES", "WINDOW", "Memory", "as_message"]
+__all__ = ["MESSAGES", "WINDOW", "Memory", "to_message"]

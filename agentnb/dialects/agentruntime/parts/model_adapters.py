@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from agentnb.errors import AgentRuntimeError, Problem
-from agentnb.kinds.context import own_id
+from agentnb.kinds.context import get_own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.world.llm.base import LLMRequest, LLMResponse
 
@@ -26,18 +26,18 @@ class Caller:
         node = self.recipe.nodes[request.node]
         keys = [text.key for _, text in node.params.get("prompt", ())]
         texts = [message.content for message in request.messages]
-        answer = self.ask(node_description(node), dict(zip(keys, texts, strict=False)), node.params.get("timeout"))
-        return _later(answer) if inspect.isawaitable(answer) else LLMResponse(answer, model="callable")
+        answer = self.ask(make_node_description(node), dict(zip(keys, texts, strict=False)), node.params.get("timeout"))
+        return _await_response(answer) if inspect.isawaitable(answer) else LLMResponse(answer, model="callable")
 
 
-async def _later(answer: Any) -> LLMResponse:
+async def _await_response(answer: Any) -> LLMResponse:
     return LLMResponse(await answer, model="callable")
 
 
-def node_description(node: Node) -> SimpleNamespace:
+def make_node_description(node: Node) -> SimpleNamespace:
     """Return the description of a node for a caller's function: its id, type, name and prompt."""
     prompt = node.params.get("template")
-    own = own_id(node)
+    own = get_own_id(node)
     name = None if node.label in ("", own) else node.label
     return SimpleNamespace(id=own, type=node.kind, name=name, prompt=prompt)
 

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import Problem, RecipeError
-from agentnb.expressions.conditions import as_condition
-from agentnb.expressions.paths import path_text
+from agentnb.expressions.conditions import to_condition
+from agentnb.expressions.paths import format_path
 from agentnb.expressions.templates import compile_structure
-from agentnb.kinds.context import InContext, board_reads
+from agentnb.kinds.context import InContext, list_board_reads
 from agentnb.recipe.model import Node, Rescue
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Nodes:
         given = () if not level.name else level.config.inputs  # a subgraph's inputs are no keys of the board around it
         paths = [path for path in _reads(params) if path[0] not in given]
         params["own_id"] = None if id == node.id else node.id
-        reads = tuple(dict.fromkeys(path_text(path) for path in paths))
+        reads = tuple(dict.fromkeys(format_path(path) for path in paths))
         return Node(
             id=id,
             kind=kind,
@@ -163,17 +163,17 @@ class Nodes:
 
     def _condition(self, rule: Any, path: Path) -> InContext:
         try:
-            return InContext(as_condition(rule, self.source.place(path)))
+            return InContext(to_condition(rule, self.source.place(path)))
         except RecipeError as error:
             self.problems += error.problems
-            return InContext(as_condition(value=True))
+            return InContext(to_condition(value=True))
 
 
 def _reads(params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Return the paths of the board that a node's templates and rules read."""
     compiled = [params.get("given"), *(params.get("map") or {}).values()]
     compiled += [template for _, template in params.get("prompt") or ()]
-    found = [path for each in compiled if each is not None for path in board_reads(each.reads)]
+    found = [path for each in compiled if each is not None for path in list_board_reads(each.reads)]
     conditions = [params.get("until"), *(condition for condition, _ in params.get("cases") or ())]
     return found + [path for each in conditions if each is not None for path in each.reads]
 

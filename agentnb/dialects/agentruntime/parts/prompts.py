@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.errors import Place, Problem, RecipeError, did_you_mean
-from agentnb.expressions.templates import Line, Origin, Template, compile_template, has_markers, where_in
+from agentnb.expressions.templates import Line, Origin, Template, compile_template, has_markers, locate
 from agentnb.expressions.templates import Path as Read
-from agentnb.sources import Path, Source, path_of
+from agentnb.sources import Path, Source, format_path
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -119,13 +119,13 @@ def compile_prompts(config: PromptsConfig, source: Source) -> tuple[Prompts, lis
     for name, template in config.templates.items():
         texts = [
             (role, partials.prompt(key, text, ("prompts", "templates", name, *path)))
-            for role, key, text, path in _texts(template)
+            for role, key, text, path in _iter_texts(template)
         ]
         found[name] = tuple((role, text) for role, text in texts if text is not None)
     return found, partials.problems
 
 
-def _texts(template: PromptTemplate) -> Iterator[tuple[str, str, str, Path]]:
+def _iter_texts(template: PromptTemplate) -> Iterator[tuple[str, str, str, Path]]:
     """Yield (role, key, text, path in the template) of each text."""
     for role in ("system", "user", "assistant"):
         text = getattr(template, role)
@@ -206,7 +206,7 @@ class _Partials:
     def _with_partials(self, text: str, path: Path) -> _ExpandedText | None:
         """Return a text with all partials in it; None where something is wrong with it."""
         place = self.source.place(path)
-        own: tuple[Line, ...] = tuple((place, text, number) for number in range(1, _lines(text) + 2))
+        own: tuple[Line, ...] = tuple((place, text, number) for number in range(1, _count_lines(text) + 2))
         if not has_markers(text):
             return _ExpandedText(text, own)
         problems = list(self._problems(text, path))
@@ -225,22 +225,22 @@ class _Partials:
                 return None
             before, after = _wrap_context(mark)
             pieces += [text[end : match.start()], before, partial.text, after]
-            first = row + _lines(text[end : match.start()])
-            last = first + _lines(match[0])
+            first = row + _count_lines(text[end : match.start()])
+            last = first + _count_lines(match[0])
             lines += own[row + 1 : first + 1]  # of the text before the mark
-            lines += [own[first]] * (_lines(before) - 1) + [*partial.lines, own[last]]
+            lines += [own[first]] * (_count_lines(before) - 1) + [*partial.lines, own[last]]
             row, end, size = last, match.end(), size + len(partial.text)
-            if size > _longest():
-                self.problems.append(_too_long(path, self.source))
+            if size > _measure_longest():
+                self.problems.append(_make_too_long_problem(path, self.source))
                 return None
         return _ExpandedText("".join([*pieces, text[end:]]), (*lines, *own[row + 1 :]))
 
     def _problems(self, text: str, path: Path) -> Iterator[Problem]:
         """Yield the problems of one text: those of its references, or else those of its Jinja."""
-        if len(text) > _longest():
-            yield _too_long(path, self.source)
+        if len(text) > _measure_longest():
+            yield _make_too_long_problem(path, self.source)
             return
-        alone = _MARK.sub(_placeholder, text)
+        alone = _MARK.sub(_make_placeholder, text)
         problems = [*self._unknown(text, path), *self._unread(alone, path)]
         yield from problems or self._jinja_problems(alone, path) or self._nameless(text, path)
 
@@ -274,13 +274,13 @@ class _Partials:
             reads = compile_text(_ENV.sub(_NOTHING, alone), bare=False).reads if "env" in alone else ()
         except Refused as refused:
             return [
-                Problem(code, f"{path_of(path)} {what}", where_in(self.source.place(path), alone, line), why, order)
+                Problem(code, f"{format_path(path)} {what}", locate(self.source.place(path), alone, line), why, order)
                 for code, line, what, why, order in refused.refusals
             ]
         if all(read[0] != "env" for read in reads):
             return []
         return [
-            Problem("R173", f"{path_of(path)} uses 'env' inside a larger expression", str(self.source.place(path)),
+            Problem("R173", f"{format_path(path)} uses 'env' inside a larger expression", str(self.source.place(path)),
                     "{{env.NAME}} is replaced by the variable's text; a value computed from a secret cannot be masked",
                     "write {{env.NAME}} alone; a key 'env' of the board is state.env")
         ]  # fmt: skip
@@ -289,20 +289,20 @@ class _Partials:
         """R174: the context of a partial has no names."""
         for match in _MARK.finditer(text):
             mark = _mark(match)
-            if mark is not None and mark.laid and _names(mark.laid) is None:
+            if mark is not None and mark.laid and _list_names(mark.laid) is None:
                 yield Problem("R174", f"the context of partial {mark.name!r} has no names",
                               self._where(text, match, path), "its keys are quoted names",
                               'write it as {"name": expression}')  # fmt: skip
 
     def _where(self, text: str, match: re.Match[str], path: Path) -> str:
-        return where_in(self.source.place(path), text, _lines(text[: match.start()]) + 1)
+        return locate(self.source.place(path), text, _count_lines(text[: match.start()]) + 1)
 
 
 def _is_passed(text: str) -> bool:
     return text.startswith("{#") or bool(re.match(r"\{%-?\s*raw\b", text))
 
 
-def _placeholder(match: re.Match[str]) -> str:
+def _make_placeholder(match: re.Match[str]) -> str:
     """Return the placeholder of a reference while a text is checked without its partials.
 
     The same number of lines and names.
@@ -317,7 +317,7 @@ def _placeholder(match: re.Match[str]) -> str:
 def _wrap_context(mark: _PartialReference) -> tuple[str, str]:
     """Return the text before and after a partial: a loop with one iteration that binds the names of its context."""
     before, after = "{{- '' }}" if mark.left else "", "{{ '' -}}" if mark.right else ""
-    names = _names(mark.laid) if mark.laid else None
+    names = _list_names(mark.laid) if mark.laid else None
     if not names:
         return f"{before}{_BREAK}", f"{_BREAK}{after}"
     values = ", ".join(f"{mark.laid}[{name!r}]" for name in names)
@@ -326,12 +326,12 @@ def _wrap_context(mark: _PartialReference) -> tuple[str, str]:
     return f"{before}{_NOTHING}{loop}{_BREAK}", f"{_BREAK}{{% endfor %}}{_NOTHING}{after}"
 
 
-def _lines(text: str) -> int:
+def _count_lines(text: str) -> int:
     """Return how many lines end in a text, as Jinja counts them."""
     return len(_NEWLINE.findall(text))
 
 
-def _names(laid: str) -> list[str] | None:
+def _list_names(laid: str) -> list[str] | None:
     """Return the keys of a mapping literal in a template; None if a key is not a name."""
     from agentnb.expressions.sandbox import Parser, Sandbox, nodes
 
@@ -342,14 +342,14 @@ def _names(laid: str) -> list[str] | None:
     return list(dict.fromkeys(names)) if plain and len(names) == len(keys) else None
 
 
-def _longest() -> int:
+def _measure_longest() -> int:
     from agentnb.expressions.template_grammar import MAX_LENGTH
 
     return MAX_LENGTH
 
 
-def _too_long(path: Path, source: Source) -> Problem:
+def _make_too_long_problem(path: Path, source: Source) -> Problem:
     """R302: a template is too large."""
-    return Problem("R302", f"{path_of(path)} is too long", str(source.place(path)),
-                   f"a template has at most {_longest():,} characters, its partials with it",
+    return Problem("R302", f"{format_path(path)} is too long", str(source.place(path)),
+                   f"a template has at most {_measure_longest():,} characters, its partials with it",
                    "write a shorter one; text without {{ }} may be longer")  # fmt: skip

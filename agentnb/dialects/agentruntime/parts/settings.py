@@ -8,12 +8,12 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 
-def or_mapping(value: Any) -> Any:
+def default_to_mapping(value: Any) -> Any:
     """Return a value, or an empty mapping for a key without a value."""
     return {} if value is None else value
 
 
-def or_list(value: Any) -> Any:
+def default_to_list(value: Any) -> Any:
     """Return a value, or an empty list for a key without a value."""
     return [] if value is None else value
 
@@ -23,7 +23,7 @@ def needs(message: str, order: str, at: tuple[str | int, ...] = ()) -> PydanticC
     return PydanticCustomError("needs", "{message}", {"message": message, "do": order, "at": at})
 
 
-Free = Annotated[dict[str, Any], BeforeValidator(or_mapping)]
+Free = Annotated[dict[str, Any], BeforeValidator(default_to_mapping)]
 Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[list[Name], Field(min_length=1)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -90,8 +90,8 @@ class MetaConfig(Part):
 
     schema_version: PositiveInt = 1
     name: Name
-    defaults: Annotated[Defaults, BeforeValidator(or_mapping)] = Defaults()
-    providers: Annotated[dict[str, Free], BeforeValidator(or_mapping)] = {}
+    defaults: Annotated[Defaults, BeforeValidator(default_to_mapping)] = Defaults()
+    providers: Annotated[dict[str, Free], BeforeValidator(default_to_mapping)] = {}
 
 
 class MemoryConfig(Part):

@@ -38,12 +38,12 @@ class Origin:
 
     def hidden_values(self, work: Work) -> dict[str, Any]:
         """Return the keys that Burr itself keeps in the state."""
-        last = _last_node(work) if work.run.position > self.extra else self.prior
+        last = _get_last_node(work) if work.run.position > self.extra else self.prior
         found: dict[str, Any] = {burr.SEQUENCE_ID: self.sequence_id(work)}
         return found if last is None else {**found, burr.PRIOR_STEP: last}
 
 
-def _last_node(work: Work) -> str | None:
+def _get_last_node(work: Work) -> str | None:
     run = work.run
     for history, end in reversed(run.parts()):
         if end > history.base:
@@ -80,11 +80,11 @@ class ActionCall:
         if not self.is_async:
             return self._outcome(work, inputs)
         await work.loop()
-        with _context(self, work):
+        with _make_context(self, work):
             return await self._outcome_async(work, inputs)
 
     def _outcome(self, work: Work, inputs: dict[str, Any]) -> Outcome:
-        with _context(self, work):
+        with _make_context(self, work):
             return self._run(work, inputs)
 
     def _run(self, work: Work, inputs: dict[str, Any]) -> Outcome:
@@ -104,7 +104,7 @@ class ActionCall:
         else:
             result = burr.run_function(action, state, inputs, action.name)
             return self._reduce(state, result)
-        return _outcome_of(state, result, new)
+        return _make_outcome(state, result, new)
 
     async def _outcome_async(self, work: Work, inputs: dict[str, Any]) -> Outcome:
         action, state = self.action, self._state(work)
@@ -126,7 +126,7 @@ class ActionCall:
         else:
             result = await burr.arun_function(action, state, inputs, action.name)
             return self._reduce(state, result)
-        return _outcome_of(state, result, new)
+        return _make_outcome(state, result, new)
 
     def _state(self, work: Work) -> BoardState:
         return BoardState(Values(work, self.origin.hidden_values(work), {}, [True]), self.origin.typing_system)
@@ -147,7 +147,7 @@ class ActionCall:
     def _reduce(self, state: BoardState, result: Any) -> Outcome:
         reducer: Any = Reducer(self.action, state)
         burr.run_reducer(reducer, state, result, self.action.name)
-        return _outcome_of(state, result, reducer.new)
+        return _make_outcome(state, result, reducer.new)
 
 
 class Reducer:
@@ -166,20 +166,23 @@ class Reducer:
         return getattr(self.action, name)
 
 
-def _outcome_of(state: BoardState, result: Any, new: Any) -> Outcome:
+def _make_outcome(state: BoardState, result: Any, new: Any) -> Outcome:
     values = state.values_given
     values.end()
     return Outcome(writes_of(values, new), observation=result or None)
 
 
-def _context(call: ActionCall, work: Work) -> Any:
+def _make_context(call: ActionCall, work: Work) -> Any:
     return call.origin.application._context_factory(call.action, call.origin.sequence_id(work))  # noqa: SLF001
 
 
-def _tracer(call: ActionCall, work: Work) -> Any:
+def _make_tracer(call: ActionCall, work: Work) -> Any:
     application, number = call.origin.application, call.origin.sequence_id(work)
     return burr.TracerFactory(call.action, number, lifecycle_adapters=_NO_HOOKS, app_id=application.uid,
                               partition_key=application.partition_key)  # fmt: skip
 
 
-_INJECTED: Final[Mapping[str, Callable[[ActionCall, Work], Any]]] = {"__context": _context, "__tracer": _tracer}
+_INJECTED: Final[Mapping[str, Callable[[ActionCall, Work], Any]]] = {
+    "__context": _make_context,
+    "__tracer": _make_tracer,
+}

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from agentnb.dialects.burr.errors import hooks_ignored, unknown_halt
+from agentnb.dialects.burr.errors import make_halt_problem, make_hooks_problem
 from agentnb.dialects.burr.parts import package as burr
 from agentnb.dialects.burr.parts.action_call import ActionCall, Origin
 from agentnb.errors import Place, Problem
-from agentnb.expressions.conditions import as_condition
+from agentnb.expressions.conditions import to_condition
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
 RESUMED: Final = "__resumed__"
@@ -26,22 +26,22 @@ def translate(
     hooks = [type(each).__name__ for each in application._adapter_set.adapters  # noqa: SLF001
              if not isinstance(each, burr.TracerFactoryContextHook)]  # fmt: skip
     if hooks:
-        problems.append(hooks_ignored(hooks, place))
+        problems.append(make_hooks_problem(hooks, place))
     stops = [(name, side) for side, halts in (("before", halt_before), ("after", halt_after))
-             for name in _halts(graph, halts, place, problems)]  # fmt: skip
+             for name in _iter_halts(graph, halts, place, problems)]  # fmt: skip
     if any(problem.severity == "error" for problem in problems):
         return None, problems
     prior = state.get(burr.PRIOR_STEP)
     number = application.sequence_id
     origin = Origin(application, state.typing_system, 0 if number is None else number + 1, prior, prior is not None)
-    nodes = {action.name: _node(action, origin, place) for action in graph.actions}
-    edges = [_edge(edge.from_.name, edge.to.name, edge.condition, origin, place) for edge in graph.transitions]
+    nodes = {action.name: _make_node(action, origin, place) for action in graph.actions}
+    edges = [_make_edge(edge.from_.name, edge.to.name, edge.condition, origin, place) for edge in graph.transitions]
     entry = graph.entrypoint.name
     if prior is not None:  # what comes next is chosen as after the action that ran last
         entry = RESUMED
         at = place._replace(path=f"state[{burr.PRIOR_STEP!r}]")
         nodes = {RESUMED: Node(RESUMED, "noop", f"after {prior}", counted=False, place=at), **nodes}
-        edges += [_edge(RESUMED, edge.to.name, edge.condition, origin, place) for edge in graph.transitions
+        edges += [_make_edge(RESUMED, edge.to.name, edge.condition, origin, place) for edge in graph.transitions
                   if edge.from_.name == prior]  # fmt: skip
     inputs: dict[str, Any] = {name: {} for action in graph.actions for names in action.optional_and_required_inputs
               for name in sorted(names) if not name.startswith("__")}  # fmt: skip
@@ -61,7 +61,7 @@ def translate(
     ), problems
 
 
-def _halts(graph: Any, halts: Sequence[str], place: Place, problems: list[Problem]) -> Iterator[str]:
+def _iter_halts(graph: Any, halts: Sequence[str], place: Place, problems: list[Problem]) -> Iterator[str]:
     """Yield the actions that halts name, by themselves or by a tag."""
     tagged = {f"@tag:{tag}": action for action in graph.actions for tag in action.tags}
     names = [action.name for action in graph.actions]
@@ -71,10 +71,10 @@ def _halts(graph: Any, halts: Sequence[str], place: Place, problems: list[Proble
         elif halt in tagged:
             yield from (action.name for action in graph.actions if halt[len("@tag:") :] in action.tags)
         else:
-            problems.append(unknown_halt(halt, [*names, *tagged], place))
+            problems.append(make_halt_problem(halt, [*names, *tagged], place))
 
 
-def _node(action: Any, origin: Origin, place: Place) -> Node:
+def _make_node(action: Any, origin: Origin, place: Place) -> Node:
     return Node(
         id=action.name,
         kind="runnable",
@@ -85,11 +85,11 @@ def _node(action: Any, origin: Origin, place: Place) -> Node:
     )
 
 
-def _edge(source: str, target: str, condition: Any, origin: Origin, place: Place) -> Edge:
+def _make_edge(source: str, target: str, condition: Any, origin: Origin, place: Place) -> Edge:
     at = place._replace(path=f"transitions[{source!r}, {target!r}]")
     if condition.name == "default":
         return Edge(source, target, place=at)
-    when = as_condition(Transition(condition, origin), at)
+    when = to_condition(Transition(condition, origin), at)
     return Edge(source, target, "conditional", when, when.text, at)
 
 

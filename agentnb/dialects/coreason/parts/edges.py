@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.errors import Place, Problem
-from agentnb.recipe.checks import dangling
-from agentnb.recipe.control_flow import ORDINARY, ignored_edge, shut_out
+from agentnb.recipe.checks import find_dangling_edges
+from agentnb.recipe.control_flow import ORDINARY, make_ignored_edge_problem, shut_out
 from agentnb.recipe.descriptions import CHOOSERS, END, OTHERWISE
 from agentnb.recipe.model import Edge, EdgeKind, Node
 
@@ -27,16 +27,16 @@ def settle(
     edges: list[Edge], nodes: Mapping[str, Node], written: Written, *, draft: bool, parallel: bool = False
 ) -> ExecutableEdges:
     """Return the edges as run: of a node's ordinary edges the first, or all of them if they run in parallel."""
-    kept, ignored = _without_ignored(edges, nodes, written)
-    strays = list(dangling(idle_fallbacks(written), nodes, ""))
+    kept, ignored = _drop_ignored_edges(edges, nodes, written)
+    strays = list(find_dangling_edges(iter_idle_fallbacks(written), nodes, ""))
     if not draft:
         return ExecutableEdges(tuple(kept), {}, (*ignored, *strays))
-    told = dangling((edge for edge in kept if edge.kind != "error"), nodes, "", draft=True)
-    kept, missing, shut = _without_missing(kept, nodes, parallel=parallel)
+    told = find_dangling_edges((edge for edge in kept if edge.kind != "error"), nodes, "", draft=True)
+    kept, missing, shut = _drop_missing_targets(kept, nodes, parallel=parallel)
     return ExecutableEdges(tuple(kept), missing, (*ignored, *strays, *told, *shut))
 
 
-def ids(written: Written) -> dict[str, Place]:
+def collect_ids(written: Written) -> dict[str, Place]:
     """Return the ids of the nodes, in order, with the place of the first node of each id."""
     found: dict[str, Place] = {}
     for number, node in written.items("nodes"):
@@ -47,9 +47,9 @@ def ids(written: Written) -> dict[str, Place]:
     return found
 
 
-def twice(written: Written) -> Iterator[Problem]:
+def check_duplicates(written: Written) -> Iterator[Problem]:
     """R106: two nodes have the same id."""
-    first = ids(written)
+    first = collect_ids(written)
     for number, node in written.items("nodes"):
         name, place = node.get("id"), written.place(("topology", "nodes", number, "id"))
         if isinstance(name, str) and first[name] != place:
@@ -58,7 +58,7 @@ def twice(written: Written) -> Iterator[Problem]:
                           "rename one of the two and its edges")  # fmt: skip
 
 
-def edges_of(written: Written) -> Iterator[Edge]:
+def iter_edges(written: Written) -> Iterator[Edge]:
     """Yield the edges as written, well-formed or not elsewhere: edges, routes, and fallbacks as error edges.
 
     A fallback of a node with another recovery strategy is not included.
@@ -69,31 +69,31 @@ def edges_of(written: Written) -> Iterator[Edge]:
             place = written.place(("topology", "edges", number))
             yield Edge(source, target, condition=label if isinstance(label, str) else "", place=place)
     for number, node in written.items("nodes"):
-        for path, condition, target in _ways(node):
-            yield from _edge(node, target, "route", condition, written.place(("topology", "nodes", number, *path)))
-        yield from _fallback(node, number, written, idle=False)
+        for path, condition, target in _iter_ways(node):
+            yield from _make_edge(node, target, "route", condition, written.place(("topology", "nodes", number, *path)))
+        yield from _iter_fallback(node, number, written, idle=False)
 
 
-def idle_fallbacks(written: Written) -> Iterator[Edge]:
+def iter_idle_fallbacks(written: Written) -> Iterator[Edge]:
     """Yield the fallbacks of nodes with another recovery strategy. Their targets must exist all the same."""
     for number, node in written.items("nodes"):
-        yield from _fallback(node, number, written, idle=True)
+        yield from _iter_fallback(node, number, written, idle=True)
 
 
-def _fallback(node: Mapping[str, Any], number: int, written: Written, *, idle: bool) -> Iterator[Edge]:
+def _iter_fallback(node: Mapping[str, Any], number: int, written: Written, *, idle: bool) -> Iterator[Edge]:
     recovery = node.get("recovery")
     if isinstance(recovery, Mapping) and idle == (recovery.get("behavior") != "route_to_fallback"):
         place = written.place(("topology", "nodes", number, "recovery", "fallback_node_id"))
-        yield from _edge(node, recovery.get("fallback_node_id"), "error", "", place)
+        yield from _make_edge(node, recovery.get("fallback_node_id"), "error", "", place)
 
 
-def _edge(node: Mapping[str, Any], target: Any, kind: EdgeKind, condition: str, place: Place) -> Iterator[Edge]:
+def _make_edge(node: Mapping[str, Any], target: Any, kind: EdgeKind, condition: str, place: Place) -> Iterator[Edge]:
     name = node.get("id")
     if isinstance(name, str) and isinstance(target, str) and target != END:
         yield Edge(name, target, kind, condition=condition, place=place)
 
 
-def _ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+def _iter_ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
     """Yield (path in the node, condition, target) of each edge that a node may choose."""
     match node.get("type"):
         case "router":
@@ -106,7 +106,7 @@ def _ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, Any]]
             yield ("fail_route",), "fail", node.get("fail_route")
 
 
-def _without_ignored(
+def _drop_ignored_edges(
     edges: list[Edge], nodes: Mapping[str, Node], written: Written
 ) -> tuple[list[Edge], list[Problem]]:
     """Remove the edges that a choosing node never takes; those of a short sequence are not reported."""
@@ -116,11 +116,11 @@ def _without_ignored(
         if edge.kind not in ORDINARY or source is None or source.kind not in CHOOSERS:
             kept.append(edge)
         elif written.steps is None:
-            notes.append(ignored_edge(edge, source.kind, str(edge.place)))
+            notes.append(make_ignored_edge_problem(edge, source.kind, str(edge.place)))
     return kept, notes
 
 
-def _without_missing(
+def _drop_missing_targets(
     edges: list[Edge], nodes: Mapping[str, Node], *, parallel: bool
 ) -> tuple[list[Edge], dict[str, Place | None], list[Problem]]:
     """Return a draft's edges, the targets that it lacks, and warnings about edges after a missing target.

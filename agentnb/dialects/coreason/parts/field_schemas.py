@@ -25,7 +25,7 @@ _REMARKS: Final = frozenset(
 _MOST: Final = 50  # levels that are looked at
 
 
-def output_schema(source: Mapping[str, Any]) -> dict[str, Any]:
+def make_output_schema(source: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a node's output: as written, or of an object with all these fields.
 
     Fields are such where a word is none of JSON Schema's and every value describes a field: `{title: string}`,
@@ -36,7 +36,7 @@ def output_schema(source: Mapping[str, Any]) -> dict[str, Any]:
         >>> output_schema({"title": "string"})
         {'type': 'object', 'properties': {'title': {'type': 'string'}}, 'required': ['title']}
     """
-    fields = _fields(source)
+    fields = _find_fields(source)
     if fields is None:
         return dict(source)
     named = source.get("required")
@@ -45,12 +45,12 @@ def output_schema(source: Mapping[str, Any]) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "type": "object",
-        "properties": {name: field_schema(field) for name, field in fields.items()},
+        "properties": {name: make_field_schema(field) for name, field in fields.items()},
         "required": required,
     }
 
 
-def field_schema(source: Any) -> Any:
+def make_field_schema(source: Any) -> Any:
     """Return the schema of one field: of a type's name the type, without a boolean `required`."""
     if isinstance(source, str) and source in TYPES:
         return {"type": source}
@@ -58,7 +58,7 @@ def field_schema(source: Any) -> Any:
         return source
     if isinstance(source.get("required"), bool):
         source = {word: rule for word, rule in source.items() if word != "required"}
-    return output_schema(source)
+    return make_output_schema(source)
 
 
 def is_required(source: Any) -> bool:
@@ -66,7 +66,7 @@ def is_required(source: Any) -> bool:
     return isinstance(source, Mapping) and source.get("required") is True
 
 
-def _fields(source: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any] | None:
+def _find_fields(source: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any] | None:
     """Return a mapping that is meant as fields; None if it is a schema, or ambiguous."""
     if isinstance(source.get("properties"), Mapping) or any(str(word).startswith("$") for word in source):
         return None
@@ -74,12 +74,12 @@ def _fields(source: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any] | No
               if (word == "type" and rule == "object") or (word == "required" and isinstance(rule, list))}  # fmt: skip
     fields = {word: rule for word, rule in source.items() if word not in around}
     own = any(word not in _ASKS | _REMARKS for word in fields) or (not around and fields.keys() <= _REMARKS)
-    return fields if fields and own and all(_describes(rule, depth) for rule in fields.values()) else None
+    return fields if fields and own and all(_describes_field(rule, depth) for rule in fields.values()) else None
 
 
-def _describes(rule: Any, depth: int) -> bool:
+def _describes_field(rule: Any, depth: int) -> bool:
     if isinstance(rule, Mapping) and depth < _MOST:
         return not rule or any(word in _ASKS or str(word).startswith("$") for word in rule) or (
-            _fields(rule, depth + 1) is not None
+            _find_fields(rule, depth + 1) is not None
         )  # fmt: skip
     return isinstance(rule, str) and rule in TYPES

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.dialects.coreason.parts.field_schemas import output_schema
+from agentnb.dialects.coreason.parts.field_schemas import make_output_schema
 from agentnb.errors import Place
 from agentnb.recipe.model import Node, Rescue, freeze_mapping
 
@@ -24,7 +24,7 @@ _ASKING: Final = frozenset({"agent", "evaluator", "generative"})
 LONGEST_WAIT: Final = 10**9  # seconds, some 30 years; a longer wait counts as none
 
 
-def node_of(
+def make_node(
     node: RecipeNode,
     place: Place,
     policy: PolicyConfig | None = None,
@@ -35,9 +35,11 @@ def node_of(
     `policy` is the recipe's; `model` its default model policy, a model's name or settings of its requests, which a
     node's own overrides.
     """
-    rescue = _rescue(node)
+    rescue = _make_rescue(node)
     own = getattr(node, "model_policy", None)
-    params = _params(node, policy, _model_settings(model if own is None else own)) | _options(node, policy)
+    params = _make_params(node, policy, _make_model_settings(model if own is None else own)) | _make_options(
+        node, policy
+    )
     inputs = {argument: (key,) for argument, key in node.inputs_map.items()} if node.type == "agent" else None
     return Node(
         id=node.id,
@@ -52,14 +54,14 @@ def node_of(
     )
 
 
-def _params(node: RecipeNode, policy: PolicyConfig | None, model: Any) -> dict[str, Any]:
+def _make_params(node: RecipeNode, policy: PolicyConfig | None, model: Any) -> dict[str, Any]:
     """Return the fields of a node's type; None leaves the choice to its kind."""
     preamble = policy.safety_preamble if policy else None
     match node.type:
         case "agent":
-            return _agent(node, preamble, model)
+            return _make_agent(node, preamble, model)
         case "human":
-            return _human(node)
+            return _make_human(node)
         case "router":
             return {
                 "input_key": (node.input_key,),
@@ -67,12 +69,12 @@ def _params(node: RecipeNode, policy: PolicyConfig | None, model: Any) -> dict[s
                 "default": node.default_route,
             }
         case "evaluator":
-            return _evaluator(node, preamble, model)
+            return _make_evaluator(node, preamble, model)
         case "generative":
-            return _generative(node, preamble, model)
+            return _make_generative(node, preamble, model)
 
 
-def _agent(node: AgentNode, preamble: str | None, model: Any) -> dict[str, Any]:
+def _make_agent(node: AgentNode, preamble: str | None, model: Any) -> dict[str, Any]:
     """Return the agent of a node.
 
     A name to bind, its system prompt, and the key for an answer that is not a mapping.
@@ -82,9 +84,9 @@ def _agent(node: AgentNode, preamble: str | None, model: Any) -> dict[str, Any]:
         "ref": node.agent_ref if named else node.id,
         "output": "output",
         "prompt": _join([preamble, node.system_prompt_override or _describe_agent(node)]),
-        "wanted": None if named else _plain(node.agent_ref),
+        "wanted": None if named else _to_plain_part(node.agent_ref),
         "model": model,
-        "simulated": _simulated_answers(node),
+        "simulated": _make_simulated_answers(node),
     }
 
 
@@ -100,20 +102,20 @@ def _describe_agent(node: AgentNode) -> str | None:
     return "\n".join([wanted.intent, *(["What holds for it:", *bounds] if bounds else [])])
 
 
-def _human(node: HumanNode) -> dict[str, Any]:
+def _make_human(node: HumanNode) -> dict[str, Any]:
     return {
         "prompt": node.prompt,
         "output": "response",
-        "timeout": _positive(node.timeout_seconds),
+        "timeout": _drop_non_positive(node.timeout_seconds),
         "role": node.required_role,
     }
 
 
-def _evaluator(node: EvaluatorNode, preamble: str | None, model: Any) -> dict[str, Any]:
+def _make_evaluator(node: EvaluatorNode, preamble: str | None, model: Any) -> dict[str, Any]:
     return {
         "target": (node.target_variable,),
         "ref": node.evaluator_agent_ref,
-        "profile": _plain(node.evaluation_profile),
+        "profile": _to_plain_part(node.evaluation_profile),
         "threshold": node.pass_threshold,
         "max_refinements": node.max_refinements,
         "pass_route": node.pass_route,
@@ -121,23 +123,23 @@ def _evaluator(node: EvaluatorNode, preamble: str | None, model: Any) -> dict[st
         "feedback": node.feedback_variable,
         "prompt": preamble,
         "model": model,
-        "simulated": _simulated_answers(node),
+        "simulated": _make_simulated_answers(node),
     }
 
 
-def _generative(node: GenerativeNode, preamble: str | None, model: Any) -> dict[str, Any]:
+def _make_generative(node: GenerativeNode, preamble: str | None, model: Any) -> dict[str, Any]:
     return {
         "goal": node.goal,
-        "schema": freeze_mapping(output_schema(node.output_schema)),
+        "schema": freeze_mapping(make_output_schema(node.output_schema)),
         "tools": tuple(node.allowed_tools),
-        "solver": _plain(node.solver),
+        "solver": _to_plain_part(node.solver),
         "prompt": preamble,
         "model": model,
-        "simulated": _simulated_answers(node),
+        "simulated": _make_simulated_answers(node),
     }
 
 
-def _simulated_answers(node: RecipeNode) -> tuple[Mapping[str, Any], ...] | None:
+def _make_simulated_answers(node: RecipeNode) -> tuple[Mapping[str, Any], ...] | None:
     """Return the simulated answers of a node's agent from its metadata: one mapping, or several in turn."""
     given = node.metadata.get("simulated")
     answers = given if isinstance(given, list) else [given]
@@ -145,20 +147,20 @@ def _simulated_answers(node: RecipeNode) -> tuple[Mapping[str, Any], ...] | None
     return mappings if mappings and len(mappings) == len(answers) else None
 
 
-def _options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, Any]:
+def _make_options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, Any]:
     """Return how a node's calls are done: the time-out, the attempts, the delay between two, and `repeatable`."""
     if node.type not in _ASKING:
         return {}
     retries, delay = policy.max_retries if policy else 0, 0.0
     if node.recovery is not None and node.recovery.max_retries is not None:
-        retries, delay = node.recovery.max_retries, _positive(node.recovery.retry_delay_seconds) or 0.0
+        retries, delay = node.recovery.max_retries, _drop_non_positive(node.recovery.retry_delay_seconds) or 0.0
     again: dict[str, Any] = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
     if isinstance(told := node.metadata.get("repeatable"), bool):  # its call may be repeated after an interrupted run
         again["repeatable"] = told
-    return {"timeout": _positive(policy.timeout_seconds if policy else None), **again}
+    return {"timeout": _drop_non_positive(policy.timeout_seconds if policy else None), **again}
 
 
-def _rescue(node: RecipeNode) -> Rescue | None:
+def _make_rescue(node: RecipeNode) -> Rescue | None:
     """Return how the run continues after a failure of the node; a fallback is an edge, not a recovery."""
     recovery = node.recovery
     if recovery is None or recovery.behavior not in ("continue_with_default", "ignore"):
@@ -198,7 +200,7 @@ def _writes(node: RecipeNode, params: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _model_settings(model: Any) -> Any:
+def _make_model_settings(model: Any) -> Any:
     """Return a model's name, or the settings of a model policy that differ from the defaults.
 
     None if there are none.
@@ -207,7 +209,7 @@ def _model_settings(model: Any) -> Any:
     return given or None
 
 
-def _positive(seconds: float | None) -> float | None:
+def _drop_non_positive(seconds: float | None) -> float | None:
     return seconds if seconds is not None and 0 < seconds <= LONGEST_WAIT else None
 
 
@@ -215,5 +217,5 @@ def _join(parts: Iterable[str | None]) -> str | None:
     return "\n\n".join(part for part in parts if part) or None
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_part(value: Any) -> Any:
     return value.model_dump() if hasattr(value, "model_dump") else value

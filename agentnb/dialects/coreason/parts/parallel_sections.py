@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from agentnb.errors import Problem
 from agentnb.recipe.control_flow import ORDINARY
-from agentnb.recipe.descriptions import CHOOSERS, END, choices
+from agentnb.recipe.descriptions import CHOOSERS, END, list_choices
 from agentnb.recipe.model import ROOT, Edge, Node, Region, Rescue
 
 LABEL: Final = "in parallel"
@@ -45,7 +45,7 @@ def make_sections(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str
     forks = [name for name in ways.walk([entry, *nodes]) if len(ways.targets(name)) > 1]
     if not forks or any(end not in nodes for edge in edges for end in (edge.source, edge.target)):
         return Sections(nodes, edges)
-    meeting = _meeting_points(ways)
+    meeting = _find_meeting_points(ways)
     fits: list[_Fork] = []
     notes: list[Problem] = []
     for name in forks:
@@ -54,7 +54,7 @@ def make_sections(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str
         if fault is None:
             fits.append(fork)
         else:
-            notes.append(_unfit(name, *fault))
+            notes.append(_make_section_problem(name, *fault))
     return _Built(nodes, edges, fits).sections(notes)
 
 
@@ -65,7 +65,7 @@ class _Successors:
         self.nodes, self.entry = nodes, entry
         self.out: defaultdict[str, list[Edge]] = defaultdict(list)
         self.into: defaultdict[str, list[Edge]] = defaultdict(list)
-        for edge in (*edges, *_rescues(nodes)):
+        for edge in (*edges, *_iter_rescues(nodes)):
             self.out[edge.source].append(edge)
             self.into[edge.target].append(edge)
 
@@ -88,7 +88,7 @@ class _Successors:
         """Return True if the run may end after a node that completed."""
         node = self.nodes[name]
         if node.kind in CHOOSERS:
-            return not choices(node) or any(target == END for _, target in choices(node))
+            return not list_choices(node) or any(target == END for _, target in list_choices(node))
         return not self.ordinary(name)
 
     def walk(self, starts: Iterable[str], until: str = END) -> list[str]:
@@ -103,7 +103,7 @@ class _Successors:
         return list(found)
 
 
-def _rescues(nodes: Mapping[str, Node]) -> Iterator[Edge]:
+def _iter_rescues(nodes: Mapping[str, Node]) -> Iterator[Edge]:
     """Yield a fallback for each node that continues elsewhere after its failure without an edge for it."""
     for node in nodes.values():
         for target in (node.rescue and node.rescue.route) or ():
@@ -111,7 +111,7 @@ def _rescues(nodes: Mapping[str, Node]) -> Iterator[Edge]:
                 yield Edge(node.id, target, "error", place=node.place)
 
 
-def _meeting_points(ways: _Successors) -> dict[str, str]:
+def _find_meeting_points(ways: _Successors) -> dict[str, str]:
     """Return for each node the nearest one that every path from it reaches, ignoring fallbacks; END if there is none.
 
     This is its immediate post-dominator. In a cycle without an exit, the edges back count as its ends.
@@ -229,7 +229,7 @@ def _describe_edge(edge: Edge) -> str:
     return f"{word} {edge.source!r} -> {edge.target!r}"
 
 
-def _unfit(name: str, why: str, edge: Edge) -> Problem:
+def _make_section_problem(name: str, why: str, edge: Edge) -> Problem:
     """R137: the branches of a fork are not separate, so its first edge is taken, as in sequential mode."""
     return Problem("R137", f"the branches of {name!r} cannot run in parallel; only its first edge is taken",
                    str(edge.place or f"node {name!r}"), why, _MEND, "warning")  # fmt: skip
@@ -252,11 +252,11 @@ class _Built:
             self._open(fork)
 
     def _open(self, fork: _Fork) -> None:
-        name = _new(f"{fork.name}.parallel", self.scopes)
+        name = _make_name(f"{fork.name}.parallel", self.scopes)
         scope = self.scopes[name] = self.scopes[fork.name]
         bodies = []
         for number, branch in enumerate(fork.branches, 1):
-            region = _new(f"{name}.{branch.edge.target}", {ROOT, *self.regions})
+            region = _make_name(f"{name}.{branch.edge.target}", {ROOT, *self.regions})
             title = f"branch {number}" + (f": {branch.edge.condition}" if branch.edge.condition else "")
             self.meets[region] = fork.meets
             self.regions[region] = Region(region, (branch.edge.target,), title, name)
@@ -318,7 +318,7 @@ class _Built:
         return Rescue(node.rescue.writes if node.rescue else MappingProxyType({}), ())
 
 
-def _new(name: str, taken: Iterable[str]) -> str:
+def _make_name(name: str, taken: Iterable[str]) -> str:
     """Return an unused name: the proposed one, or the first with a number appended that is unused."""
     number, found = 1, name
     while found in taken:

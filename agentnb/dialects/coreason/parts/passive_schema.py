@@ -33,44 +33,44 @@ _TYPES: Final[Mapping[str, Any]] = {
 }
 
 
-def _type_of(text: str, models: Mapping[str, type[BaseModel]]) -> Any:
+def _parse_type(text: str, models: Mapping[str, type[BaseModel]]) -> Any:
     """Return the type that a text of the table names."""
     if text.endswith("?"):
-        return _type_of(text[:-1], models) | None
+        return _parse_type(text[:-1], models) | None
     if text.startswith("["):
-        return GenericAlias(list, _type_of(text[1:-1], models))
+        return GenericAlias(list, _parse_type(text[1:-1], models))
     if "|" in text:
         return Literal[tuple(int(word) if word.isdecimal() else word for word in text.split("|"))]
     return models[text] if text[0].isupper() else _TYPES[text]
 
 
-def _field(row: str | list[Any], models: Mapping[str, type[BaseModel]]) -> tuple[Any, Any]:
+def _parse_field(row: str | list[Any], models: Mapping[str, type[BaseModel]]) -> tuple[Any, Any]:
     """Return the type of a field and its default; `...` if it is required."""
     if isinstance(row, str):
-        return _type_of(row, models), None if row.endswith("?") else ...
+        return _parse_type(row, models), None if row.endswith("?") else ...
     text, default = row
-    return _type_of(text, models), models[text](**default) if text in models else default
+    return _parse_type(text, models), models[text](**default) if text in models else default
 
 
-def _models() -> dict[str, type[BaseModel]]:
+def _build_models() -> dict[str, type[BaseModel]]:
     """Return the model of each part in the table; a part is listed after those that it names."""
     table = json.loads(files(__package__).joinpath("passive_schema.json").read_text(encoding="utf-8"))
     models: dict[str, type[BaseModel]] = {}
     for name, part in table.items():
-        fields: dict[str, Any] = {key: _field(row, models) for key, row in part["fields"].items()}
+        fields: dict[str, Any] = {key: _parse_field(row, models) for key, row in part["fields"].items()}
         base = Ignoring if part.get("ignores_unknown_keys") else Closed
         models[name] = create_model(name, __base__=base, __module__=__name__, __doc__=part["about"], **fields)
     return models
 
 
-MODELS: Final[Mapping[str, type[BaseModel]]] = MappingProxyType(_models())
+MODELS: Final[Mapping[str, type[BaseModel]]] = MappingProxyType(_build_models())
 
 
-def passive(name: str, *, many: bool = False) -> GetPydanticSchema:
+def annotate_passive(name: str, *, many: bool = False) -> GetPydanticSchema:
     """Return the annotation of a field that holds a part of the table or None, or a list of such parts."""
     model: Any = MODELS[name]
     expected = GenericAlias(list, model) if many else model | None
     return GetPydanticSchema(lambda _source, handler: handler.generate_schema(expected))
 
 
-__all__ = ["MODELS", "passive"]
+__all__ = ["MODELS", "annotate_passive"]

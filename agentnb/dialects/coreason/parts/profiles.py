@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Discriminator, Tag
 
-from agentnb.dialects.coreason.parts.passive_schema import passive
+from agentnb.dialects.coreason.parts.passive_schema import annotate_passive
 from agentnb.dialects.coreason.parts.sections_schema import Closed, Positive, Share
 
 
-def _text_or_more(value: object) -> str:
+def _parse_text_or_object(value: object) -> str:
     return "more" if isinstance(value, Mapping | BaseModel) else "text"
 
 
 # Where a text or a mapping is allowed, an invalid value is reported against one of the two, not against both.
-TEXT_OR_MORE = Discriminator(_text_or_more)
+TEXT_OR_MORE = Discriminator(_parse_text_or_object)
 Text = Annotated[str, Tag("text")]
 
 
@@ -26,7 +26,7 @@ class EvaluationProfile(Closed):
     expected_latency_ms: int | None = None
     golden_dataset_uri: str | None = None
     evaluator_model: str | None = None
-    grading_rubric: Annotated[list[Any], passive("RubricLine", many=True)] = []
+    grading_rubric: Annotated[list[Any], annotate_passive("RubricLine", many=True)] = []
 
 
 class SemanticRef(Closed):
@@ -34,8 +34,8 @@ class SemanticRef(Closed):
 
     intent: str
     constraints: list[str] = []
-    candidates: Annotated[list[Any], passive("Candidate", many=True)] = []
-    optimization: Annotated[Any, passive("Optimization")] = None
+    candidates: Annotated[list[Any], annotate_passive("Candidate", many=True)] = []
+    optimization: Annotated[Any, annotate_passive("Optimization")] = None
 
 
 class ModelChoice(Closed):
@@ -54,11 +54,11 @@ class CognitiveProfile(Closed):
 
     role: str
     reasoning_mode: str | None = "standard"
-    reasoning: Annotated[Any, passive("Reasoning")] = None
-    reflex: Annotated[Any, passive("Reflex")] = None
-    knowledge_contexts: Annotated[list[Any], passive("KnowledgeContext", many=True)] = []
-    memory_read: Annotated[list[Any], passive("MemoryRead", many=True)] = []
-    memory_write: Annotated[Any, passive("MemoryWrite")] = None
+    reasoning: Annotated[Any, annotate_passive("Reasoning")] = None
+    reflex: Annotated[Any, annotate_passive("Reflex")] = None
+    knowledge_contexts: Annotated[list[Any], annotate_passive("KnowledgeContext", many=True)] = []
+    memory_read: Annotated[list[Any], annotate_passive("MemoryRead", many=True)] = []
+    memory_write: Annotated[Any, annotate_passive("MemoryWrite")] = None
     task_primitive: str | None = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.dialects.coreason.parts.field_schemas import field_schema, is_required
+from agentnb.dialects.coreason.parts.field_schemas import is_required, make_field_schema
 from agentnb.recipe.model import Requirement, Scenario
 
 if TYPE_CHECKING:
@@ -17,32 +17,32 @@ MAX_STEPS: Final = 50
 _ORIGIN: Final = ("generated_by", "generation_rationale", "original_user_intent", "confidence_score", "tested_models")
 
 
-def limits(definition: RecipeDefinition) -> dict[str, Any]:
+def make_limits(definition: RecipeDefinition) -> dict[str, Any]:
     """Return the recipe's own budget: steps, and its policy's limits in US dollars and tokens; below 0 means none."""
     policy = definition.policy
     caps = {} if policy is None else {"max_cost_usd": policy.budget_cap_usd, "max_tokens": policy.token_budget}
     return {"max_steps": MAX_STEPS, **{name: cap for name, cap in caps.items() if cap is not None and cap >= 0}}
 
 
-def requirements(definition: RecipeDefinition, written: Written) -> Iterator[Requirement]:
+def iter_requirements(definition: RecipeDefinition, written: Written) -> Iterator[Requirement]:
     """Yield the conditions on the board that must be true before the first step."""
     for number, rule in enumerate(definition.requirements):
         yield Requirement(rule.evaluate, rule.message, rule.required, written.place(("requirements", number)))
 
 
-def scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Scenario]:
+def iter_scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Scenario]:
     """Yield the recipe's own tests."""
     for number, test in enumerate(definition.tests):
         place = written.place(("tests", number))
         yield Scenario(test.id, test.inputs, test.expected_output, test.validation_logic, test.description, place)
 
 
-def origin(definition: RecipeDefinition) -> dict[str, Any]:
+def get_origin(definition: RecipeDefinition) -> dict[str, Any]:
     """Return the origin of a recipe, for its traces: empty if it does not state one."""
-    from agentnb.dialects.coreason.schema import json_values
+    from agentnb.dialects.coreason.schema import dump_model
 
     asked = {*_ORIGIN, "provenance"}
-    told = json_values(definition.metadata, ("metadata",), exclude_none=True, exclude_defaults=True, include=asked)
+    told = dump_model(definition.metadata, ("metadata",), exclude_none=True, exclude_defaults=True, include=asked)
     found: dict[str, Any] = {key: told[key] for key in _ORIGIN if key in told}
     provenance = told.get("provenance")
     if isinstance(provenance, dict):
@@ -52,13 +52,13 @@ def origin(definition: RecipeDefinition) -> dict[str, Any]:
     return {"provenance": found} if found else {}
 
 
-def inputs_of(described: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any] | None]:
+def parse_inputs(described: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any] | None]:
     """Return an interface's inputs: the schema of each, the required names, the schema of all if there is one.
 
     A type's name is short for its schema, and `required: true` within an input makes it required.
     """
-    given = properties_of(described)
-    inputs = {name: field_schema(schema) for name, schema in given.items()}
+    given = parse_properties(described)
+    inputs = {name: make_field_schema(schema) for name, schema in given.items()}
     marked = [name for name, schema in given.items() if is_required(schema)]
     if given == described:
         return inputs, tuple(marked), None
@@ -67,7 +67,7 @@ def inputs_of(described: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, 
     return inputs, tuple(dict.fromkeys([*listed, *marked])), {**described, "properties": inputs}
 
 
-def properties_of(described: Mapping[str, Any]) -> dict[str, Any]:
+def parse_properties(described: Mapping[str, Any]) -> dict[str, Any]:
     """Return name -> schema of an interface: a map of properties unchanged, or the properties of a JSON Schema."""
     inner = described.get("properties")
     if isinstance(inner, Mapping) and described.get("type", "object") == "object":

@@ -7,10 +7,10 @@ from typing import Any
 
 from agentnb.dialects import pydantic_errors
 from agentnb.dialects.coreason.schema import BESIDE_STEPS, NODE_TYPES, RecipeDefinition, expand
-from agentnb.dialects.pydantic_errors import schema_problems, word_problems
+from agentnb.dialects.pydantic_errors import check_words, iter_schema_problems
 from agentnb.sources import Path, Source
 
-__all__ = ["Written", "schema_problems", "word_problems"]
+__all__ = ["Written", "check_words", "iter_schema_problems"]
 
 
 class Written(pydantic_errors.Written):

@@ -55,7 +55,7 @@ class Priority(IntEnum):
     BATCH = 1
 
 
-def _priority(value: object) -> object:
+def _parse_priority(value: object) -> object:
     names = {member.name.lower(): member for member in Priority}
     return names.get(value.lower(), value) if isinstance(value, str) else value
 
@@ -66,7 +66,7 @@ class PolicyConfig(Closed):
     max_retries: int = 0
     timeout_seconds: int | None = None
     execution_mode: Literal["sequential", "parallel"] = "sequential"
-    priority: Annotated[Priority, BeforeValidator(_priority)] = Priority.NORMAL
+    priority: Annotated[Priority, BeforeValidator(_parse_priority)] = Priority.NORMAL
     rate_limit_rpm: NotNegative | None = None
     rate_limit_tpm: NotNegative | None = None
     caching_enabled: bool = True

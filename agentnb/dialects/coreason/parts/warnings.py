@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.dialects.coreason.parts.field_schemas import field_schema, is_required, output_schema
+from agentnb.dialects.coreason.parts.field_schemas import is_required, make_field_schema, make_output_schema
 from agentnb.dialects.coreason.parts.nodes import LONGEST_WAIT
-from agentnb.dialects.coreason.parts.run_settings import properties_of
+from agentnb.dialects.coreason.parts.run_settings import parse_properties
 from agentnb.dialects.coreason.schema import AgentNode, EvaluatorNode, GenerativeNode, HumanNode
 from agentnb.errors import Problem
-from agentnb.expressions.json_schema import Schema, asks_types_only
+from agentnb.expressions.json_schema import Schema, is_types_only
 from agentnb.recipe.descriptions import list_names
 from agentnb.text import safe_repr
-from agentnb.world.sample_data import fault_text
+from agentnb.world.sample_data import format_fault
 
 if TYPE_CHECKING:
     from agentnb.dialects.coreason.parts.schema_errors import Written
@@ -31,18 +31,18 @@ _FROM_ZERO: Final = ("max_retries", "budget_cap_usd", "token_budget")
 _MIND: Final = ("reasoning", "reflex", "knowledge_contexts", "memory_read", "memory_write")
 
 
-def notes(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def iter_notes(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """Yield every note on a recipe that is well-formed."""
-    yield from _not_enforced(definition, written)
-    yield from _no_numbers(definition, written)
-    yield from _no_schemas(definition, written)
-    yield from _fallbacks(definition, written)
-    yield from _unready(definition, written)
-    yield from _scenarios(definition, written)
+    yield from _check_unenforced(definition, written)
+    yield from _check_numbers(definition, written)
+    yield from _check_input_schemas(definition, written)
+    yield from _check_fallbacks(definition, written)
+    yield from _check_published(definition, written)
+    yield from _check_scenarios(definition, written)
     yield from _warn_unstored_state(definition, written)
 
 
-def _not_enforced(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_unenforced(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R127: a part of the recipe is read and shown, but not enforced."""
     for word in _SHOWN_ONLY:
         if getattr(definition, word) is not None:
@@ -114,21 +114,21 @@ def _warn_shown_only(path: Path, written: Written, at: str = "") -> Problem:
                    _BUT.get(word, "it is read and shown, but has no effect on a run"), do, "warning")  # fmt: skip
 
 
-def _no_numbers(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_numbers(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R139: a number is negative or not finite, and is ignored."""
     if definition.policy is not None:
         for word in (*_FROM_ZERO, *_ABOVE_ZERO):
-            yield from _too_small(definition.policy, word, ("policy",), written)
+            yield from _check_minimum(definition.policy, word, ("policy",), written)
     for number, node in enumerate(definition.topology.nodes):
         path: Path = ("topology", "nodes", number)
         if isinstance(node, HumanNode):
-            yield from _too_small(node, "timeout_seconds", path, written)
+            yield from _check_minimum(node, "timeout_seconds", path, written)
         if node.recovery is not None:
             for word in ("max_retries", "retry_delay_seconds"):
-                yield from _too_small(node.recovery, word, (*path, "recovery"), written)
+                yield from _check_minimum(node.recovery, word, (*path, "recovery"), written)
 
 
-def _too_small(part: Any, word: str, path: Path, written: Written) -> Iterator[Problem]:
+def _check_minimum(part: Any, word: str, path: Path, written: Written) -> Iterator[Problem]:
     value = getattr(part, word)
     if value is None:
         return
@@ -146,44 +146,44 @@ def _too_small(part: Any, word: str, path: Path, written: Written) -> Iterator[P
         )
 
 
-def _no_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_input_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R134: an input is described by something that is not a JSON Schema."""
     given = definition.interface.inputs
-    inner = properties_of(given)
+    inner = parse_properties(given)
     around: Path = ("interface", "inputs") if inner == given else ("interface", "inputs", "properties")
     for name, schema in inner.items():
-        fault = None if asks_types_only(schema) else next(Schema(schema).own_faults(), None)
+        fault = None if is_types_only(schema) else next(Schema(schema).own_faults(), None)
         if fault is not None:
             yield Problem("R134", f"input {name!r} has a description that is not a JSON Schema",
                           str(written.place((*around, name))), f"{fault.message}; {_describe_treatment(schema)}",
                           f"write a JSON Schema, as {{type: string}}{_LIST if is_required(schema) else ''}",
                           "warning")  # fmt: skip
-    yield from _no_outputs(definition, written)
+    yield from _check_output_schemas(definition, written)
 
 
 def _describe_treatment(schema: Any) -> str:
     """Return how an input is treated that has no valid JSON Schema."""
-    meant = field_schema(schema)
-    if meant is schema or not (asks_types_only(meant) or Schema(meant).wrong is None):
+    meant = make_field_schema(schema)
+    if meant is schema or not (is_types_only(meant) or Schema(meant).wrong is None):
         return "so it is not asked of the input"
     has = " that has to be given" if is_required(schema) else ""
     kind = f" of type {meant['type']}" if isinstance(meant.get("type"), str) else ""
     return f"it is taken as an input{has}{kind}"
 
 
-def _no_outputs(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_output_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R140: the outputs of a node are not described by a JSON Schema, or by more than its properties."""
     for number, node in enumerate(definition.topology.nodes):
-        if isinstance(node, GenerativeNode) and not asks_types_only(meant := output_schema(node.output_schema)):
+        if isinstance(node, GenerativeNode) and not is_types_only(meant := make_output_schema(node.output_schema)):
             schema = Schema(meant)
             fault = schema.wrong or next(schema.find_lost_references(), None)
             if fault is not None:
                 place = written.place(("topology", "nodes", number, "output_schema"))
                 yield Problem("R140", f"no answer can fit the 'output_schema' of {node.id!r}", str(place),
-                              fault_text(fault), "fix the schema: the node's step would fail", "warning")  # fmt: skip
+                              format_fault(fault), "fix the schema: the node's step would fail", "warning")  # fmt: skip
 
 
-def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R141: the recovery of a node is a fallback without a target.
 
     R142: fallbacks form a cycle.
@@ -216,7 +216,7 @@ def _fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Probl
         done.update(way)
 
 
-def _unready(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_published(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R128: a recipe is published with an agent that is not defined."""
     if definition.status == "published":
         for number, fault in definition.unready():
@@ -225,7 +225,7 @@ def _unready(definition: RecipeDefinition, written: Written) -> Iterator[Problem
                           "give it an agent_ref, or set the recipe's status to draft")  # fmt: skip
 
 
-def _scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
     """R129: a scenario requires code to be executed.
 
     R143: two scenarios have the same id.

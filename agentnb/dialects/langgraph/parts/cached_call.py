@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import thaw
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import hashed
-from agentnb.dialects.langgraph.parts.node_call import NodeCall, outcome_of, read_input
-from agentnb.dialects.langgraph.parts.time_limit import limits_of
-from agentnb.engine.core.supersteps import steps_of_superstep
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_outcome_of_updates, read_input
+from agentnb.dialects.langgraph.parts.time_limit import to_plain_limits
+from agentnb.engine.core.supersteps import iter_superstep_steps
 from agentnb.engine.core.work import Outcome
 from agentnb.world.effect import Effect
 
@@ -37,18 +37,18 @@ class CachedCall:
         key = self._key(work)
         if work.phase == "start":
             known = await self._ask(work, _GET, key, self._look_up)
-            if known is not None and not _stored_in_superstep(work, key):
+            if known is not None and not _is_stored_in_superstep(work, key):
                 plan = self.call.plan
-                past = [_decoded(*write) for write in thaw(known)]
+                past = [_decode_write(*write) for write in thaw(known)]
                 updates = [write for write in past if write[0] in plan.channels.channels]
                 static = list(plan.static)
                 control = [write for write in past if write not in static and not _is_update(plan, write[0])]
-                return outcome_of(plan, work, updates, control)
+                return make_outcome_of_updates(plan, work, updates, control)
         result = self.call(work)
         if isawaitable(result):
             result = await result
         if isinstance(result, Outcome) and result.error is None and result.result is not None:
-            writes = [_encoded(*write) for write in result.result]
+            writes = [_encode_write(*write) for write in result.result]
             await self._ask(work, _SET, key, self._store, writes=writes)
         return result
 
@@ -63,21 +63,21 @@ class CachedCall:
 
     def _look_up(self, operation: str, key: str) -> Any:
         found = self.cache.get([(self.namespace, key)])
-        return next(([_encoded(*write) for write in writes] for writes in found.values()), None)
+        return next(([_encode_write(*write) for write in writes] for writes in found.values()), None)
 
     def _store(self, operation: str, key: str, writes: list[Any]) -> None:
-        entry = [_decoded(*write) for write in writes]
+        entry = [_decode_write(*write) for write in writes]
         self.cache.set({(self.namespace, key): (entry, self.policy.ttl)})
 
 
-def _encoded(channel: str, value: Any) -> list[Any]:
+def _encode_write(channel: str, value: Any) -> list[Any]:
     """Return one of LangGraph's writes in plain values, as an effect is recorded."""
     if channel != lg.keys.TASKS:
         return [channel, value]
-    return [channel, {"node": value.node, "arg": value.arg, "timeout": limits_of(value.timeout)}]
+    return [channel, {"node": value.node, "arg": value.arg, "timeout": to_plain_limits(value.timeout)}]
 
 
-def _decoded(channel: str, value: Any) -> tuple[str, Any]:
+def _decode_write(channel: str, value: Any) -> tuple[str, Any]:
     if channel != lg.keys.TASKS:
         return channel, value
     limits = value["timeout"]
@@ -91,10 +91,10 @@ def _is_update(plan: Any, channel: str) -> bool:
     return channel in plan.channels.channels
 
 
-def _stored_in_superstep(work: Work, key: str) -> bool:
+def _is_stored_in_superstep(work: Work, key: str) -> bool:
     """Return True if a node of this superstep has stored the key: LangGraph looks all of them up before."""
     calls = work.run.history.calls
-    steps = set(steps_of_superstep(work.run, work.act))
+    steps = set(iter_superstep_steps(work.run, work.act))
     return any(call.kind == "cache" and call.step in steps and call.arguments["operation"] == _SET
                and call.arguments["key"] == key for call in reversed(calls))  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from agentnb.dialects.langgraph.errors import unsupported
+from agentnb.dialects.langgraph.errors import make_unsupported_problem
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.schema import END
 from agentnb.errors import Place, Problem
@@ -49,20 +49,24 @@ class Channels:
                 self.deltas.add(key)
             case lg.Topic():
                 if not channel.accumulate:
-                    yield unsupported("a Topic that does not accumulate", place, "use Topic(..., accumulate=True)")
+                    yield make_unsupported_problem(
+                        "a Topic that does not accumulate", place, "use Topic(..., accumulate=True)"
+                    )
                 self.reducers[key] = _extend
             case lg.EphemeralValue() | lg.AnyValue():
                 self.transient.append(key)
                 if isinstance(channel, lg.AnyValue) or not channel.guard:
-                    self.reducers[key] = _last
+                    self.reducers[key] = _keep_last
             case lg.UntrackedValue():
                 if not channel.guard:
-                    self.reducers[key] = _last
+                    self.reducers[key] = _keep_last
             case lg.LastValue():
                 pass
             case _:
                 name = type(channel).__name__
-                yield unsupported(f"a channel of class {name}", place, "use one of LangGraph's own channels for state")
+                yield make_unsupported_problem(
+                    f"a channel of class {name}", place, "use one of LangGraph's own channels for state"
+                )
 
     def first_values(self, updates: list[tuple[str, Any]], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the state with which a graph begins, after the updates that its input is.
@@ -96,7 +100,7 @@ class Batched:
         return self.reducer(old, [new])
 
 
-def _last(_old: Any, new: Any) -> Any:
+def _keep_last(_old: Any, new: Any) -> Any:
     return new
 
 
@@ -104,7 +108,7 @@ def _extend(old: Any, new: Any) -> Any:
     return [*old, *(new if isinstance(new, list) else [new])]
 
 
-def overwritten(value: Any) -> tuple[bool, Any]:
+def split_overwrite(value: Any) -> tuple[bool, Any]:
     """Return whether a value replaces what reducers have combined, and the value."""
     if isinstance(value, lg.Overwrite):
         return True, value.value

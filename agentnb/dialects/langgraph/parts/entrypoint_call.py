@@ -7,12 +7,12 @@ from typing import Any
 
 from agentnb.board.values import thaw
 from agentnb.dialects.langgraph.parts.channels import Channels
-from agentnb.dialects.langgraph.parts.functions import user_function
+from agentnb.dialects.langgraph.parts.functions import unwrap_function
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan
-from agentnb.dialects.langgraph.parts.retries import listed
+from agentnb.dialects.langgraph.parts.retries import to_policies
 from agentnb.dialects.langgraph.parts.runtime import Settings
 from agentnb.dialects.langgraph.parts.task_calls import TaskRules
-from agentnb.dialects.langgraph.parts.time_limit import limits_of
+from agentnb.dialects.langgraph.parts.time_limit import to_plain_limits
 from agentnb.dialects.langgraph.schema import PREVIOUS, START
 
 
@@ -24,14 +24,14 @@ class EntrypointCall(NodeCall):
     def __init__(self, graph: Any, prefix: str, channels: Channels, settings: Settings) -> None:
         [(name, process)] = graph.nodes.items()
         self.id, self.entries = prefix + name, process.writers[0].writes
-        rules = TaskRules(listed(graph.retry_policy), graph.cache, graph.cache_policy)
+        rules = TaskRules(to_policies(graph.retry_policy), graph.cache, graph.cache_policy)
         plan = NodePlan(
             name=name, prefix=prefix, channels=channels, keys=START, mapper=None, updates=self._updates,
-            control=_no_control, settings=settings, names=(), retries=rules.retries, tasks=rules,
-            timeout=limits_of(process.timeout),
+            control=_select_no_targets, settings=settings, names=(), retries=rules.retries, tasks=rules,
+            timeout=to_plain_limits(process.timeout),
         )  # fmt: skip
         super().__init__(plan, process.bound)
-        self.function = user_function(process.bound)
+        self.function = unwrap_function(process.bound)
 
     def begin(self, given: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the first state for inputs: the input, and what an earlier run has saved.
@@ -47,5 +47,5 @@ class EntrypointCall(NodeCall):
         return [(entry.channel, entry.mapper(result)) for entry in self.entries]
 
 
-def _no_control(_result: Any) -> tuple[()]:
+def _select_no_targets(_result: Any) -> tuple[()]:
     return ()

@@ -9,7 +9,7 @@ from typing import Any
 from agentnb.dialects.langgraph.parts import package as lg
 
 
-def user_function(runnable: Any) -> Any:
+def unwrap_function(runnable: Any) -> Any:
     """Return the function that a runnable wraps, else the runnable."""
     for name in ("func", "afunc"):
         found = getattr(runnable, name, None)
@@ -18,7 +18,7 @@ def user_function(runnable: Any) -> Any:
     return runnable
 
 
-def caller(runnable: Any) -> tuple[Callable[[Any, dict[str, Any]], Any], bool]:
+def make_caller(runnable: Any) -> tuple[Callable[[Any, dict[str, Any]], Any], bool]:
     """Return a function of (input, config) that calls a runnable, and whether it is async."""
     if isinstance(runnable, lg.RunnableCallable) and not runnable.explode_args:
         function = runnable.func if runnable.func is not None else runnable.afunc
@@ -28,13 +28,13 @@ def caller(runnable: Any) -> tuple[Callable[[Any, dict[str, Any]], Any], bool]:
         if not accepts and not given:
             return (lambda value, _: function(value)), is_async
         wanted = [(name, key, default) for name, (key, default) in accepts.items() if name not in given]
-        return (lambda value, config: function(value, **given, **_arguments(wanted, config))), is_async
+        return (lambda value, config: function(value, **given, **_make_arguments(wanted, config))), is_async
     if hasattr(runnable, "invoke"):
         return runnable.invoke, False
     return (lambda value, _: runnable(value)), inspect.iscoroutinefunction(runnable)
 
 
-def _arguments(wanted: list[tuple[str, str, Any]], config: dict[str, Any]) -> dict[str, Any]:
+def _make_arguments(wanted: list[tuple[str, str, Any]], config: dict[str, Any]) -> dict[str, Any]:
     configurable = config["configurable"]
     runtime = configurable[lg.keys.CONFIG_KEY_RUNTIME]
     found: dict[str, Any] = {}

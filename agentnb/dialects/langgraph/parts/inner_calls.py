@@ -82,13 +82,13 @@ class Calls:
         """Perform an effect from a coroutine."""
         key = self._key(attempt)
         if key not in self.ended:
-            self.ended[key] = await _end_of(self.work.call(effect))
+            self.ended[key] = await _drive_to_end(self.work.call(effect))
             _repeat_stream(self.work)
         return self.ended[key].result()
 
     async def resume(self, suspended: Suspended) -> None:
         """Wait for the end of a held call; the function can run again after it."""
-        self.ended[suspended.key] = await _end_of(_rest(suspended))
+        self.ended[suspended.key] = await _drive_to_end(_await_rest(suspended))
         _repeat_stream(self.work)
         self.made = 0
 
@@ -136,7 +136,7 @@ class Calls:
         raise Suspended(key, coroutine, waits_for)
 
 
-async def _end_of(coroutine: Coroutine[Any, Any, Any]) -> Ended:
+async def _drive_to_end(coroutine: Coroutine[Any, Any, Any]) -> Ended:
     try:
         return Ended(await coroutine)
     except Exception as error:  # noqa: BLE001  (raised where the function made the call)
@@ -148,7 +148,7 @@ PERFORMED: ContextVar[str | None] = ContextVar("PERFORMED", default=None)  # the
 
 
 @types.coroutine
-def _rest(suspended: Suspended) -> Generator[Any, Any, Any]:
+def _await_rest(suspended: Suspended) -> Generator[Any, Any, Any]:
     """Await the rest of a suspended call."""
     waits_for = suspended.waits_for
     while True:
@@ -188,7 +188,7 @@ def _name_of(model: Any) -> str:
     return name if isinstance(name, str) else type(model).__name__
 
 
-def _result(response: Any) -> Any:
+def _to_model_result(response: Any) -> Any:
     """Return what the model's caller expects, from an answer that was given now, recorded, or changed by a person."""
     said = getattr(response, "content", response)
     message = lg.messages_from_dict([said])[0] if isinstance(said, Mapping) else lg.AIMessage(str(said))
@@ -217,7 +217,7 @@ class Tokens(lg.BaseCallbackHandler, lg.StreamingCallbackHandler):  # type: igno
         return output
 
 
-def _heard(calls: Calls, model: Any, manager: Any) -> Any:
+def _to_chunk(calls: Calls, model: Any, manager: Any) -> Any:
     """Return the manager of a model's callbacks, with the run's listener among them, if there is one."""
     if manager is not None and calls.work.run.tell is not None:
         manager.handlers = [*manager.handlers, Tokens(calls, _name_of(model))]
@@ -235,11 +235,11 @@ def _wrap_model(cls: Any) -> None:
         def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with outside(_name_of(self)):
                 read = lg.messages_from_dict(messages)
-                heard = _heard(calls, self, run_manager)
+                heard = _to_chunk(calls, self, run_manager)
                 return _to_response(self, generate(self, read, stop, heard, **{**kwargs, **changed}))
 
         arguments = _request(messages, stop, kwargs)
-        return _result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
+        return _to_model_result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
 
     async def run_agenerate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
         calls = CALLS.get()
@@ -249,11 +249,11 @@ def _wrap_model(cls: Any) -> None:
         async def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with outside(_name_of(self)):
                 read = lg.messages_from_dict(messages)
-                heard = _heard(calls, self, run_manager)
+                heard = _to_chunk(calls, self, run_manager)
                 return _to_response(self, await agenerate(self, read, stop, heard, **{**kwargs, **changed}))
 
         arguments = _request(messages, stop, kwargs)
-        return _result(await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))
+        return _to_model_result(await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))
 
     def streams(self: Any, *args: Any, **kwargs: Any) -> bool:
         return CALLS.get() is None and should_stream(self, *args, **kwargs)  # in a step, an answer comes as a whole
@@ -291,22 +291,22 @@ def _repeat_stream(work: Work) -> None:
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-def _arguments(given: Any) -> dict[str, Any]:
+def _parse_arguments(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         return {"input": given}
     return {str(name): value for name, value in given.items() if _is_plain(value)}
 
 
-def _with(given: Any, changed: Mapping[str, Any]) -> Any:
+def _replace_fields(given: Any, changed: Mapping[str, Any]) -> Any:
     return {**given, **changed} if isinstance(given, Mapping) else changed["input"]
 
 
-def recorded(answer: Any) -> Any:
+def to_recorded(answer: Any) -> Any:
     """Return what is recorded of the answer of a tool or a task."""
     return {"message": lg.message_to_dict(answer)} if isinstance(answer, lg.BaseMessage) else {"value": answer}
 
 
-def question_of(asked: Any, path: str = "") -> dict[str, Any]:
+def to_question(asked: Any, path: str = "") -> dict[str, Any]:
     """Return what is recorded of a tool or a task that has interrupted; `path` is that of the task."""
     return {"asks": asked.args[0][0].value, "by": path}
 
@@ -338,11 +338,11 @@ def _wrap_tool(cls: Any) -> None:
         def call(**changed: Any) -> Any:
             with outside(self.name):
                 try:
-                    return recorded(run(self, _with(tool_input, changed), *args, **kwargs))
+                    return to_recorded(run(self, _replace_fields(tool_input, changed), *args, **kwargs))
                 except lg.GraphInterrupt as asked:
-                    return question_of(asked)
+                    return to_question(asked)
 
-        return answer_in(calls.call(Effect("tool", self.name, _arguments(tool_input), target=call)))
+        return answer_in(calls.call(Effect("tool", self.name, _parse_arguments(tool_input), target=call)))
 
     async def aran(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         calls = CALLS.get()
@@ -352,11 +352,11 @@ def _wrap_tool(cls: Any) -> None:
         async def call(**changed: Any) -> Any:
             with outside(self.name):
                 try:
-                    return recorded(await arun(self, _with(tool_input, changed), *args, **kwargs))
+                    return to_recorded(await arun(self, _replace_fields(tool_input, changed), *args, **kwargs))
                 except lg.GraphInterrupt as asked:
-                    return question_of(asked)
+                    return to_question(asked)
 
-        return answer_in(await calls.acall(Effect("tool", self.name, _arguments(tool_input), target=call)))
+        return answer_in(await calls.acall(Effect("tool", self.name, _parse_arguments(tool_input), target=call)))
 
     cls.run, cls.arun = ran, aran
 

@@ -11,16 +11,16 @@ from uuid import UUID
 from agentnb.board.paths import SET
 from agentnb.board.values import ABSENT, ATOMS, freeze, thaw
 from agentnb.dialects.langgraph.parts import package as lg
-from agentnb.dialects.langgraph.parts.channels import overwritten
-from agentnb.dialects.langgraph.parts.functions import caller
+from agentnb.dialects.langgraph.parts.channels import split_overwrite
+from agentnb.dialects.langgraph.parts.functions import make_caller
 from agentnb.dialects.langgraph.parts.inner_calls import Calls, Suspended
-from agentnb.dialects.langgraph.parts.retries import delay_before_retry, record_retry, sleep
-from agentnb.dialects.langgraph.parts.runtime import Settings, config_of, context_of, in_context
-from agentnb.dialects.langgraph.parts.task_calls import NO_RULES, TaskRules, with_tasks
-from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, limit_of, limits_of
+from agentnb.dialects.langgraph.parts.retries import compute_delay, record_retry, sleep
+from agentnb.dialects.langgraph.parts.runtime import Settings, make_config, make_context, run_in_context
+from agentnb.dialects.langgraph.parts.task_calls import NO_RULES, TaskRules, enable_tasks
+from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, make_time_limit, to_plain_limits
 from agentnb.dialects.langgraph.schema import END
-from agentnb.engine.core.reducers import Part, Reduced, replaces
-from agentnb.engine.core.supersteps import SuperstepError, apply_write, handled_failure, stage_of
+from agentnb.engine.core.reducers import Part, Reduced, replaces_value
+from agentnb.engine.core.supersteps import SuperstepError, apply_write, find_handled_failure, get_stage
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
 
@@ -91,7 +91,7 @@ class NodeCall:
 
     def __init__(self, plan: NodePlan, runnable: Any) -> None:
         self.plan = plan
-        self.call, self.is_async = caller(runnable)
+        self.call, self.is_async = make_caller(runnable)
         self.recurse = getattr(runnable, "recurse", True)
         self.slow = self.is_async or any(branch.is_async for branch in plan.branches)
 
@@ -115,7 +115,7 @@ class NodeCall:
                 raise
             except Exception as error:
                 failed += 1
-                seconds = delay_before_retry(self.plan.retries, failed, error, work)
+                seconds = compute_delay(self.plan.retries, failed, error, work)
                 if seconds is None:
                     if isinstance(result, Outcome):
                         return result
@@ -152,33 +152,33 @@ class NodeCall:
         calls.sent.clear()
         given = read_input(plan, work)
         config = self._config(calls, attempt)
-        with_tasks(config, calls, plan.tasks, self.is_async)
+        enable_tasks(config, calls, plan.tasks, self.is_async)
         limit = self._limit(work)
         if limit is not None:
             if not self.slow:
                 raise lg.sync_timeout_unsupported(plan.name)
             config = limit.scope.wrap_config(config)
-        context = context_of(config, calls)
+        context = make_context(config, calls)
         try:
             result = context.run(self.call, given, config)
         except lg.ParentCommand as upward:
-            result = _command_of(upward, config, plan.name)
+            result = _to_command(upward, config, plan.name)
         if self.recurse and isinstance(result, lg.Runnable) and not self.slow:
             result = context.run(result.invoke, given, config)
         if self.slow or isawaitable(result):
             ending = self._await_outcome(calls, given, context, config, result)
-            return ending if limit is None else _in_time(limit, work, ending)
+            return ending if limit is None else _run_within_limit(limit, work, ending)
         if not plan.branches:
-            return outcome(plan, work, result, (), calls.sent)
+            return make_outcome(plan, work, result, (), calls.sent)
         return self.routed(calls, result, context, config)
 
     def _config(self, calls: Calls, attempt: int) -> dict[str, Any]:
         plan, work = self.plan, calls.work
         metadata = {"langgraph_step": superstep_of(plan, work), "langgraph_node": plan.name, **plan.metadata}
-        return config_of(work, plan.settings, calls, Reader(plan, work), metadata, attempt)
+        return make_config(work, plan.settings, calls, Reader(plan, work), metadata, attempt)
 
     def _limit(self, work: Work) -> TimeLimit | None:
-        return limit_of(self.plan.name, self.plan.timeout, work)
+        return make_time_limit(self.plan.name, self.plan.timeout, work)
 
     def routed(self, calls: Calls, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
@@ -186,11 +186,11 @@ class NodeCall:
         updates, passed = self.values_for_branches(calls, result)
         try:
             for branch in plan.branches:
-                chosen = context.run(branch.call, branch_input(plan, branch, work, passed, updates), config)
+                chosen = context.run(branch.call, make_branch_input(plan, branch, work, passed, updates), config)
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
             return self._half_routed(calls, result, found, error)
-        return outcome(plan, work, result, found, calls.sent)
+        return make_outcome(plan, work, result, found, calls.sent)
 
     def _half_routed(self, calls: Calls, result: Any, found: list[Any], error: Exception) -> Outcome:
         """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
@@ -199,13 +199,13 @@ class NodeCall:
         """
         if not self.plan.handled or isinstance(error, lg.GraphBubbleUp):
             raise error
-        half = outcome(self.plan, calls.work, result, found, calls.sent)
+        half = make_outcome(self.plan, calls.work, result, found, calls.sent)
         half.error = error
         return half
 
     def values_for_branches(self, calls: Calls, result: Any) -> tuple[Updates, Any]:
         """Return what conditional edges see besides the state: the node's own updates, and what it returned."""
-        return [*calls.sent, *updates_of(self.plan, result)], result
+        return [*calls.sent, *list_updates(self.plan, result)], result
 
     async def _await_outcome(
         self, calls: Calls, given: Any, context: Context, config: dict[str, Any], result: Any
@@ -214,12 +214,12 @@ class NodeCall:
         try:
             if isawaitable(result):
                 await work.loop()
-                result = await in_context(context, _coroutine(result))
+                result = await run_in_context(context, _to_coroutine(result))
             if self.recurse and isinstance(result, lg.Runnable):
                 await work.loop()
-                result = await in_context(context, result.ainvoke(given, config))
+                result = await run_in_context(context, result.ainvoke(given, config))
         except lg.ParentCommand as upward:
-            result = _command_of(upward, config, self.plan.name)
+            result = _to_command(upward, config, self.plan.name)
         except (Exception, Suspended):
             await calls.wait()
             raise
@@ -235,14 +235,14 @@ class NodeCall:
         updates, passed = self.values_for_branches(calls, result)
         try:
             for branch in plan.branches:
-                chosen = context.run(branch.call, branch_input(plan, branch, work, passed, updates), config)
+                chosen = context.run(branch.call, make_branch_input(plan, branch, work, passed, updates), config)
                 if isawaitable(chosen):
                     await work.loop()
-                    chosen = await in_context(context, _coroutine(chosen))
+                    chosen = await run_in_context(context, _to_coroutine(chosen))
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
             return self._half_routed(calls, result, found, error)
-        return outcome(plan, work, result, found, calls.sent)
+        return make_outcome(plan, work, result, found, calls.sent)
 
 
 class HandlerCall(NodeCall):
@@ -258,7 +258,7 @@ class HandlerCall(NodeCall):
         self.source, self.failed = source, failed
 
     def _config(self, calls: Calls, attempt: int) -> dict[str, Any]:
-        failure = handled_failure(calls.work.run, calls.work.act, self.source)
+        failure = find_handled_failure(calls.work.run, calls.work.act, self.source)
         error = None if failure is None else failure.error or ExecutionError(failure.message)
         config = super()._config(calls, attempt)
         config["configurable"][lg.keys.CONFIG_KEY_NODE_ERROR] = lg.NodeError(node=self.failed, error=error)
@@ -268,12 +268,12 @@ class HandlerCall(NodeCall):
         return None
 
 
-async def _in_time(limit: TimeLimit, work: Work, ending: Coroutine[Any, Any, Any]) -> Any:
+async def _run_within_limit(limit: TimeLimit, work: Work, ending: Coroutine[Any, Any, Any]) -> Any:
     await work.loop()
     return await limit.keep(ending)
 
 
-def _command_of(upward: lg.ParentCommand, config: dict[str, Any], name: str) -> Any:
+def _to_command(upward: lg.ParentCommand, config: dict[str, Any], name: str) -> Any:
     """Return the Command by which a node of a graph that a function has invoked leads out of it, as its result.
 
     Raises:
@@ -285,7 +285,7 @@ def _command_of(upward: lg.ParentCommand, config: dict[str, Any], name: str) -> 
     return replace(command, graph=None)
 
 
-async def _coroutine(awaitable: Any) -> Any:
+async def _to_coroutine(awaitable: Any) -> Any:
     return await awaitable
 
 
@@ -327,7 +327,7 @@ def read_state(plan: NodePlan, work: Work, keys: Sequence[str]) -> dict[str, Any
     found: dict[str, Any] = {}
     for key in keys:
         if key in managed:
-            found[key] = managed_value(plan, managed[key], work)
+            found[key] = compute_managed_value(plan, managed[key], work)
             continue
         reads[key] = None
         value = scope.get(key)
@@ -344,10 +344,10 @@ def _read(work: Work, key: str, default: Any) -> Any:
 
 def superstep_of(plan: NodePlan, work: Work) -> int:
     """Return the number of the superstep that a node runs in, as LangGraph counts."""
-    return stage_of(work.run, work.act).number - plan.begins_early
+    return get_stage(work.run, work.act).number - plan.begins_early
 
 
-def managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
+def compute_managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
     """Return a value that LangGraph computes from the number of the superstep."""
     number, most = superstep_of(plan, work), work.node.params["max_supersteps"]
     stands = lg.PregelScratchpad(
@@ -357,7 +357,7 @@ def managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
     return spec.get(stands)
 
 
-def branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, updates: Updates) -> Any:
+def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, updates: Updates) -> Any:
     """Return what a condition is given: the state with this node's own writes, and nothing of its siblings."""
     reducers, run_plan = plan.channels.reducers, work.run.plan
     own: dict[str, Any] = {}
@@ -365,11 +365,11 @@ def branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, update
     for key, value in updates:
         if key in keys:
             old = own[key] if key in own else work.scope.get(key)
-            own[key] = apply_write(old, key, as_write(plan, work, key, value) if key in reducers else value, run_plan)
+            own[key] = apply_write(old, key, to_write(plan, work, key, value) if key in reducers else value, run_plan)
     values: dict[str, Any] = {}
     for key in keys:
         if key in plan.channels.managed:
-            values[key] = managed_value(plan, plan.channels.managed[key], work)
+            values[key] = compute_managed_value(plan, plan.channels.managed[key], work)
             continue
         work.reads[key] = None
         frozen = own[key] if key in own else work.scope.get(key)
@@ -387,7 +387,7 @@ def branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, update
 # -- what a node returns -----------------------------------------------------------------------------------------------
 
 
-def updates_of(plan: NodePlan, result: Any) -> Updates:
+def list_updates(plan: NodePlan, result: Any) -> Updates:
     """Return the updates in what a node returned: (key, value)."""
     channels = plan.channels.channels
     if type(result) is dict and plan.channels.by_key:
@@ -396,17 +396,17 @@ def updates_of(plan: NodePlan, result: Any) -> Updates:
     return [(key, value) for key, value in found or () if key in channels]
 
 
-def as_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
+def to_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
     """Return the write for one update of a key with a reducer."""
     if key in plan.channels.messages:
-        value = with_ids(work, value)
+        value = assign_ids(work, value)
     elif key in plan.channels.deltas:
         value = with_delta_ids(plan, work, key, value)
-    whole, new = overwritten(value)
+    whole, new = split_overwrite(value)
     return Reduced([Part("", SET, (), freeze(new)) if whole else Part(work.node.id, SET, (), freeze(value))])
 
 
-def with_ids(work: Work, value: Any) -> Any:
+def assign_ids(work: Work, value: Any) -> Any:
     """Return messages with ids: those that have none get one that a replay draws again."""
     try:
         messages = lg.convert_to_messages(value if isinstance(value, list) else [value])
@@ -430,7 +430,7 @@ def with_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
 
 
 def _messages_in(value: Any) -> list[Any]:
-    whole, new = overwritten(value)
+    whole, new = split_overwrite(value)
     items = new if whole else value
     return [
         item for item in (items if isinstance(items, list | tuple) else [items]) if isinstance(item, lg.BaseMessage)
@@ -443,16 +443,16 @@ def _random_id(work: Work) -> str:
 
 def _join(old: Reduced, new: Reduced, key: str) -> Reduced:
     """Return two writes of one node to a key as one: an Overwrite is all that remains."""
-    if replaces(old.parts) and replaces(new.parts):
-        raise _not_mergeable(f"At key {key!r}: can receive only one Overwrite value per step")
-    return old if replaces(old.parts) else new if replaces(new.parts) else Reduced([*old.parts, *new.parts])
+    if replaces_value(old.parts) and replaces_value(new.parts):
+        raise _make_merge_error(f"At key {key!r}: can receive only one Overwrite value per step")
+    return old if replaces_value(old.parts) else new if replaces_value(new.parts) else Reduced([*old.parts, *new.parts])
 
 
-def outcome(
+def make_outcome(
     plan: NodePlan, work: Work, result: Any, found: Sequence[Any], sent: Sequence[tuple[str, Any]] = ()
 ) -> Outcome:
     """Return the step's writes and the targets that it chose. `sent` is what the function has written by itself."""
-    updates = updates_of(plan, result)
+    updates = list_updates(plan, result)
     if sent:
         updates = [*((key, value) for key, value in sent if key in plan.channels.channels), *updates]
     try:
@@ -463,10 +463,12 @@ def outcome(
         return Outcome(route=[work.end_frame("command", upward.args[0])])
     control = [*(write for write in sent if write[0] == _TASKS or write[0].startswith(_TO)), *control]
     chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found)]
-    return outcome_of(plan, work, updates, chosen)
+    return make_outcome_of_updates(plan, work, updates, chosen)
 
 
-def outcome_of(plan: NodePlan, work: Work, updates: Updates, control: Sequence[tuple[str, Any]]) -> Outcome:
+def make_outcome_of_updates(
+    plan: NodePlan, work: Work, updates: Updates, control: Sequence[tuple[str, Any]]
+) -> Outcome:
     """Return the outcome of a node's updates and of LangGraph's writes for the targets that it chose.
 
     Its `result` are all of LangGraph's writes of the node, in their order.
@@ -475,10 +477,10 @@ def outcome_of(plan: NodePlan, work: Work, updates: Updates, control: Sequence[t
     reducers = plan.channels.reducers
     for key, value in updates:
         if key in reducers:
-            new = as_write(plan, work, key, value)
+            new = to_write(plan, work, key, value)
             writes[key] = _join(writes[key], new, key) if key in writes else new
         elif key in writes:
-            raise _not_mergeable(f"At key {key!r}: can receive only one value per step")
+            raise _make_merge_error(f"At key {key!r}: can receive only one value per step")
         else:
             writes[key] = value
     route: list[str | SendTarget] = []
@@ -491,7 +493,7 @@ def outcome_of(plan: NodePlan, work: Work, updates: Updates, control: Sequence[t
     return Outcome(writes, route=route or None, result=[*updates, *plan.static, *control])
 
 
-def _not_mergeable(what: str) -> Exception:
+def _make_merge_error(what: str) -> Exception:
     """Return the error of updates that LangGraph cannot merge when the superstep ends, with its cause.
 
     L559: a node of LangGraph updates a key twice that no reducer combines.
@@ -503,10 +505,19 @@ def _not_mergeable(what: str) -> Exception:
 
 
 def _send(plan: NodePlan, work: Work, packet: Any) -> SendTarget:
-    node, limits = plan.prefix + packet.node, limits_of(packet.timeout)
+    node, limits = plan.prefix + packet.node, to_plain_limits(packet.timeout)
     if limits is None:
         return work.send(node, packet.arg)
     return SendTarget(node, work.emit("send", {"node": node, "input": packet.arg, "timeout": limits}).seq)
 
 
-__all__ = ["Branch", "HandlerCall", "NodeCall", "NodePlan", "outcome", "outcome_of", "read_input", "updates_of"]
+__all__ = [
+    "Branch",
+    "HandlerCall",
+    "NodeCall",
+    "NodePlan",
+    "list_updates",
+    "make_outcome",
+    "make_outcome_of_updates",
+    "read_input",
+]

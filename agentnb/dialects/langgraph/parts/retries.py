@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentnb.dialects.langgraph.parts import package as lg
-from agentnb.engine.core.event_loops import in_own_loop
+from agentnb.engine.core.event_loops import run_in_own_loop
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
 
-def delay_before_retry(policies: Sequence[Any], failed: int, error: Exception, work: Work) -> float | None:
+def compute_delay(policies: Sequence[Any], failed: int, error: Exception, work: Work) -> float | None:
     """Return the seconds until the next attempt, after `failed` attempts; None if there is none.
 
     The first policy that accepts the exception decides.
@@ -40,14 +40,14 @@ async def sleep(work: Work, seconds: float) -> None:
 def block(work: Work, seconds: float) -> None:
     """Wait as `sleep` does, for a function that cannot await."""
     if work.run.recorded is None:
-        in_own_loop(lambda: _slept(work, seconds))
+        run_in_own_loop(lambda: _measure_sleep(work, seconds))
 
 
-async def _slept(work: Work, seconds: float) -> int:
+async def _measure_sleep(work: Work, seconds: float) -> int:
     await work.run.clock.sleep(seconds)
     return 0
 
 
-def listed(policies: Any) -> tuple[Any, ...]:
+def to_policies(policies: Any) -> tuple[Any, ...]:
     """Return retry policies, of which there may be none, one or several."""
     return () if policies is None else (policies,) if hasattr(policies, "max_attempts") else tuple(policies)

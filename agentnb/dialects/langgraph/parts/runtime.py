@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.dialects.langgraph.errors import unsupported
+from agentnb.dialects.langgraph.errors import make_unsupported_problem
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, stream
 from agentnb.errors import ExecutionError
@@ -43,7 +43,7 @@ class Settings:
         return Settings(config, self.context, self.store)
 
 
-def config_of(
+def make_config(
     work: Work, settings: Settings, calls: Calls, read: Callable[..., Any], metadata: Mapping[str, Any], attempt: int
 ) -> dict[str, Any]:
     """Return the config of one call of a node, the `attempt`th one of its step, which makes these calls.
@@ -73,10 +73,12 @@ def config_of(
             _K.CONFIG_KEY_SEND: calls.sent.extend,
         },
     }
-    return config_inside(config, metadata, task, calls.answers[""])
+    return make_inner_config(config, metadata, task, calls.answers[""])
 
 
-def config_inside(config: dict[str, Any], metadata: Mapping[str, Any], task: str, answers: list[Any]) -> dict[str, Any]:
+def make_inner_config(
+    config: dict[str, Any], metadata: Mapping[str, Any], task: str, answers: list[Any]
+) -> dict[str, Any]:
     """Return the config of a node or a task, with its metadata; `answers` are those to its questions."""
     numbers = count()
 
@@ -106,11 +108,11 @@ class _Control(lg.RunControl):  # type: ignore[misc]  # a class without types
     def request_drain(self, reason: str = "shutdown") -> None:
         """Refuse: a session is paused by the person who runs it."""
         raise ExecutionError(
-            unsupported("request_drain()", "runtime.control", "pause the session, or use a breakpoint")
+            make_unsupported_problem("request_drain()", "runtime.control", "pause the session, or use a breakpoint")
         )
 
 
-def context_of(config: dict[str, Any], calls: Calls | None = None) -> Context:
+def make_context(config: dict[str, Any], calls: Calls | None = None) -> Context:
     """Return a context in which LangGraph's helpers (`interrupt`, `get_stream_writer`, ...) find the config.
 
     In it, models and tools are called through the step that `calls` belongs to.
@@ -122,7 +124,7 @@ def context_of(config: dict[str, Any], calls: Calls | None = None) -> Context:
 
 
 @types.coroutine
-def in_context(context: Context, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+def run_in_context(context: Context, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
     """Await a coroutine in a context of its own."""
     error: BaseException | None = None
     reply: Any = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
-from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Updates, updates_of
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Updates, list_updates
 from agentnb.dialects.langgraph.parts.package import RunnableCallable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class StartCall(NodeCall):
         """Return the first state for an input, after an earlier state."""
         channels = self.plan.channels
         value = given["__root__"] if "__root__" in channels.channels and "__root__" in given else dict(given)
-        updates = [(key, thaw(item)) for key, item in updates_of(self.plan, value) if key in self.keys]
+        updates = [(key, thaw(item)) for key, item in list_updates(self.plan, value) if key in self.keys]
         return channels.first_values(updates, earlier)
 
     def values_for_branches(self, calls: Calls, result: Any) -> tuple[Updates, Any]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
 from agentnb.dialects.langgraph.parts.inner_calls import Calls
-from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, outcome, read_input
-from agentnb.dialects.langgraph.parts.runtime import context_of
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, make_outcome, read_input
+from agentnb.dialects.langgraph.parts.runtime import make_context
 from agentnb.engine.core.work import Body, Enter
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class SubgraphCall(NodeCall):
             work.emit(_STATE, self._values(work, self.state_keys))
         result = self._result(work)
         if not self.plan.branches:
-            return outcome(self.plan, work, result, ())
+            return make_outcome(self.plan, work, result, ())
         calls = Calls(work)
         config = self._config(calls, 1)
-        context = context_of(config, calls)
+        context = make_context(config, calls)
         if self.slow:
             return self.conclude(calls, result, context, config)
         return self.routed(calls, result, context, config)

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import TaskCache
-from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, answer_in, outside, question_of
-from agentnb.dialects.langgraph.parts.retries import block, delay_before_retry, listed, record_retry, sleep
-from agentnb.dialects.langgraph.parts.runtime import config_inside
-from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, limits_of
+from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, answer_in, outside, to_question
+from agentnb.dialects.langgraph.parts.retries import block, compute_delay, record_retry, sleep, to_policies
+from agentnb.dialects.langgraph.parts.runtime import make_inner_config
+from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, to_plain_limits
 from agentnb.world.effect import Effect
 
 _CALL = lg.keys.CONFIG_KEY_CALL
@@ -38,7 +38,7 @@ class TaskRules(NamedTuple):
 NO_RULES = TaskRules()
 
 
-def with_tasks(config: dict[str, Any], calls: Calls, rules: TaskRules, is_async: bool, path: str = "") -> None:
+def enable_tasks(config: dict[str, Any], calls: Calls, rules: TaskRules, is_async: bool, path: str = "") -> None:
     """Make a config one in which a function can call tasks; `path` is that of the function, if it is a task itself."""
     config["configurable"][_CALL] = _Caller(calls, config, rules, is_async, path)
 
@@ -72,8 +72,8 @@ class _Caller:
     ) -> Any:
         runnable = lg.get_runnable_for_task(function).steps[0]
         task = _Task(self, runnable, f"{self.path}/{runnable.name}:{next(self.numbers)}", _Arguments(function, *given))
-        task.policies = listed(retry_policy) or self.rules.retries
-        task.limits = limits_of(timeout)
+        task.policies = to_policies(retry_policy) or self.rules.retries
+        task.limits = to_plain_limits(timeout)
         cache_policy = cache_policy or self.rules.cache_policy
         if cache_policy is not None and self.rules.cache is not None:
             task.entry = TaskCache(self.rules.cache, cache_policy, function)
@@ -83,7 +83,7 @@ class _Caller:
             raise RuntimeError(f"a function that is not async cannot call {runnable.name!r}, an async task")
         future: Future[Any] = Future()
         try:
-            future.set_result(_at_once(task.result()))
+            future.set_result(_run_at_once(task.result()))
         except Exception as error:  # noqa: BLE001  (raised where the result is read)
             future.set_exception(error)
         return future
@@ -146,7 +146,7 @@ class _Task:
                 raise
             except Exception as error:
                 failed += 1
-                seconds = delay_before_retry(self.policies, failed, error, calls.work)
+                seconds = compute_delay(self.policies, failed, error, calls.work)
                 if seconds is None:
                     raise
                 if not is_known:  # the function has not been run again after it
@@ -203,13 +203,13 @@ class _Task:
     def _config(self, attempt: str) -> dict[str, Any]:
         name = self.runnable.name
         metadata = {"langgraph_node": name}
-        config = config_inside(self.caller.config, metadata, f"{self.caller.task}{self.path}", self.answers)
-        with_tasks(config, self.calls, self.caller.rules, self.is_async, attempt)
+        config = make_inner_config(self.caller.config, metadata, f"{self.caller.task}{self.path}", self.answers)
+        enable_tasks(config, self.calls, self.caller.rules, self.is_async, attempt)
         return config
 
     def _question(self, asked: Any) -> dict[str, Any]:
         by = asked.args[0][0].id
-        return question_of(asked, by if by in self.calls.answers else self.path)
+        return to_question(asked, by if by in self.calls.answers else self.path)
 
     async def _wait(self, seconds: float) -> None:
         if self.caller.is_async:
@@ -218,7 +218,7 @@ class _Task:
             block(self.calls.work, seconds)
 
 
-def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
+def _run_at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """Return the result of a coroutine that does not wait."""
     try:
         coroutine.send(None)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
 
-def limits_of(timeout: Any) -> dict[str, Any] | None:
+def to_plain_limits(timeout: Any) -> dict[str, Any] | None:
     """Return a time-out of a node or of a Send in plain values: run, idle (in seconds) and refresh_on."""
     policy = lg.TimeoutPolicy.coerce(timeout)
     if policy is None:
@@ -24,7 +24,7 @@ def limits_of(timeout: Any) -> dict[str, Any] | None:
     return {"run": policy.run_timeout, "idle": policy.idle_timeout, "refresh_on": policy.refresh_on}
 
 
-def limit_of(name: str, limits: dict[str, Any] | None, work: Work) -> TimeLimit | None:
+def make_time_limit(name: str, limits: dict[str, Any] | None, work: Work) -> TimeLimit | None:
     """Return the time limit of one attempt: that of the Send which the step belongs to, else the node's own."""
     event = work.event
     if event is not None and "timeout" in event.payload:
@@ -126,4 +126,4 @@ class _Timer:
             self.task.cancel()
 
 
-__all__ = ["TimeLimit", "limit_of", "limits_of"]
+__all__ = ["TimeLimit", "make_time_limit", "to_plain_limits"]

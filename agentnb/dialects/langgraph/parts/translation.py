@@ -8,20 +8,25 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from agentnb.dialects.langgraph.errors import breakpoints_inside, context_unfit, not_compiled, unsupported
+from agentnb.dialects.langgraph.errors import (
+    breakpoints_inside,
+    make_compile_problem,
+    make_context_problem,
+    make_unsupported_problem,
+)
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.cached_call import CachedCall
 from agentnb.dialects.langgraph.parts.channels import Channels
 from agentnb.dialects.langgraph.parts.entrypoint_call import EntrypointCall
-from agentnb.dialects.langgraph.parts.functions import caller, user_function
+from agentnb.dialects.langgraph.parts.functions import make_caller, unwrap_function
 from agentnb.dialects.langgraph.parts.inner_calls import install
 from agentnb.dialects.langgraph.parts.node_call import Branch, HandlerCall, NodeCall, NodePlan
-from agentnb.dialects.langgraph.parts.retries import listed
+from agentnb.dialects.langgraph.parts.retries import to_policies
 from agentnb.dialects.langgraph.parts.runtime import Settings
 from agentnb.dialects.langgraph.parts.start_call import StartCall
 from agentnb.dialects.langgraph.parts.subgraph_call import SubgraphCall
 from agentnb.dialects.langgraph.parts.task_calls import TaskRules
-from agentnb.dialects.langgraph.parts.time_limit import limits_of
+from agentnb.dialects.langgraph.parts.time_limit import to_plain_limits
 from agentnb.dialects.langgraph.schema import (
     END,
     PREVIOUS,
@@ -58,7 +63,7 @@ def translate(
     try:
         context = lg.coerce_context(compiled.context_schema, context)
     except Exception as error:  # noqa: BLE001  (whatever the schema raises)
-        return None, [context_unfit(error, Place(f"<graph {name!r}>"))]
+        return None, [make_context_problem(error, Place(f"<graph {name!r}>"))]
     settings = Settings(config, context, store if store is not None else compiled.store)
     translation = _Translation(limit, bool(compiled.checkpointer), problems)
     translation.read(compiled, settings, ROOT, "", Place(f"<graph {name!r}>"))
@@ -95,13 +100,17 @@ def _compile(graph: Any, problems: list[Problem]) -> Any:
         try:
             return blueprint.compile()
         except (ValueError, TypeError) as error:
-            problems.append(not_compiled(error, place))
+            problems.append(make_compile_problem(error, place))
             return None
     if is_remote(graph):
-        problems.append(unsupported("a RemoteGraph, which runs on a server,", place, "load the graph itself"))
+        problems.append(
+            make_unsupported_problem("a RemoteGraph, which runs on a server,", place, "load the graph itself")
+        )
         return None
     if not is_state_graph(graph) and not is_entrypoint(graph):
-        problems.append(unsupported("a Pregel graph put together by hand", place, "write it as a StateGraph"))
+        problems.append(
+            make_unsupported_problem("a Pregel graph put together by hand", place, "write it as a StateGraph")
+        )
         return None
     return graph
 
@@ -174,7 +183,7 @@ class _Translation:
 
     def _check_graph(self, graph: Any, place: Place) -> None:
         if graph.step_timeout is not None:
-            self.problems.append(unsupported("step_timeout", place, "remove it"))
+            self.problems.append(make_unsupported_problem("step_timeout", place, "remove it"))
 
     def _node(
         self, graph: Any, settings: Settings, name: str, spec: Any, region: str, prefix: str, place: Place
@@ -193,10 +202,10 @@ class _Translation:
             settings=settings,
             names=graph.builder.nodes,
             branches=self._branches(graph, name),
-            retries=listed(spec.retry_policy),
-            timeout=limits_of(spec.timeout),
+            retries=to_policies(spec.retry_policy),
+            timeout=to_plain_limits(spec.timeout),
             handled=spec.error_handler_node is not None,
-            static=_static_writes(graph.builder, name),
+            static=_list_static_writes(graph.builder, name),
             begins_early=self.begins_early[region],
             tasks=TaskRules(cache=graph.cache),
             metadata=process.metadata or {},
@@ -213,7 +222,9 @@ class _Translation:
             state_keys = self.channels[own].channels if stays else ()
             perform = SubgraphCall(plan, self.starts[own].begin, inner.output_channels, state_keys)
         else:
-            self.problems.append(unsupported("a Pregel graph put together by hand", place, "call it inside a function"))
+            self.problems.append(
+                make_unsupported_problem("a Pregel graph put together by hand", place, "call it inside a function")
+            )
             return
         perform = _cached(perform, graph, name, spec.cache_policy)
         if spec.error_handler_node is not None:
@@ -227,7 +238,7 @@ class _Translation:
             writes=(),
             params=MappingProxyType({
                 "perform": perform,
-                "function": user_function(spec.runnable),
+                "function": unwrap_function(spec.runnable),
                 "reducers": MappingProxyType(channels.reducers),
                 "defer": bool(spec.defer),
                 "max_supersteps": most,
@@ -244,9 +255,17 @@ class _Translation:
         spec, process = graph.builder.nodes[handler], graph.nodes[handler]
         entries = process.writers[0].writes
         plan = replace(
-            failing, name=handler, updates=entries[0].mapper, control=entries[1].mapper, branches=[],
-            retries=listed(spec.retry_policy), timeout=None, handled=False, static=(), metadata=process.metadata or {},
-        )  # fmt: skip
+            failing,
+            name=handler,
+            updates=entries[0].mapper,
+            control=entries[1].mapper,
+            branches=[],
+            retries=to_policies(spec.retry_policy),
+            timeout=None,
+            handled=False,
+            static=(),
+            metadata=process.metadata or {},
+        )
         own = failing.prefix + (handler if handler.endswith(failing.name) else f"{handler}:{failing.name}")
         self.nodes[own] = Node(
             id=own,
@@ -255,7 +274,7 @@ class _Translation:
             scope=region,
             params=MappingProxyType({
                 "perform": HandlerCall(plan, spec.runnable, source, failing.name),
-                "function": user_function(spec.runnable),
+                "function": unwrap_function(spec.runnable),
                 "reducers": MappingProxyType(failing.channels.reducers),
                 "max_supersteps": self.limit + failing.begins_early,
             }),
@@ -265,9 +284,13 @@ class _Translation:
 
     def _check_node(self, spec: Any, process: Any, place: Place) -> None:
         if spec.retry_policy and is_compiled(spec.runnable):
-            self.problems.append(unsupported("a retry policy of a subgraph", place, "give it to the nodes inside"))
+            self.problems.append(
+                make_unsupported_problem("a retry policy of a subgraph", place, "give it to the nodes inside")
+            )
         if spec.timeout is not None and is_compiled(spec.runnable):
-            self.problems.append(unsupported("a time-out of a subgraph", place, "give it to the nodes inside"))
+            self.problems.append(
+                make_unsupported_problem("a time-out of a subgraph", place, "give it to the nodes inside")
+            )
         if not is_compiled(spec.runnable):
             for inner in process.subgraphs or ():  # which the node's function refers to
                 self._check_invoked(inner, place)
@@ -276,8 +299,11 @@ class _Translation:
         """Check a graph that a function invokes by itself, and those inside it."""
         graphs = [inner, *(graph for _, graph in inner.get_subgraphs(recurse=True))]
         if self.has_saver and any(graph.checkpointer is True for graph in graphs):
-            self.problems.append(unsupported("a graph with checkpointer=True that a function invokes", place,
-                                             "compile it without a checkpointer"))  # fmt: skip
+            self.problems.append(
+                make_unsupported_problem(
+                    "a graph with checkpointer=True that a function invokes", place, "compile it without a checkpointer"
+                )
+            )
         if any(graph.interrupt_before_nodes or graph.interrupt_after_nodes for graph in graphs):
             self.problems.append(breakpoints_inside(place))
 
@@ -288,7 +314,7 @@ class _Translation:
             if schema is None:
                 schema = builder.nodes[name].input_schema if name in builder.nodes else builder.state_schema
             keys = list(builder.schemas[schema])
-            call, is_async = caller(spec.path)
+            call, is_async = make_caller(spec.path)
             mapper = graph.schema_to_mapper.get(schema)
             found.append(Branch(spec, call, is_async, "__root__" if keys == ["__root__"] else keys, mapper))
         return found
@@ -361,7 +387,7 @@ def begins_early(builder: Any) -> bool:
     return bool(builder.branches.get(START)) or any(builder.nodes[target].defer for target in targets)
 
 
-def _static_writes(builder: Any, name: str) -> list[tuple[str, Any]]:
+def _list_static_writes(builder: Any, name: str) -> list[tuple[str, Any]]:
     """Return LangGraph's writes for the edges of a node that have no condition, in its order."""
     found: list[tuple[str, Any]] = []
     found += [(f"branch:to:{end}", None) for begin, end in builder.edges if begin == name and end != END]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from agentnb.dialects.networkx.schema import inside, short_text
+from agentnb.dialects.networkx.schema import make_inner_place, shorten_value
 from agentnb.errors import Place, Problem, with_article
 from agentnb.recipe.model import ROOT
 from agentnb.text import class_name, safe_repr
@@ -34,7 +34,7 @@ class Level:
 
     def at(self, path: str) -> Place:
         """Return the place of a part of this graph."""
-        return inside(self.place, path)
+        return make_inner_place(self.place, path)
 
     @property
     def title(self) -> str:
@@ -64,7 +64,7 @@ def is_graph(value: object) -> bool:
     return ours and hasattr(value, "adj") and hasattr(value, "is_directed")
 
 
-def kind_of(attributes: Mapping[str, Any]) -> str:
+def infer_kind(attributes: Mapping[str, Any]) -> str:
     """Return a node's kind: the explicit one, else a subgraph if it has a graph, else a function."""
     kind = attributes.get("kind")
     if kind is None:
@@ -72,33 +72,33 @@ def kind_of(attributes: Mapping[str, Any]) -> str:
     return str(kind)
 
 
-def levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
+def list_levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
     """Return the graph and all graphs inside it, outermost first."""
-    counts = Counter(str(node) for inner in _every(graph) for node in inner)
+    counts = Counter(str(node) for inner in _iter_graphs(graph) for node in inner)
     found: list[Level] = []
     taken: dict[str, Place] = {}
     waiting = deque([(graph, ROOT, Place(f"<graph {name!r}>"), ())])
     while waiting:
         inner, region, place, around = waiting.popleft()
-        level = Level(inner, region, _ids(inner, region, counts), place, (*around, inner))
-        problems += _clashes(level, taken)
+        level = Level(inner, region, _make_ids(inner, region, counts), place, (*around, inner))
+        problems += _iter_clashes(level, taken)
         if not inner.is_directed():
-            problems.append(_no_ways(inner, place))
+            problems.append(_make_undirected_problem(inner, place))
         found.append(level)
         if len(taken) > MAX_NODES:
-            problems.append(_too_many(place))
+            problems.append(_make_too_many_problem(place))
             break
         for node, attributes in inner.nodes(data=True):
-            if (deeper := attributes.get("graph")) is not None and kind_of(attributes) in INSIDE:
+            if (deeper := attributes.get("graph")) is not None and infer_kind(attributes) in INSIDE:
                 at = level.at(f"nodes[{safe_repr(node)}].graph")
-                fault = _unfit(deeper, level.around, at)
+                fault = _check_inner_graphs(deeper, level.around, at)
                 problems += fault
                 if not fault:
                     waiting.append((deeper, level.ids[node], at, level.around))
     return found
 
 
-def _every(graph: Any) -> Iterator[Any]:
+def _iter_graphs(graph: Any) -> Iterator[Any]:
     """Yield each graph once for each use, within the limits."""
     waiting: deque[tuple[Any, tuple[Any, ...]]] = deque([(graph, ())])
     count = 0
@@ -108,17 +108,17 @@ def _every(graph: Any) -> Iterator[Any]:
         yield inner
         for _, attributes in inner.nodes(data=True):
             deeper = attributes.get("graph")
-            if kind_of(attributes) in INSIDE and not _unfit(deeper, (*around, inner), Place("")):
+            if infer_kind(attributes) in INSIDE and not _check_inner_graphs(deeper, (*around, inner), Place("")):
                 waiting.append((deeper, (*around, inner)))
 
 
-def _ids(graph: Any, region: str, counts: Counter[str]) -> dict[Any, str]:
+def _make_ids(graph: Any, region: str, counts: Counter[str]) -> dict[Any, str]:
     if region == ROOT:
         return {node: str(node) for node in graph}
     return {node: str(node) if counts[str(node)] == 1 else f"{region}/{node}" for node in graph}
 
 
-def _clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
+def _iter_clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
     """R106: two nodes have the same id."""
     for node, name in level.ids.items():
         place = level.at(f"nodes[{safe_repr(node)}]")
@@ -129,10 +129,10 @@ def _clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
         taken.setdefault(name, place)
 
 
-def _unfit(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
+def _check_inner_graphs(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
     """R114: the inside of a node is not a graph. R108: it contains itself, or is too deep."""
     if not is_graph(graph):
-        return [Problem("R114", f"'graph' is {short_text(graph)}", str(place), "an inner graph is a networkx graph",
+        return [Problem("R114", f"'graph' is {shorten_value(graph)}", str(place), "an inner graph is a networkx graph",
                         "give it a DiGraph")]  # fmt: skip
     if any(graph is outer for outer in around):
         return [Problem("R108", "a graph contains itself", str(place), "the nesting would be infinite",
@@ -143,13 +143,13 @@ def _unfit(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
     return []
 
 
-def _no_ways(graph: Any, place: Place) -> Problem:
+def _make_undirected_problem(graph: Any, place: Place) -> Problem:
     """R131: a graph is undirected."""
     return Problem("R131", f"the graph is {with_article(class_name(graph))}: its edges are undirected", str(place),
                    "a run follows directed edges", "use networkx.DiGraph or MultiDiGraph")  # fmt: skip
 
 
-def _too_many(place: Place) -> Problem:
+def _make_too_many_problem(place: Place) -> Problem:
     """R108: a source is larger, deeper or wider than the limits."""
     return Problem("R108", f"the graphs hold more than {MAX_NODES:,} nodes", str(place),
                    "a nested graph counts once per use", "split it")  # fmt: skip

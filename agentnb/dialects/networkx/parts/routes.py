@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from agentnb.dialects.networkx.parts.levels import Level
-from agentnb.dialects.networkx.schema import inside, short_text
+from agentnb.dialects.networkx.schema import make_inner_place, shorten_value
 from agentnb.errors import Problem
-from agentnb.recipe.control_flow import ORDINARY, ignored_edge
+from agentnb.recipe.control_flow import ORDINARY, make_ignored_edge_problem
 from agentnb.recipe.descriptions import END, OTHERWISE
 from agentnb.recipe.model import Edge, Node
 
@@ -30,8 +30,8 @@ class Routes:
             ways = {word: attributes.get(f"{word}_route") for word in _VERDICTS}
             given, default = {word: target for word, target in ways.items() if target is not None}, None
         if given is not None and not isinstance(given, Mapping):
-            place = inside(node.place, "routes") if node.place else node.id
-            problems.append(Problem("R114", f"'routes' is {short_text(given)}", str(place),
+            place = make_inner_place(node.place, "routes") if node.place else node.id
+            problems.append(Problem("R114", f"'routes' is {shorten_value(given)}", str(place),
                                     "routes map values to nodes", "write it as {'value': 'node'}"))  # fmt: skip
             given = None
         self.routes = {str(value): self._target(target) for value, target in (given or {}).items()}
@@ -52,7 +52,7 @@ class Routes:
         if edge.kind not in ORDINARY:
             return True
         if edge.target != self.default and edge.target not in self.routes.values():
-            problems.append(ignored_edge(edge, self.node.kind, str(edge.place)))
+            problems.append(make_ignored_edge_problem(edge, self.node.kind, str(edge.place)))
         return False
 
     def undrawn(self) -> Iterator[Edge]:

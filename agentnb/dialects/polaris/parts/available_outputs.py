@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from agentnb.dialects.polaris.parts.graph import Graph
 from agentnb.dialects.polaris.parts.levels import Levels
-from agentnb.dialects.polaris.schema import DecisionNode, LoopNode, Node, SwitchNode, SystemNode, children
+from agentnb.dialects.polaris.schema import DecisionNode, LoopNode, Node, SwitchNode, SystemNode, list_children
 
 
 class Outputs(NamedTuple):
@@ -50,8 +50,8 @@ class Flow:
                 if node is None or id in seen:
                     continue
                 seen.add(id)
-                found = found.with_(_outputs_of(node))
-                waiting += [entry for _, entry in children(node)]
+                found = found.with_(_find_outputs(node))
+                waiting += [entry for _, entry in list_children(node)]
                 waiting += [edge.target for edge in self.levels.asides.get(id, ())]
                 waiting += [self.levels.next[id]] if id in self.levels.next else []
             self._inside[first] = found
@@ -67,13 +67,13 @@ class Flow:
                     break
                 self.before[node.id] = here
                 round_ = self.inside(node.body_entry) if isinstance(node, LoopNode) else Outputs()
-                for _, inner in children(node):
+                for _, inner in list_children(node):
                     waiting.append((inner, self.before[node.id].with_(round_)))
                     here = here if inner not in self.levels.nodes else here.with_(self.inside(inner))
                 for edge in self.levels.asides.get(node.id, ()):
                     waiting.append((edge.target, self.before[node.id]))
                     here = here.with_(self.inside(edge.target)) if edge.resume else here
-                here = here.with_(_outputs_of(node))
+                here = here.with_(_find_outputs(node))
 
     def required_outputs(self) -> Iterator[tuple[str, Any, str]]:
         """Yield the required outputs: (the node, the type, the description of the requirement)."""
@@ -86,7 +86,7 @@ class Flow:
                 yield id, node.output_type, f"{'decision' if isinstance(node, DecisionNode) else 'switch'} {id!r}"
 
 
-def _outputs_of(node: Node) -> Outputs:
+def _find_outputs(node: Node) -> Outputs:
     if not isinstance(node, SystemNode):
         return Outputs()
     return Outputs(more=True) if node.system.gives is None else Outputs(frozenset(node.system.gives))

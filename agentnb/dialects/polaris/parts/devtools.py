@@ -33,13 +33,13 @@ class DevToolsPlugin:
     def build(self, hooks: HooksAPI | None = None) -> HooksAPI:
         """Register its hooks, and return the registry."""
         hooks = HooksAPI() if hooks is None else hooks
-        hooks.register_provider(Schedule.OnSystemStart, "devtools", _system_info)
+        hooks.register_provider(Schedule.OnSystemStart, "devtools", _make_system_info)
         if self.traces:
             hooks.register(AllGraphSchedules, "devtools_tracing", _log)
         return hooks
 
 
-def _system_info(event: GraphEvent) -> SystemInfo:
+def _make_system_info(event: GraphEvent) -> SystemInfo:
     return SystemInfo(str(event.node_id), str(event.node_name))
 
 

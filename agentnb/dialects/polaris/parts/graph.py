@@ -9,7 +9,7 @@ from datetime import timedelta
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Union
 
-from agentnb.dialects.polaris.parts.systems import as_system, is_system, name_of, read_system
+from agentnb.dialects.polaris.parts.systems import is_system, name_of, read_system, to_system
 from agentnb.dialects.polaris.schema import (
     ConditionalEdge,
     DecisionNode,
@@ -30,8 +30,8 @@ from agentnb.dialects.polaris.schema import (
     rename,
 )
 from agentnb.errors import Problem, RecipeError, did_you_mean, with_article
-from agentnb.recipe.agent_expansion import agent_in, graft_agents
-from agentnb.recipe.user_functions import GENERATES, is_async, is_generator, unrun
+from agentnb.recipe.agent_expansion import find_agent, graft_agents
+from agentnb.recipe.user_functions import GENERATES, find_unrun, is_async, is_generator
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Graph:
         return self._add_system(function, sys._getframe(1).f_locals)  # noqa: SLF001  (as above)
 
     def _add_system(self, function: Callable[..., Any], names: Mapping[str, Any]) -> str:
-        found = as_system(function, names)
+        found = to_system(function, names)
         return self._add(SystemNode(self._id(found.name), found))
 
     def add_conditional_branch(
@@ -159,7 +159,7 @@ class Graph:
         The case of that key runs, or the default.
         """
         where, why = f"switch {name!r}", "its cases are a mapping from key to builder, or a list of such pairs"
-        pairs = _as_list(cases.items() if isinstance(cases, Mapping) else cases, where, why)
+        pairs = _to_list(cases.items() if isinstance(cases, Mapping) else cases, where, why)
         _check(all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs), f"{cases!r}", where, why)
         _check_question(discriminator, f"switch {name!r}", "discriminator")
         node = SwitchNode(self._id(name), name, output_type, discriminator)
@@ -172,7 +172,7 @@ class Graph:
 
     def add_parallel(self, name: str, branches: Iterable[Builder]) -> Self:
         """Add branches that run in parallel and the join where they meet; the next node follows the join."""
-        listed = _as_list(branches, f"parallel {name!r}", "its branches are a list of builders")
+        listed = _to_list(branches, f"parallel {name!r}", "its branches are a list of builders")
         node = ParallelNode(self._id(name), name)
         self._place(node)
         node.branches = [entry for builder in listed if (entry := self._build(builder).entry) is not None]
@@ -199,12 +199,12 @@ class Graph:
         The loop fails if it reaches `max_iterations` (default: the executor's limit of 1,000) without ending.
         """
         _check_question(predicate, f"loop {name!r}", "predicate")
-        node = LoopNode(self._id(name), name, output_type, predicate, _rounds(name, max_iterations))
+        node = LoopNode(self._id(name), name, output_type, predicate, _check_rounds(name, max_iterations))
         return self._loop(node, body)
 
     def add_loop_n(self, name: str, count: int, body: Builder) -> Self:
         """Add a loop whose body runs `count` times."""
-        return self._loop(LoopNode(self._id(name), name, max_iterations=_rounds(name, count)), body)
+        return self._loop(LoopNode(self._id(name), name, max_iterations=_check_rounds(name, count)), body)
 
     def _loop(self, node: LoopNode, body: Builder) -> Self:
         self._place(node)
@@ -240,7 +240,7 @@ class Graph:
         )
         node = self._system(node_id, "set_timeout")
         why = "it is many steps, each with a time of its own: AgentConfig(timeout=...) sets that of its model"
-        _check(agent_in(node.system.function) is None, f"{node_id!r} is an agent", "set_timeout", why)
+        _check(find_agent(node.system.function) is None, f"{node_id!r} is an agent", "set_timeout", why)
         node.timeout = float(seconds)
         return self
 
@@ -267,9 +267,9 @@ class Graph:
 
     def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
         """Return this graph's drawing, even if `validate` finds errors."""
-        from agentnb.dialects.polaris.loader import recipe_of_graph
+        from agentnb.dialects.polaris.loader import make_recipe
 
-        drawing: Drawing = graft_agents(recipe_of_graph(self), {}).draw(board=board, direction=direction)
+        drawing: Drawing = graft_agents(make_recipe(self), {}).draw(board=board, direction=direction)
         return drawing
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -338,7 +338,7 @@ class Graph:
             made = builder(self)
         except RecursionError:  # a builder is code and may need many calls for each level
             raise endless from None
-        _check(unrun(made) is None, f"a builder returned {unrun(made)}, of which nothing has run", _BUILDS,
+        _check(find_unrun(made) is None, f"a builder returned {find_unrun(made)}, of which nothing has run", _BUILDS,
                "a builder adds its nodes when it is called")  # fmt: skip
         lost = self.is_empty and made is not None and not isinstance(made, Graph)
         what = f"{name_of(builder)!r} added no node and returned {with_article(type(made).__name__)}"
@@ -428,7 +428,7 @@ def _check_question(function: Any, where: str, word: str) -> None:
         _check(not is_generator(function), f"its {word} is a generator function", where, GENERATES)
 
 
-def _rounds(name: str, count: int | None) -> int | None:
+def _check_rounds(name: str, count: int | None) -> int | None:
     whole = count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 0)
     _check(whole, f"{count!r} rounds", f"loop {name!r}", "a loop runs a whole number of times, 0 or more")
     return count
@@ -438,7 +438,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _as_list(given: Any, where: str, why: str) -> list[Any]:
+def _to_list(given: Any, where: str, why: str) -> list[Any]:
     """Return a builder's list argument as a list."""
     _check(isinstance(given, Iterable) and not isinstance(given, str), f"{safe_repr(given)} is not a list", where, why)
     return list(given)

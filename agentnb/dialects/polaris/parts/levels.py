@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from agentnb.dialects.polaris.parts.graph import Graph
-from agentnb.dialects.polaris.schema import HandlerEdge, Node, ParallelNode, SequentialEdge, children
+from agentnb.dialects.polaris.schema import HandlerEdge, Node, ParallelNode, SequentialEdge, list_children
 from agentnb.recipe.model import ROOT
 
 
@@ -81,8 +81,8 @@ class Levels:
                 mine.add(step)
                 if within is not None:
                     within.nodes.append(step)
-                names = _distinct_names([f"{step}.{label}" for label, _ in children(node)])
-                inner = zip(names, children(node), strict=True)
+                names = _make_distinct_names([f"{step}.{label}" for label, _ in list_children(node)])
+                inner = zip(names, list_children(node), strict=True)
                 waiting += [Level(name, entry, step, label) for name, (label, entry) in inner]
                 for edge in self.asides.get(step, ()):
                     self.handlers.append(Handler(edge))
@@ -100,7 +100,7 @@ class Levels:
         return list(found.values())
 
 
-def _distinct_names(names: list[str]) -> list[str]:
+def _make_distinct_names(names: list[str]) -> list[str]:
     """Return distinct names: a second occurrence ends in `~2`, a third in `~3`."""
     counts: Counter[str] = Counter()
     found = []

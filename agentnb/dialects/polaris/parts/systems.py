@@ -10,8 +10,8 @@ from functools import partial
 from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from agentnb.errors import Problem, RecipeError
-from agentnb.kinds.typed_values import UNIONS, SystemContext, Take, members
-from agentnb.recipe.agent_expansion import agent_in
+from agentnb.kinds.typed_values import UNIONS, SystemContext, Take, list_members
+from agentnb.recipe.agent_expansion import find_agent
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
 from agentnb.text import safe_repr
 
@@ -63,10 +63,10 @@ def system(function: F) -> F:
 
 def is_system(function: object) -> bool:
     """Return True for a function marked as a system, and for an agent."""
-    return hasattr(function, _ATTRIBUTE) or agent_in(function) is not None
+    return hasattr(function, _ATTRIBUTE) or find_agent(function) is not None
 
 
-def as_system(function: Any, names: Mapping[str, Any]) -> System:
+def to_system(function: Any, names: Mapping[str, Any]) -> System:
     """Return a function as a system; `names` are available to its annotations besides its module's.
 
     An agent is a system too: its task is the last stored output of type str, and its answer is stored as one.
@@ -76,7 +76,7 @@ def as_system(function: Any, names: Mapping[str, Any]) -> System:
     """
     if isinstance(function, System):
         return function
-    if (agent := agent_in(function)) is not None:
+    if (agent := find_agent(function)) is not None:
         return System(function, agent.name, (Take("task", "out", str),), (str,))
     found: System | None = getattr(function, _ATTRIBUTE, None)
     return found if found is not None else read_system(function, names)
@@ -89,15 +89,19 @@ def read_system(function: Any, names: Mapping[str, Any]) -> System:
         RecipeError: R199, it is not a function, its annotations use undefined names, or some are missing.
     """
     if not callable(function):
-        raise RecipeError(_unfit(safe_repr(function), "it cannot be called", "give a plain or async function"))
-    inner, name = _without_partials(function), name_of(function)
+        raise RecipeError(
+            _make_signature_problem(safe_repr(function), "it cannot be called", "give a plain or async function")
+        )
+    inner, name = _unwrap_partials(function), name_of(function)
     if is_generator(function):
-        raise RecipeError(_unfit(name, GENERATES, COLLECT))
+        raise RecipeError(_make_signature_problem(name, GENERATES, COLLECT))
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
-        raise RecipeError(_unfit(name, f"it has no signature: {error}", "wrap it in a function of your own")) from error
-    hints = _hints(inner, name, names)
+        raise RecipeError(
+            _make_signature_problem(name, f"it has no signature: {error}", "wrap it in a function of your own")
+        ) from error
+    hints = _get_hints(inner, name, names)
     problems: list[Problem] = []
     takes = [
         take for each in parameters
@@ -110,18 +114,18 @@ def read_system(function: Any, names: Mapping[str, Any]) -> System:
 
 def name_of(function: Any) -> str:
     """Return the name of a function; of an object that can be called, that of its class."""
-    inner = _without_partials(function)
+    inner = _unwrap_partials(function)
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
-def _without_partials(function: Any) -> Any:
+def _unwrap_partials(function: Any) -> Any:
     """Return the function inside of functools.partial, where the annotations and the name are."""
     while isinstance(function, partial):
         function = function.func
     return function
 
 
-def _hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, Any]:
+def _get_hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return the annotations of a function as types."""
     written = function if inspect.isroutine(function) else type(function).__call__
     inner = inspect.unwrap(written)
@@ -136,7 +140,7 @@ def _hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, Any]
         return get_type_hints(written, localns=around, include_extras=True)
     except Exception as error:
         raise RecipeError(
-            _unfit(name, f"its annotations cannot be read: {type(error).__name__}: {error}",
+            _make_signature_problem(name, f"its annotations cannot be read: {type(error).__name__}: {error}",
                    "define the types before the function, and mark it with @system where they are known")
         ) from error  # fmt: skip
 
@@ -159,7 +163,7 @@ def _parse(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str, pr
         order = f"annotate it: {parameter.name}: Out[T], Res[T] or SystemContext, or give it a default"
         if not by_name:
             why, order = f"its parameter {parameter.name!r} cannot be given by name", "remove the '/' in its signature"
-        problems.append(_unfit(name, why, order))
+        problems.append(_make_signature_problem(name, why, order))
     return None
 
 
@@ -171,11 +175,11 @@ def _return_types(hint: Any) -> tuple[Any, ...] | None:
         hint = get_args(hint)[0]
     if hint is None or hint is type(None):
         return ()
-    found = members(hint)
+    found = list_members(hint)
     return None if hint is _UNTOLD or Any in found or object in found else found
 
 
-def _unfit(name: str, why: str, do: str) -> Problem:
+def _make_signature_problem(name: str, why: str, do: str) -> Problem:
     """R199: a function cannot be called as a system."""
     return Problem("R199", f"{name!r} is not a system", f"system {name!r}", why, do)
 
@@ -186,9 +190,9 @@ __all__ = [
     "Res",
     "System",
     "SystemContext",
-    "as_system",
     "is_system",
     "name_of",
     "read_system",
     "system",
+    "to_system",
 ]  # fmt: skip

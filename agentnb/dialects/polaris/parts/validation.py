@@ -13,7 +13,7 @@ from agentnb.dialects.polaris.parts.graph import Graph
 from agentnb.dialects.polaris.parts.levels import Levels
 from agentnb.dialects.polaris.schema import DecisionNode, JoinNode, LoopNode, ParallelNode, SwitchNode, SystemNode
 from agentnb.errors import Problem
-from agentnb.kinds.typed_values import type_name
+from agentnb.kinds.typed_values import get_type_name
 from agentnb.text import safe_repr
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -157,10 +157,10 @@ def check_decisions(seen: _CheckedGraph) -> Iterator[Finding]:
                                 "its builder has added no node", "add a system there, or leave when_false out",
                                 name=node.name, branch=label)  # fmt: skip
             elif branch is not None and branch not in seen.nodes:
-                yield _no_branch(seen, node.id, node.name, label, branch)
+                yield _check_branch(seen, node.id, node.name, label, branch)
 
 
-def _no_branch(seen: _CheckedGraph, id: str, name: str, label: str, target: str) -> Finding:
+def _check_branch(seen: _CheckedGraph, id: str, name: str, label: str, target: str) -> Finding:
     return seen.note("InvalidBranchTarget", id, f"branch {label!r} of {name!r} begins at {target!r}, which is none",
                      f"the nodes are: {seen.join()}", "use one of them", branch=label, target=target)  # fmt: skip
 
@@ -202,7 +202,7 @@ def _find_repeats(cases: Iterable[tuple[Any, str]]) -> Iterator[bool]:
     others: list[Any] = []
     for key, _ in cases:
         try:
-            hashable = _hashable(key)
+            hashable = _to_hashable(key)
             repeated = hashable in known or _is_among(key, others)
             known.add(hashable)
         except (TypeError, RecursionError):
@@ -221,7 +221,7 @@ def _is_among(key: Any, others: list[Any]) -> bool:
     return False
 
 
-def _hashable(key: Any) -> Any:
+def _to_hashable(key: Any) -> Any:
     """Return a hashable value that equals that of another key if the keys are equal.
 
     Raises:
@@ -229,9 +229,9 @@ def _hashable(key: Any) -> Any:
     """
     kind = type(key)
     if kind is list or kind is tuple:
-        return kind, tuple(map(_hashable, key))
+        return kind, tuple(map(_to_hashable, key))
     if kind is dict:
-        return kind, frozenset((name, _hashable(value)) for name, value in key.items())
+        return kind, frozenset((name, _to_hashable(value)) for name, value in key.items())
     if kind is set:
         return frozenset(key)
     if kind is bytearray:
@@ -250,7 +250,7 @@ def check_parallels(seen: _CheckedGraph) -> Iterator[Finding]:
                                 name=node.name)  # fmt: skip
             for target in node.branches:
                 if target not in seen.nodes:
-                    yield _no_branch(seen, node.id, node.name, "parallel", target)
+                    yield _check_branch(seen, node.id, node.name, "parallel", target)
             if node.join is None:
                 yield seen.note("MissingJoin", node.id, f"parallel {node.name!r} has no join",
                                 "its branches meet at one", "give it a join", name=node.name)  # fmt: skip
@@ -285,12 +285,12 @@ def check_loops(seen: _CheckedGraph) -> Iterator[Finding]:
                             "which is not there", f"the nodes are: {seen.join()}", "use one of them",
                             target=node.body_entry)  # fmt: skip
         elif node.termination is not None:
-            yield from _predicate(seen, node)
+            yield from _check_predicate(seen, node)
 
 
-def _predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
+def _check_predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
     """A loop's predicate reads outputs of its body that are also available before the first round."""
-    kind, name = node.output_type, type_name(node.output_type)
+    kind, name = node.output_type, get_type_name(node.output_type)
     if not seen.flow.inside(node.body_entry).holds(kind):
         yield seen.note("LoopPredicateOutputNotProduced", node.id, f"nothing in loop {node.name!r} produces {name!r}",
                         "its predicate is asked about it, and would say the same each time",
@@ -308,7 +308,7 @@ def check_outputs(seen: _CheckedGraph) -> Iterator[Finding]:
     for id, kind, who in seen.flow.required_outputs():
         before = seen.flow.before.get(id)
         if before is not None and not before.holds(kind):
-            name = type_name(kind)
+            name = get_type_name(kind)
             yield seen.note("OutputNotProduced", id, f"{who} asks for {name!r}, which nothing before it produces",
                             "an output is there when a system that returns its type has run",
                             f"add a system before it that returns a {name}, or say graph.given({name})",
@@ -324,7 +324,7 @@ def check_conflicts(seen: _CheckedGraph) -> Iterator[Finding]:
                 count = sum(kind in branch for branch in kinds)
                 if count > 1:
                     yield seen.note("ConflictingParallelOutputs", node.id,
-                                    f"{count} branches of {node.name!r} produce {type_name(kind)!r}",
+                                    f"{count} branches of {node.name!r} produce {get_type_name(kind)!r}",
                                     "outputs are merged in branch order: that of the last branch stays",
                                     "let each branch return a type of its own", severity="warning",
                                     name=node.name, output_type=kind)  # fmt: skip

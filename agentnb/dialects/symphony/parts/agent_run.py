@@ -11,11 +11,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from agentnb.board.values import is_truthy
-from agentnb.dialects.symphony.parts.system_prompt import SystemPromptService, native_prompt, tool_answer, tool_report
+from agentnb.dialects.symphony.parts.system_prompt import (
+    SystemPromptService,
+    format_tool_report,
+    make_native_prompt,
+    make_tool_answer,
+)
 from agentnb.dialects.symphony.schema import AgentConfig
 from agentnb.text import safe_repr, safe_str
 from agentnb.world.llm.base import LLMMessage, ToolCall
-from agentnb.world.llm.decision import EMPTY, as_text, calls_before, find_tool_calls
+from agentnb.world.llm.decision import EMPTY, count_calls, find_tool_calls, to_text
 
 NO_TOOLS: Final = "The agent has no tools: the model's answer is the result."
 FENCED: Final = " The JSON of its answer stood in a code fence."
@@ -28,7 +33,7 @@ def compose_prompt(config: Mapping[str, Any], tools: Any) -> str:
 
 def compose_native_prompt(config: Mapping[str, Any], tools: Any) -> str:  # noqa: ARG001  (they are offered natively)
     """Return the system prompt of an agent whose tools are offered in the provider's own form."""
-    return native_prompt(config)
+    return make_native_prompt(config)
 
 
 class Requesting:
@@ -75,18 +80,18 @@ class GoingOn:
         if calls:
             said += _report_calls(calls, board)
         else:
-            said.append({"role": "assistant", "content": as_text(board["answer"])})
-            said.append({"role": "user", "content": tool_report(board["tools_executed"][-1], left)})
+            said.append({"role": "assistant", "content": to_text(board["answer"])})
+            said.append({"role": "user", "content": format_tool_report(board["tools_executed"][-1], left)})
         return {"goes_on": True, "conversation": said}
 
 
 def _report_calls(calls: tuple[ToolCall, ...], board: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the message in which a model requested calls, and the result of each, also of a skipped one."""
-    said = [LLMMessage("assistant", as_text(board["answer"].get("content") or ""), calls)]
+    said = [LLMMessage("assistant", to_text(board["answer"].get("content") or ""), calls)]
     came = {tool.get("call"): tool for tool in board.get("tools_executed") or ()}
-    for number, call in enumerate(calls, calls_before(board.get("conversation"))):
+    for number, call in enumerate(calls, count_calls(board.get("conversation"))):
         tool = came.get(number, {"name": call.name, "success": False, "error": "the tool was not called"})
-        said.append(LLMMessage("tool", tool_answer(tool), tool_call_id=call.id))
+        said.append(LLMMessage("tool", make_tool_answer(tool), tool_call_id=call.id))
     return [message.to_dict() for message in said]
 
 
@@ -119,7 +124,7 @@ class Concluding:
             return False, self._sorry(board), f"The model could not be asked: {why}", why
         answer = board["answer"]
         if not self.tools:
-            return True, "" if answer is None else as_text(answer), NO_TOOLS, None
+            return True, "" if answer is None else to_text(answer), NO_TOOLS, None
         noted = FENCED if decision.get("fenced") else ""
         if failure.get("node") == "parse":
             return self._unread(answer, str(failure["message"]), executed)
@@ -134,16 +139,16 @@ class Concluding:
         last = len(find_tool_calls(answer)) or 1
         return (
             not failed,
-            "\n".join(map(_summary, executed[-last:])),
+            "\n".join(map(_format_result, executed[-last:])),
             f"{_describe_calls(executed).strip()}{noted}",
             error,
         )
 
     def _sorry(self, board: Mapping[str, Any]) -> str:
-        return f"Sorry: {self.name} could not work on the task {as_text(board.get('task', ''))!r}."
+        return f"Sorry: {self.name} could not work on the task {to_text(board.get('task', ''))!r}."
 
     def _unread(self, answer: Any, why: str, executed: list[Any]) -> tuple[bool, str, str, str]:
-        text = "" if answer is None else as_text(answer)
+        text = "" if answer is None else to_text(answer)
         return (
             False,
             text if text.strip() else EMPTY,
@@ -163,18 +168,17 @@ def _describe_calls(executed: list[Any]) -> str:
     if not executed:
         return ""
     first = executed[0]
-    return (
-        f"Processed {len(executed)} tool actions; the first was {first['name']}, success: {_bool(first['success'])}. "
-    )
+    success = _format_bool(first["success"])
+    return f"Processed {len(executed)} tool actions; the first was {first['name']}, success: {success}. "
 
 
-def _summary(tool: Mapping[str, Any]) -> str:
+def _format_result(tool: Mapping[str, Any]) -> str:
     """Return one tool's result as text; its error if it has none."""
     name, value = "Result", tool.get("result")
     if not is_truthy(value) and (is_truthy(tool.get("error")) or not tool["success"]):
         name, value = "Error", tool.get("error")
-    return f"Tool {safe_str(tool['name'])} executed. Success: {_bool(tool['success'])}. {name}: {as_text(value)}"
+    return f"Tool {safe_str(tool['name'])} executed. Success: {_format_bool(tool['success'])}. {name}: {to_text(value)}"
 
 
-def _bool(yes: bool) -> str:
+def _format_bool(yes: bool) -> str:
     return "true" if yes else "false"

@@ -21,11 +21,11 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, ClassVar, Final, overload
 
-from agentnb.dialects.symphony.parts.llm_types import LLMRequest, LLMResponse, config_of, request_of, response_of
+from agentnb.dialects.symphony.parts.llm_types import LLMRequest, LLMResponse, request_of, to_response, to_settings
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, with_article
 from agentnb.text import safe_repr
 from agentnb.world.llm import base, direct_call
-from agentnb.world.llm.base import LLMClient, as_client
+from agentnb.world.llm.base import LLMClient, to_client
 from agentnb.world.llm.providers import PROVIDERS, SIMULATED, client_of
 from agentnb.world.llm.vendor import VendorClient
 
@@ -66,13 +66,13 @@ class Provider:
 
         Raises: AgentRuntimeError: X461 to X463, X334, the request is none; and what the client raises
         """
-        if _of_session(request):
+        if _is_of_session(request):
             return self.client.complete(request)
-        return response_of(direct_call.complete(self.client, self._count_earlier(request)))
+        return to_response(direct_call.complete(self.client, self._count_earlier(request)))
 
     async def acomplete(self, request: Any) -> LLMResponse:
         """Return the response to one request; see `complete`."""
-        return response_of(await direct_call.acomplete(self.client, self._count_earlier(request)))
+        return to_response(await direct_call.acomplete(self.client, self._count_earlier(request)))
 
     def complete_stream(self, request: Any) -> direct_call.Pieces:
         """Return the pieces of the answer as they arrive, for `for` or `async for`: see Pieces."""
@@ -130,14 +130,14 @@ class LLMHandler:
         if isinstance(llm, LLMHandler):
             return llm
         made = cls()
-        made._only = llm if isinstance(llm, Provider) else Provider("given", _client(llm))
+        made._only = llm if isinstance(llm, Provider) else Provider("given", _to_client(llm))
         made._providers[made._only.name.casefold()] = made._only
         return made
 
     @property
     def known(self) -> list[str]:
         """The names of the available providers, the default first."""
-        found = [name for name in ENVIRONMENT if _key_of(name)]
+        found = [name for name in ENVIRONMENT if _is_key_attribute(name)]
         return list(dict.fromkeys([*(provider.name for provider in self._providers.values()), *found]))
 
     def register_provider(self, config: Any, client: Any = None) -> Provider:
@@ -168,7 +168,7 @@ class LLMHandler:
         key = name if name is None else str(name).strip().casefold()
         if key is None and self._providers:
             return next(iter(self._providers.values()))
-        key = key or next((each for each in ENVIRONMENT if _key_of(each)), None)
+        key = key or next((each for each in ENVIRONMENT if _is_key_attribute(each)), None)
         found = None if key is None else self._providers.get(key) or self._of_environment(key)
         if found is None:
             raise AgentRuntimeError(self._missing(name))
@@ -186,7 +186,7 @@ class LLMHandler:
         Raises: AgentRuntimeError: X465, no such provider; X461 to X463, X334, the request is none; LLMError,
             TimeoutError and what else the provider raises
         """
-        if _of_session(request):
+        if _is_of_session(request):
             return self.client().complete(request)
         asked = request_of(request)
         return self.get_provider(asked.provider).complete(asked)
@@ -229,7 +229,7 @@ class LLMHandler:
 
     def _of_environment(self, kind: str) -> Provider | None:
         """Return the provider that is configured by the environment alone; created once for each key."""
-        if kind != SIMULATED and (kind not in PROVIDERS or (PROVIDERS[kind].needs_key and not _key_of(kind))):
+        if kind != SIMULATED and (kind not in PROVIDERS or (PROVIDERS[kind].needs_key and not _is_key_attribute(kind))):
             return None
         keys = [os.environ.get(name) for name in (() if kind == SIMULATED else PROVIDERS[kind].variables)]
         with self._lock:
@@ -273,7 +273,7 @@ class HandlerClient:
             client = self.handler.get_provider(request.settings.get("provider")).client
         except AgentRuntimeError:  # called with each piece of text
             return None
-        return base.preparing(client, request)
+        return base.prepare_client(client, request)
 
     def complete(self, request: base.LLMRequest) -> base.LLMResponse | Awaitable[base.LLMResponse]:
         """Answer one request as the provider's client does.
@@ -302,30 +302,30 @@ class _ClientAdapter:
             pieces = stream(asked)
             return _collect_async(pieces, asked) if hasattr(pieces, "__aiter__") else _collect(pieces, asked)
         answer = self._client.complete(asked)
-        return _later(answer, asked) if inspect.isawaitable(answer) else _to_response(answer, asked)
+        return _await_response(answer, asked) if inspect.isawaitable(answer) else _to_response(answer, asked)
 
 
-async def _later(answer: Awaitable[Any], asked: LLMRequest) -> LLMResponse:
+async def _await_response(answer: Awaitable[Any], asked: LLMRequest) -> LLMResponse:
     return _to_response(await answer, asked)
 
 
 def _to_response(answer: Any, asked: LLMRequest) -> LLMResponse:
     """Return the response: JSON mode values become text, as with any provider."""
-    return response_of(answer, text=asked.expects_json_response)
+    return to_response(answer, text=asked.expects_json_response)
 
 
 def _collect(pieces: Any, asked: LLMRequest) -> LLMResponse:
     with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # also when no listener is left
-        return _join_pieces([_heard(piece, asked) for piece in pieces])
+        return _join_pieces([_to_chunk(piece, asked) for piece in pieces])
 
 
 async def _collect_async(pieces: Any, asked: LLMRequest) -> LLMResponse:
     async with aclosing(pieces) if hasattr(pieces, "aclose") else nullcontext():
-        return _join_pieces([_heard(piece, asked) async for piece in pieces])
+        return _join_pieces([_to_chunk(piece, asked) async for piece in pieces])
 
 
-def _heard(piece: Any, asked: LLMRequest) -> LLMResponse:
-    response = response_of(piece)
+def _to_chunk(piece: Any, asked: LLMRequest) -> LLMResponse:
+    response = to_response(piece)
     if response.content and asked.tell is not None:
         asked.tell(response.content)
     return response
@@ -342,16 +342,16 @@ def _join_pieces(pieces: list[LLMResponse]) -> LLMResponse:
     return LLMResponse(text, model, usage, tool_calls=calls, finish_reason=finish, provider=provider)
 
 
-def _of_session(request: Any) -> bool:
+def _is_of_session(request: Any) -> bool:
     """Return True if a request comes from a session: it is answered as by its clients, and may be awaited."""
     return isinstance(request, base.LLMRequest) and not isinstance(request, LLMRequest)
 
 
-def _key_of(kind: str) -> bool:
+def _is_key_attribute(kind: str) -> bool:
     return any(os.environ.get(name) for name in PROVIDERS[kind].variables)
 
 
-def _client(given: Any) -> LLMClient:
+def _to_client(given: Any) -> LLMClient:
     """Return the client for any supported representation of one.
 
     Raises:
@@ -369,7 +369,7 @@ def _client(given: Any) -> LLMClient:
                     "a client, a callable of the LLMRequest, a list of answers or a text provider:model does",
                     "make one of it" if is_class else "give one of these")
         )  # fmt: skip
-    client = as_client(given)
+    client = to_client(given)
     return client if isinstance(client, VendorClient | HandlerClient) else _ClientAdapter(client)
 
 
@@ -378,13 +378,13 @@ def _register(config: Any, client: Any) -> Provider:
         client, config = config, config.partition(":")[0]
         client = {"provider": client} if config == client else client
     if client is None and not isinstance(config, Mapping) and hasattr(config, "complete"):
-        return Provider(_check_name(getattr(config, "name", None)), _client(config))
+        return Provider(_check_name(getattr(config, "name", None)), _to_client(config))
     if client is None:
-        return _configure(config_of(config, "LLMHandler.register_provider"))
+        return _configure(to_settings(config, "LLMHandler.register_provider"))
     name = _check_name(config)
     if isinstance(client, Mapping):
-        return _configure({**config_of(client, "LLMHandler.register_provider"), "name": name})
-    return Provider(name, _client(client))
+        return _configure({**to_settings(client, "LLMHandler.register_provider"), "name": name})
+    return Provider(name, _to_client(client))
 
 
 def _configure(words: dict[str, Any]) -> Provider:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, Final
 
-from agentnb.board.external_types import model_fields
+from agentnb.board.external_types import list_model_fields
 from agentnb.board.masking import register_secrets
 from agentnb.errors import AgentRuntimeError, Problem, did_you_mean, with_article
 from agentnb.secrets import is_secret
@@ -22,9 +22,9 @@ from agentnb.world.llm import base
 from agentnb.world.llm.base import LLMMessage, ToolCall, ToolDefinition
 from agentnb.world.llm.providers import PROVIDERS, SIMULATED
 from agentnb.world.llm.settings import OF_REQUESTS, check_settings
-from agentnb.world.llm.text import in_words
+from agentnb.world.llm.text import to_text
 
-__all__ = ["LLMMessage", "LLMRequest", "LLMResponse", "TokenUsage", "config_of", "request_of", "response_of"]
+__all__ = ["LLMMessage", "LLMRequest", "LLMResponse", "TokenUsage", "request_of", "to_response", "to_settings"]
 
 ROLES: Final = ("system", "user", "assistant", "tool", "function")
 CONNECTION: Final = frozenset(
@@ -76,7 +76,7 @@ class TokenUsage(base.Usage, Mapping[str, Any]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, base.Usage):
-            mine, theirs = (self.tokens_in, self.tokens_out, self.cost_usd), usage_of(other)
+            mine, theirs = (self.tokens_in, self.tokens_out, self.cost_usd), to_usage(other)
             return mine == (theirs.tokens_in, theirs.tokens_out, theirs.cost_usd)
         return dict(self) == other
 
@@ -124,11 +124,11 @@ class LLMRequest(base.LLMRequest):
         tools: Iterable[ToolDefinition | Mapping[str, Any]] = (),
         **words: Any,
     ) -> None:
-        more = config_of(words, "LLMRequest") if words else {}
+        more = to_settings(words, "LLMRequest") if words else {}
         own = {"provider": provider, "temperature": temperature, "max_tokens": max_tokens, "model": model}
         given = {
             **(settings or {}),
-            **config_of(more.pop("llm_config", llm_config), "llm_config"),
+            **to_settings(more.pop("llm_config", llm_config), "llm_config"),
             **more,
             **{name: value for name, value in own.items() if value is not None},
         }
@@ -141,7 +141,7 @@ class LLMRequest(base.LLMRequest):
         found = {name: value for name, value in given.items() if name not in CONNECTION and not is_secret(name)}
         check_settings({name: value for name, value in found.items() if name in OF_REQUESTS}, "LLMRequest")
         model = None if named is None else str(named)
-        super().__init__(messages_of(messages), node, model, found, number, of_node, timeout, tell, _tools(tools))
+        super().__init__(to_messages(messages), node, model, found, number, of_node, timeout, tell, _to_tools(tools))
 
     @property
     def llm_config(self) -> dict[str, Any]:
@@ -204,13 +204,13 @@ class LLMResponse(base.LLMResponse):
         finish_reason: str = "",
         provider: str = "",
     ) -> None:
-        super().__init__(content, model or "", usage_of(usage), tuple(tool_calls or ()), finish_reason, provider)  # type: ignore[arg-type]  # mappings are read there
+        super().__init__(content, model or "", to_usage(usage), tuple(tool_calls or ()), finish_reason, provider)  # type: ignore[arg-type]  # mappings are read there
 
     def __str__(self) -> str:
-        return "" if self.content is None else in_words(self.content)
+        return "" if self.content is None else to_text(self.content)
 
 
-def _tools(tools: Iterable[ToolDefinition | Mapping[str, Any]] | None) -> tuple[ToolDefinition, ...]:
+def _to_tools(tools: Iterable[ToolDefinition | Mapping[str, Any]] | None) -> tuple[ToolDefinition, ...]:
     return tuple(tool if isinstance(tool, ToolDefinition) else ToolDefinition(**tool) for tool in tools or ())
 
 
@@ -227,10 +227,10 @@ def request_of(request: Any) -> LLMRequest:
     if isinstance(request, Mapping):
         rest = {str(name): value for name, value in request.items() if name != "messages"}
         return LLMRequest(request.get("messages", ()), **rest)
-    raise AgentRuntimeError(_missing_messages(request))
+    raise AgentRuntimeError(_make_messages_problem(request))
 
 
-def response_of(answer: Any, *, text: bool = True) -> LLMResponse:
+def to_response(answer: Any, *, text: bool = True) -> LLMResponse:
     """Return symphony's response for any answer of a model: its content is text, or None.
 
     A mapping with `content` and at most `model`, `usage` and `role` is a response; any other value is the answer
@@ -246,7 +246,7 @@ def response_of(answer: Any, *, text: bool = True) -> LLMResponse:
         answer = LLMResponse(answer)
     content = answer.content
     as_text = text and content is not None
-    content = in_words(content) if as_text else content
+    content = to_text(content) if as_text else content
     return LLMResponse(
         content,
         answer.model or model,
@@ -261,7 +261,7 @@ def _is_response(answer: Mapping[Any, Any]) -> bool:
     return "content" in answer and set(answer) <= _RESPONSE
 
 
-def usage_of(usage: Any) -> TokenUsage:
+def to_usage(usage: Any) -> TokenUsage:
     """Return the usage of an answer; values that are not numbers of tokens count as unknown."""
     if isinstance(usage, TokenUsage):
         return usage
@@ -270,7 +270,7 @@ def usage_of(usage: Any) -> TokenUsage:
     if not isinstance(usage, Mapping):
         names = ("prompt_tokens", "completion_tokens", "total_tokens", "cost_usd")
         usage = {name: getattr(usage, name, None) for name in names}
-    found = {_snake(name): value for name, value in usage.items()}
+    found = {_to_snake_case(name): value for name, value in usage.items()}
     tokens_in = _count(found.get("prompt_tokens", found.get("tokens_in")))
     tokens_out = _count(found.get("completion_tokens", found.get("tokens_out")))
     total = None if None not in {tokens_in, tokens_out} else _count(found.get("total_tokens"))
@@ -282,14 +282,14 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _snake(word: Any) -> str:
+def _to_snake_case(word: Any) -> str:
     return _HUMP.sub("_", str(word)).lower()
 
 
 # -- settings of a request -------------------------------------------------------------------------------------------
 
 
-def config_of(config: Any, where: str = "llm") -> dict[str, Any]:
+def to_settings(config: Any, where: str = "llm") -> dict[str, Any]:
     """Return the configuration of a model as settings: names in snake_case, None values left out.
 
     `timeout` becomes `request_timeout`, a text the model (and provider). A secret in it is masked from now on.
@@ -303,25 +303,25 @@ def config_of(config: Any, where: str = "llm") -> dict[str, Any]:
         provider, colon, model = config.partition(":")
         known = colon and provider.strip().lower() in {*PROVIDERS, SIMULATED}
         return {"provider": provider.strip(), "model": model.strip()} if known else {"model": config}
-    found = _mapping(config)
+    found = _to_mapping(config)
     if found is None:
         raise AgentRuntimeError(
             Problem("X463", f"{with_article(type(config).__name__)} is not a model configuration", where,
                     "it is a mapping or an object with model, temperature, max_tokens, timeout, provider; or a text",
                     'write it so: {"model": "gpt-4o-mini", "temperature": 0.2}')
         )  # fmt: skip
-    words = {_snake(name): value for name, value in found.items() if value is not None}
+    words = {_to_snake_case(name): value for name, value in found.items() if value is not None}
     plain = {_OWN.get(name, name): _reveal(value) for name, value in words.items()}
     register_secrets(plain)
     return plain
 
 
-def _mapping(config: Any) -> Mapping[Any, Any] | None:
+def _to_mapping(config: Any) -> Mapping[Any, Any] | None:
     if isinstance(config, Mapping):
         return config
     if isinstance(config, type):
         return None
-    names = model_fields(config)
+    names = list_model_fields(config)
     if names is not None:  # not by model_dump, which may mask what is needed here
         return {name: getattr(config, name) for name in names}
     if callable(dump := getattr(config, "model_dump", None)):
@@ -341,7 +341,7 @@ def _reveal(value: Any) -> Any:
 # -- messages --------------------------------------------------------------------------------------------------------
 
 
-def messages_of(messages: Any) -> tuple[LLMMessage, ...]:
+def to_messages(messages: Any) -> tuple[LLMMessage, ...]:
     """Return messages in agentnb's form; a content of None is an empty text.
 
     Raises:
@@ -349,15 +349,15 @@ def messages_of(messages: Any) -> tuple[LLMMessage, ...]:
     """
     listed = None if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable) else [*messages]
     if not listed:
-        raise AgentRuntimeError(_missing_messages(messages))
-    read = [_message(message, number) for number, message in enumerate(listed)]
+        raise AgentRuntimeError(_make_messages_problem(messages))
+    read = [_to_message(message, number) for number, message in enumerate(listed)]
     problems = [message for message in read if isinstance(message, Problem)]
     if problems:
         raise AgentRuntimeError(*problems)
     return tuple(message for message in read if isinstance(message, LLMMessage))
 
 
-def _missing_messages(messages: Any) -> Problem:
+def _make_messages_problem(messages: Any) -> Problem:
     given = (
         "they are empty" if isinstance(messages, list | tuple) else f"{with_article(type(messages).__name__)} was given"
     )
@@ -365,7 +365,7 @@ def _missing_messages(messages: Any) -> Problem:
                    'give a list: [LLMMessage("user", "...")]')  # fmt: skip
 
 
-def _message(message: Any, number: int) -> LLMMessage | Problem:
+def _to_message(message: Any, number: int) -> LLMMessage | Problem:
     where = f"messages[{number}]"
     role: Any
     content: Any

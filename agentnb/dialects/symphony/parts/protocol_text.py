@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agentnb.world.llm.text import json_text
+from agentnb.world.llm.text import to_json_text
 
 _WORK = (
     "The user gives you one task at a time. Do that task, and keep to what you know: say so where something is missing."
@@ -17,7 +17,7 @@ _WITH_TOOLS = (
 )
 
 
-def base(name: str, role: str, goal: str, *, has_tools: bool) -> str:
+def format_identity(name: str, role: str, goal: str, *, has_tools: bool) -> str:
     """Return the agent's identity, its goal, and its instructions."""
     who = f"You are {name}." if name else "You are an agent."
     parts = [f"# Role\n{who} {role}".rstrip()]
@@ -27,29 +27,29 @@ def base(name: str, role: str, goal: str, *, has_tools: bool) -> str:
     return "\n\n".join(parts)
 
 
-def tools(told: Iterable[tuple[str, str, Mapping[str, Any] | None]]) -> str:
+def format_tools(told: Iterable[tuple[str, str, Mapping[str, Any] | None]]) -> str:
     """Return each tool's name, description and the schema of its input; empty without any."""
-    rows = [_tool(*tool) for tool in told]
+    rows = [_format_tool(*tool) for tool in told]
     return (
         "\n\n".join(["# Tools\nThese are the tools that you may use, and there are no others.", *rows]) if rows else ""
     )
 
 
-def _tool(name: str, description: str, schema: Mapping[str, Any] | None) -> str:
+def _format_tool(name: str, description: str, schema: Mapping[str, Any] | None) -> str:
     lines = [f"## {name}"]
     if description:
         lines.append(description)
     if schema is not None:
-        lines.append(f"Its parameters, as JSON Schema: {json_text(schema)}")
+        lines.append(f"Its parameters, as JSON Schema: {to_json_text(schema)}")
     return "\n".join(lines)
 
 
-def directives(text: str) -> str:
+def format_directives(text: str) -> str:
     """Return directives under their title."""
     return f"# Directives\nKeep to these at all times:\n{text}"
 
 
-def json_requirements(names: Sequence[str] = ()) -> str:
+def format_json_requirements(names: Sequence[str] = ()) -> str:
     """Return the required form of answers, for an agent with tools of these names.
 
     Example:
@@ -79,7 +79,7 @@ ANY OTHER RESPONSE IS AN ERROR: IT CANNOT BE USED, AND THE TASK FAILS.
 === END REQUIRED FORM OF EVERY RESPONSE ==="""
 
 
-def tool_report(name: str, said: Mapping[str, Any], left: int, *, succeeded: bool) -> str:
+def format_tool_report(name: str, said: Mapping[str, Any], left: int, *, succeeded: bool) -> str:
     """Return the message after a tool has run: its result as JSON, and what the model may do next."""
     came = "has run. This is its result" if succeeded else "has failed. This is what it says"
     if left > 1:
@@ -87,4 +87,4 @@ def tool_report(name: str, said: Mapping[str, Any], left: int, *, succeeded: boo
     else:
         then = "You may respond once more. Give your answer to the task now"
     form = '{"tool_name": "none", "response": "YOUR ANSWER"}'
-    return f"The tool {json.dumps(name, ensure_ascii=False)} {came}, as JSON:\n{json_text(said)}\n{then}: {form}"
+    return f"The tool {json.dumps(name, ensure_ascii=False)} {came}, as JSON:\n{to_json_text(said)}\n{then}: {form}"

@@ -27,14 +27,14 @@ class Keyed(Mapping[str, Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain dicts and lists."""
-        return {name: _plain(value) for name, value in self.items()}
+        return {name: _to_plain(value) for name, value in self.items()}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return a part as a dict, parts in a tuple as a list of such; a value itself is not looked into."""
     if isinstance(value, Keyed):
         return value.to_dict()
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    return [_to_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,13 @@ class AgentResult(Keyed):
 _NAMELESS: Final = {"name": "", "parameters": None, "success": False}  # fields that a person's edit of an item lacks
 
 
-def usage_of(given: Mapping[str, Any] | None) -> Usage:
+def to_usage(given: Mapping[str, Any] | None) -> Usage:
     """Return the value of `usage` on an agent's blackboard."""
     known = given if isinstance(given, Mapping) else {}
     return Usage(**{each.name: known.get(each.name, each.default) for each in fields(Usage)})
 
 
-def tool_of(given: Mapping[str, Any], times: Times) -> ToolExecuted:
+def to_tool_executed(given: Mapping[str, Any], times: Times) -> ToolExecuted:
     """Return an item of `tools_executed` on an agent's blackboard; `times` are its step's."""
     known = {each.name: given[each.name] for each in fields(ToolExecuted) if each.name in given}
     own = given.get("metrics")

@@ -12,12 +12,19 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from agentnb.dialects.symphony.parts import protocol_text
-from agentnb.dialects.symphony.parts.protocol_text import json_requirements
+from agentnb.dialects.symphony.parts.protocol_text import format_json_requirements
 from agentnb.errors import AgentRuntimeError, Problem
-from agentnb.world.llm.text import in_words, json_text
+from agentnb.world.llm.text import to_json_text, to_text
 
-__all__ = ["Described", "PromptParts", "SystemPromptService", "json_requirements", "native_prompt", "tool_answer",
-           "tool_report"]  # fmt: skip
+__all__ = [
+    "Described",
+    "PromptParts",
+    "SystemPromptService",
+    "format_json_requirements",
+    "format_tool_report",
+    "make_native_prompt",
+    "make_tool_answer",
+]  # fmt: skip
 
 FILES: Final = (".xml", ".txt", ".md")
 MAX_BYTES: Final = 1_000_000  # of a file with a prompt
@@ -96,36 +103,36 @@ class SystemPromptService:
         folder: str | Path | None = None,
     ) -> PromptParts:
         """Return the parts of a system prompt: see `generate_system_prompt`."""
-        known = [*(_value(config, "tools") or () if tools is None else tools)]
+        known = [*(_find_value(config, "tools") or () if tools is None else tools)]
         has_tools = bool(known) if has_tools is None else has_tools
         told = [_describe_tool(_look_up(tool) if tools is None else tool) for tool in known] if has_tools else []
         return PromptParts(
             SystemPromptService.base(config, has_tools, folder=folder),
-            protocol_text.tools(told),
+            protocol_text.format_tools(told),
             SystemPromptService.directives(config),
-            json_requirements([name for name, _, _ in told]) if has_tools else "",
+            format_json_requirements([name for name, _, _ in told]) if has_tools else "",
         )
 
     @staticmethod
     def base(config: Any, has_tools: bool = False, *, folder: str | Path | None = None) -> str:
         """Return the agent's identity and goal, or the prompt of its config instead."""
-        own = _value(config, "system_prompt", "systemPrompt")
+        own = _find_value(config, "system_prompt", "systemPrompt")
         if own:
-            return _own_prompt(in_words(own), folder)
-        role, goal = _text(config, "description"), _text(config, "task")
-        return protocol_text.base(_text(config, "name"), role, goal, has_tools=has_tools)
+            return _read_prompt(to_text(own), folder)
+        role, goal = _to_text(config, "description"), _to_text(config, "task")
+        return protocol_text.format_identity(_to_text(config, "name"), role, goal, has_tools=has_tools)
 
     @staticmethod
     def directives(config: Any) -> str:
         """Return the agent's directives with their title; empty if there are none."""
-        given = _value(config, "directives")
+        given = _find_value(config, "directives")
         if isinstance(given, list | tuple):
-            given = "\n".join(f"- {in_words(line)}" for line in given)
-        text = in_words(given).strip() if given else ""
-        return protocol_text.directives(text) if text else ""
+            given = "\n".join(f"- {to_text(line)}" for line in given)
+        text = to_text(given).strip() if given else ""
+        return protocol_text.format_directives(text) if text else ""
 
 
-def native_prompt(config: Any) -> str:
+def make_native_prompt(config: Any) -> str:
     """Return the system prompt of an agent whose tools are offered in the provider's own form.
 
     Without the list of tools.
@@ -134,17 +141,17 @@ def native_prompt(config: Any) -> str:
     return parts._replace(base=SystemPromptService.base(config, has_tools=True)).text
 
 
-def tool_answer(tool: Any) -> str:
+def make_tool_answer(tool: Any) -> str:
     """Return the result of a tool as the answer to a native call, as JSON; `tool` is as in `tool_report`.
 
     Example:
         >>> tool_answer({"name": "add", "success": True, "result": 5})
         '{"tool_name": "add", "success": true, "result": 5}'
     """
-    return json_text(_report(tool))
+    return to_json_text(_report(tool))
 
 
-def tool_report(tool: Any, left: int) -> str:
+def format_tool_report(tool: Any, left: int) -> str:
     """Return the user message for the model after a tool has run: the result, and what to do next.
 
     Args:
@@ -156,26 +163,30 @@ def tool_report(tool: Any, left: int) -> str:
         {"tool_name": "add", "success": true, "result": 5}
     """
     said = _report(tool)
-    return protocol_text.tool_report(said["tool_name"], said, left, succeeded=said["success"])
+    return protocol_text.format_tool_report(said["tool_name"], said, left, succeeded=said["success"])
 
 
 def _report(tool: Any) -> dict[str, Any]:
-    succeeded, error = bool(_value(tool, "success")), _value(tool, "error")
-    said: dict[str, Any] = {"tool_name": _text(tool, "name"), "success": succeeded, "result": _value(tool, "result")}
+    succeeded, error = bool(_find_value(tool, "success")), _find_value(tool, "error")
+    said: dict[str, Any] = {
+        "tool_name": _to_text(tool, "name"),
+        "success": succeeded,
+        "result": _find_value(tool, "result"),
+    }
     if error is not None or not succeeded:
-        said["error"] = "the tool says no more" if error is None else in_words(error)
+        said["error"] = "the tool says no more" if error is None else to_text(error)
     return said
 
 
-def _value(config: Any, *names: str) -> Any:
+def _find_value(config: Any, *names: str) -> Any:
     """Return a config's value under the first of these names that it has; None if it has none."""
     found = (config.get(name) if isinstance(config, Mapping) else getattr(config, name, None) for name in names)
     return next((value for value in found if value is not None), None)
 
 
-def _text(config: Any, name: str) -> str:
-    value = _value(config, name)
-    return "" if value is None else in_words(value).strip()
+def _to_text(config: Any, name: str) -> str:
+    value = _find_value(config, name)
+    return "" if value is None else to_text(value).strip()
 
 
 def _look_up(tool: Any) -> Any:
@@ -191,13 +202,15 @@ def _describe_tool(tool: Any) -> tuple[str, str, Mapping[str, Any] | None]:
         return tool, "", None
     parameters = getattr(tool, "parameters", None)  # a ToolConfig's schema may have several forms
     schema = (
-        parameters().json_schema() if callable(parameters) else _value(tool, "schema", "input_schema", "inputSchema")
+        parameters().json_schema()
+        if callable(parameters)
+        else _find_value(tool, "schema", "input_schema", "inputSchema")
     )
-    name, description = _text(tool, "name"), _text(tool, "description")
+    name, description = _to_text(tool, "name"), _to_text(tool, "description")
     return name, description, schema if isinstance(schema, Mapping) else None
 
 
-def _own_prompt(text: str, folder: str | Path | None) -> str:
+def _read_prompt(text: str, folder: str | Path | None) -> str:
     """Return a prompt, or the text of the file that it names. Nothing outside the folder is read."""
     if folder is None or "\n" in text or not text.strip().lower().endswith(FILES):
         return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import agentnb as nb
-from agentnb.dialects.activegraph.foreign.behaviors import names_of
+from agentnb.dialects.activegraph.foreign.behaviors import assign_names
 from agentnb.dialects.activegraph.foreign.deliveries import Delivery
 from agentnb.dialects.activegraph.foreign.reading import read_log
 
@@ -42,4 +42,4 @@ def test_a_behavior_that_was_put_off_and_never_came_is_there(tmp_path):
 
 def test_two_of_one_name_are_told_apart(late_path):
     both = [Delivery("a", "behavior", "e1"), Delivery("a", "relation_behavior", "e1")]
-    assert set(names_of(both, read_log(late_path)).values()) == {"a", "a (relation_behavior)", "late"}
+    assert set(assign_names(both, read_log(late_path)).values()) == {"a", "a (relation_behavior)", "late"}

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pandas as pd
 
 import agentnb as nb
-from agentnb.dialects.activegraph.foreign.calls import calls_of
+from agentnb.dialects.activegraph.foreign.calls import iter_calls
 from agentnb.dialects.activegraph.foreign.records import LogEvent
 
 
@@ -35,24 +35,24 @@ def event(id, type, cause=None, **payload):
 
 
 def test_a_request_without_an_answer_says_so():
-    (call,) = calls_of([event("e1", "tool.requested", tool="add", args={"a": 1})], 3, 0)
+    (call,) = iter_calls([event("e1", "tool.requested", tool="add", args={"a": 1})], 3, 0)
     assert (call.step, call.name, call.error, call.result) == (3, "add", "no answer is in the log", None)
 
 
 def test_a_tool_that_failed_has_its_error():
     asked = event("e1", "tool.requested", tool="add", args={})
     for error, told in (({"reason": "tool.timeout", "message": "too slow"}, "tool.timeout: too slow"), ("no", "no")):
-        (call,) = calls_of([asked, event("e2", "tool.responded", "e1", error=error, output=None)], 1, 0)
+        (call,) = iter_calls([asked, event("e2", "tool.responded", "e1", error=error, output=None)], 1, 0)
         assert call.error == told
 
 
 def test_numbers_that_are_none_are_left_out():
     back = event("e2", "llm.responded", "e1", cost_usd="much", input_tokens="12", latency_seconds=True, raw_text="x")
-    (call,) = calls_of([event("e1", "llm.requested"), back], 1, 0)
+    (call,) = iter_calls([event("e1", "llm.requested"), back], 1, 0)
     assert (call.name, call.cost_usd, call.tokens_in, call.seconds, call.result) == ("llm", None, None, 0.0, "x")
 
 
 def test_embeddings_are_calls_too():
     back = event("e2", "embedding.responded", "e1", vectors=[[0.5]], error=None)
-    (call,) = calls_of([event("e1", "embedding.requested", model="m", input_count=1), back], 1, 0)
+    (call,) = iter_calls([event("e1", "embedding.requested", model="m", input_count=1), back], 1, 0)
     assert (call.kind, call.name, call.result[0][0]) == ("embedding", "m", 0.5)

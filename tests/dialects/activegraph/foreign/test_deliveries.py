@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentnb.dialects.activegraph.foreign.deliveries import deliveries_of
+from agentnb.dialects.activegraph.foreign.deliveries import find_deliveries
 from agentnb.dialects.activegraph.foreign.reading import read_log
 from agentnb.dialects.activegraph.foreign.records import LogEvent
 
@@ -24,7 +24,7 @@ def told(found):
 
 
 def test_a_delivery_goes_from_its_start_to_its_end(team_path):
-    found = deliveries_of(read_log(team_path, "run-team").events)
+    found = find_deliveries(read_log(team_path, "run-team").events)
     assert told(found) == [
         ("planner", "behavior", "evt_001", [1, 2, 3, 4, 5], 5),
         ("worker", "behavior", "evt_003", [6, 7, 8, 9], 9),
@@ -38,7 +38,7 @@ def test_a_delivery_goes_from_its_start_to_its_end(team_path):
 
 def test_what_waited_for_others_is_known_and_a_pattern_belongs_to_whom_it_let_fire(late_path):
     events = read_log(late_path).events
-    found = deliveries_of(events)
+    found = find_deliveries(events)
     assert [each.behavior for each in found if each.delayed] == ["late"]
     (seen,) = (each for each in found if each.behavior == "seen")
     assert [events[at].type for at in seen.events] == [
@@ -47,7 +47,7 @@ def test_what_waited_for_others_is_known_and_a_pattern_belongs_to_whom_it_let_fi
 
 
 def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
-    found = deliveries_of([
+    found = find_deliveries([
         event("e1", "go", "user"),
         started("e2", "a", "e1"),
         event("e3", "made", "a", "e1"),
@@ -62,9 +62,9 @@ def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
 
 def test_one_that_was_refused_before_it_began_is_a_step_too():
     refused = event("e2", "behavior.failed", behavior="a", event_id="e1", reason="budget.cost_exhausted")
-    assert told(deliveries_of([event("e1", "go", "user"), refused])) == [("a", "behavior", "e1", [1], 1)]
+    assert told(find_deliveries([event("e1", "go", "user"), refused])) == [("a", "behavior", "e1", [1], 1)]
 
 
 def test_a_log_without_deliveries_has_none():
-    assert deliveries_of([event("e1", "go", "user")]) == []
-    assert deliveries_of([]) == []
+    assert find_deliveries([event("e1", "go", "user")]) == []
+    assert find_deliveries([]) == []

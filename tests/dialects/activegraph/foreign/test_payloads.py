@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, creation_events
+from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, iter_creation_events
 
 OBJECT = {"id": "task#1", "type": "task", "data": {}, "version": 1, "provenance": {}}
 PATCH = {"id": "patch_001", "target": "task#1", "op": "update", "value": {}}
@@ -50,7 +50,7 @@ def test_what_is_not_is_refused_with_its_path(type, payload, path):
 
 def test_a_kept_state_stands_for_the_events_that_make_it():
     relation = {"id": "rel_001", "source": "task#1", "target": "task#1", "type": "next"}
-    found = list(creation_events(json.dumps({"objects": [OBJECT], "relations": [relation]})))
+    found = list(iter_creation_events(json.dumps({"objects": [OBJECT], "relations": [relation]})))
     assert [type for type, _ in found] == ["object.created", "relation.created"]
     assert found[0][1]["object"] == OBJECT
     for type, payload in found:
@@ -60,5 +60,5 @@ def test_a_kept_state_stands_for_the_events_that_make_it():
 @pytest.mark.parametrize("state", [None, "{", "[]", '{"objects": [1]}', '{"objects": 1}'])
 def test_a_state_that_cannot_be_read_is_refused(state):
     with pytest.raises(Unfit) as caught:
-        list(creation_events(state))
+        list(iter_creation_events(state))
     assert caught.value.path == "payload.state_hash"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agentnb.dialects.activegraph.foreign.records import make_event_error, moment
+from agentnb.dialects.activegraph.foreign.records import make_event_error, parse_time
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from agentnb.dialects.activegraph.foreign.records import make_event_error, momen
     ],
 )
 def test_a_time_is_read_where_it_is_one(text, when):
-    assert moment(text) == when
+    assert parse_time(text) == when
 
 
 def test_a_broken_event_names_store_run_event_and_path():

@@ -212,11 +212,11 @@ def test_it_is_drawn_with_what_fired(team):
 
 
 def test_the_cockpit_shows_it_and_its_buttons_go_through_it(team):
-    from agentnb.ui.view_model import abilities
+    from agentnb.ui.view_model import list_abilities
 
-    assert not any(abilities(team)[verb] for verb in ("step", "run", "reset", "answer"))
+    assert not any(list_abilities(team)[verb] for verb in ("step", "run", "reset", "answer"))
     team.goto(0)
-    able = abilities(team)
+    able = list_abilities(team)
     assert {verb: able[verb] for verb in ("step", "run", "goto", "reset", "answer")} == {
         "step": True, "run": True, "goto": True, "reset": False, "answer": False,
     }  # fmt: skip

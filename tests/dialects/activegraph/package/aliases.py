@@ -57,7 +57,7 @@ def renamed() -> dict[str, Any]:
         """A pattern that is compiled in a step of its own, and matched against a graph."""
 
         def __init__(self, text: str) -> None:
-            self.pattern = patterns.pattern_of(text)
+            self.pattern = patterns.parse_pattern(text)
 
         def compile(self) -> Parsed:
             return self
@@ -66,7 +66,7 @@ def renamed() -> dict[str, Any]:
             return list(self.pattern.matches(graph.ledger))
 
     def response_from(fields: dict[str, Any], output_schema: Any) -> Any:
-        found = caches.response_from(fields)
+        found = caches.parse_response(fields)
         if output_schema is None or found.parsed is None:
             return found
         return replace(found, parsed=output_schema.model_validate(found.parsed))
@@ -78,18 +78,18 @@ def renamed() -> dict[str, Any]:
         "TAG_COL": printing.WIDTH,
         "Trace": printing.Printed,
         "_response_from_fixture": response_from,
-        "canonicalize_args": recorded.as_plain,
+        "canonicalize_args": recorded.to_plain,
         "causal_chain": lambda graph, id_: printing.Printed(graph).causal_chain(id_),
         "decode_payload": json.loads,
-        "encode_payload": lambda payload: json.dumps(events.canonical(payload)),
+        "encode_payload": lambda payload: json.dumps(events.to_canonical(payload)),
         "get_logger": getLogger,
-        "hash_tool_call": lambda *, tool_name, args: tools.args_hash(tool_name, recorded.as_plain(args)),
+        "hash_tool_call": lambda *, tool_name, args: tools.hash_args(tool_name, recorded.to_plain(args)),
         "native_schema_compatible": lambda schema: schema is not None and models.is_native_schema(schema),
         "parse": Parsed,
         "parse_activate_after": behaviors.put_off,
         "runtime_log_extra": lambda **fields: {name: value for name, value in fields.items() if value is not None},
         "schema_to_json": lambda schema: None if schema is None else schema.model_json_schema(),
-        "validate_event": lambda event: events.canonical(event.payload),
+        "validate_event": lambda event: events.to_canonical(event.payload),
         "validate_handler_signature": lambda fn, *, expected_params, decorator, allow_annotated_extras: (
             behaviors.check_signature(fn, expected_params, decorator, settings=allow_annotated_extras)
         ),
