@@ -139,8 +139,9 @@ def _draw_invtrapezium(w: float, h: float) -> str:
 
 def _draw_cylinder(w: float, h: float) -> str:
     top, arc = -h + 7, f"A{number(w)},7 0 0 "
-    body = f"M{format_pair((-w, top))}{arc}1 {format_pair((w, top))}L{format_pair((w, h - 7))}{arc}1 {format_pair((-w, h - 7))}Z"
-    return f"{body}M{format_pair((-w, top))}{arc}0 {format_pair((w, top))}"
+    left, right = format_pair((-w, top)), format_pair((w, top))
+    body = f"M{left}{arc}1 {right}L{format_pair((w, h - 7))}{arc}1 {format_pair((-w, h - 7))}Z"
+    return f"{body}M{left}{arc}0 {right}"
 
 
 def _draw_component(w: float, h: float) -> str:

@@ -52,8 +52,9 @@ def render_board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tup
 
 def _render_flows(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[str]:
     for flow, (line, heads) in zip(table.flows, iter_flow_lines(picture, table, geometry, spot), strict=True):
+        classes = " ".join(get_flow_classes(flow))
         yield (
-            f'<g class="{" ".join(get_flow_classes(flow))}" data-node="{to_attribute(flow.node)}" data-way="{flow.way}">'
+            f'<g class="{classes}" data-node="{to_attribute(flow.node)}" data-way="{flow.way}">'
             f'<title>{to_content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
             f'stroke="{COLOURS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
             f'fill="{COLOURS["flow"]}"/></g>'
@@ -115,7 +116,8 @@ def _make_lines(flow: Flow, corners: list[Point], ends: list[Point]) -> tuple[st
     curve = round_line(corners, _BEND)
     for end in ends:
         middle = (joint[0] + end[0]) / 2
-        curve += f"M{format_pair(joint)}C{format_pair((middle, joint[1]))} {format_pair((middle, end[1]))} {format_pair(end)}"
+        bends = f"{format_pair((middle, joint[1]))} {format_pair((middle, end[1]))}"
+        curve += f"M{format_pair(joint)}C{bends} {format_pair(end)}"
     if flow.way == "read":
         return curve, _make_head(near, corners[1])
     return curve, "".join(_make_head(end, (joint[0], end[1])) for end in ends) or _make_head(joint, corners[-2])
@@ -174,7 +176,8 @@ def _render_row(row: Row, index: int, width: float) -> str:
         f'<rect class="cell" x="0.5" width="{number(width - 1)}" height="{ROW_HEIGHT:g}" fill="{COLOURS["board"]}"/>'
         f'<path class="rule" d="M0.5,0H{number(width - 0.5)}" stroke="{COLOURS["rule"]}"/>'
         f'<rect class="bar" x="0.5" width="3" height="{ROW_HEIGHT:g}" fill="none"/>'
-        f'<text class="key" x="10" y="13.5" font-size="{KEY_SIZE}" fill="{COLOURS["ink"]}">{to_content(row.label)}</text>'
+        f'<text class="key" x="10" y="13.5" font-size="{KEY_SIZE}" fill="{COLOURS["ink"]}">'
+        f"{to_content(row.label)}</text>"
         f'<text class="value" data-key="{key}" x="{number(KEY_WIDTH)}" y="13.5" font-size="{VALUE_SIZE:g}" '
         f'font-family="{MONO}" fill="{COLOURS["ink"]}">{to_content(row.value)}</text></g>'
     )

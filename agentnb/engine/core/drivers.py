@@ -127,12 +127,12 @@ def take_off(run: Run, pending_step: PendingStep | None = None) -> int:
 
 
 @types.coroutine
-def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[bool, Any]]:
+def _advance_call_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[bool, Any]]:
     """Run a coroutine in a thread up to its next await; return whether it has ended, and its result or what it awaits.
 
     A step that is abandoned meanwhile ends in its thread, and nobody takes its result.
     """
-    waits = pending_step.waits = asyncio.ensure_future(in_thread(_advance, pending_step.coro))
+    waits = pending_step.waits = asyncio.ensure_future(call_in_thread(_advance, pending_step.coro))
     found: tuple[bool, Any] = False, None
     try:
         found = yield from waits
@@ -158,7 +158,7 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
     reply: Any = None
     pending_step.resume()
     if pending_step.leaves_loop:
-        ended, yielded = yield from _advance_in_thread(pending_step)
+        ended, yielded = yield from _advance_call_in_thread(pending_step)
         if ended or pending_step.gone:
             return yielded if ended else _GONE
         if isinstance(yielded, Hold):
@@ -228,7 +228,7 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
         code = SUSPENDED if other is None else step(run, other)
     elif run.threaded and _is_slow(act := run.activation(run.history.p_act[run.pos])):
         take_note(run)
-        run.pending_steps[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
+        run.pending_steps[act.id] = PendingStep(act, _perform_call_in_thread(act), run.ns())
         code, first = SUSPENDED, act.node.index not in run.plan.slow
     else:
         before, run.plain = run.plain, not run.threaded
@@ -442,7 +442,7 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
                 waiting = deque(find_heads(run))  # a frame was closed, or its body starts another iteration
         else:
             take_note(run)
-            pending_step = run.pending_steps[act.id] = PendingStep(act, _perform_in_thread(act), run.ns())
+            pending_step = run.pending_steps[act.id] = PendingStep(act, _perform_call_in_thread(act), run.ns())
             lanes.start(run, pending_step)
     if spared:
         _mark_unsure(run, GO)
@@ -486,7 +486,7 @@ def _exhausts_limits(run: Run, act: Activation, lanes: _Lanes) -> bool:
     return ends or (act.cost > 0 and run.used + lanes.cost >= run.limit)
 
 
-async def _perform_in_thread(act: Activation) -> Any:
+async def _perform_call_in_thread(act: Activation) -> Any:
     result = await call_in_thread(act.perform, act.work)
     return await result if isinstance(result, Awaitable) else result
 
