@@ -104,7 +104,7 @@ def compute_interval(right: int, count: int) -> tuple[float, float]:
     Statistical Association 22, 209-212.
 
     Example:
-        >>> [round(end, 3) for end in interval(8, 10)]
+        >>> [round(end, 3) for end in compute_interval(8, 10)]
         [0.49, 0.943]
     """
     if not count:

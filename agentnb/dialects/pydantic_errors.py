@@ -1,9 +1,9 @@
 """Convert pydantic's validation errors into Problems with the place and the user's own spelling.
 
 A dialect describes its files by a pydantic model. It creates a `Written` from the parsed source, validates
-`Written.content`, and passes the ValidationError to `schema_problems`. If the model ignores unknown keys,
-`unknown_keys` reports them as warnings. For a union, errors are reported once, against the member that the value is
-meant to be (`Written.member`).
+`Written.content`, and passes the ValidationError to `iter_schema_problems`. If the model ignores unknown keys,
+`iter_unknown_keys` reports them as warnings. For a union, errors are reported once, against the member that the value
+is meant to be (`Written.member`).
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def find_row(path: str, keys: Mapping[str, Any]) -> str:
     """Return the key whose row represents this path: the path itself if it is a key, otherwise its first word.
 
     Example:
-        >>> row_of("ticket.text", {"ticket": None}), row_of("a.b", {"a.b": None})
+        >>> find_row("ticket.text", {"ticket": None}), find_row("a.b", {"a.b": None})
         ('ticket', 'a.b')
     """
     return resolve_path(path, keys)[0] if "." in path else path

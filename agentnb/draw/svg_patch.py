@@ -76,7 +76,7 @@ def diff_patches(before: Patch, after: Patch) -> Patch:
     """Return the part of `after` that differs from `before`; None means as without a run.
 
     Example:
-        >>> diff({"nodes": {"a": 1, "b": 2}}, {"nodes": {"b": 3}})
+        >>> diff_patches({"nodes": {"a": 1, "b": 2}}, {"nodes": {"b": 3}})
         {'nodes': {'a': None, 'b': 3}}
     """
     parts = {}

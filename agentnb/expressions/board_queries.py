@@ -61,7 +61,7 @@ def compile_question(value: Any, board: Mapping[str, Any] | None = None) -> Cond
             containing "#" are paths even without one.
 
     Raises:
-        RecipeError: it is neither; see `as_condition`.
+        RecipeError: it is neither; see `to_condition`.
     """
     text = value.strip() if isinstance(value, str) else ""
     if not text or _PLAIN.fullmatch(text):

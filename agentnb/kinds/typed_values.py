@@ -46,7 +46,7 @@ def get_key(kind: Any) -> str:
     """Return the board key of a type: its module and its qualified name.
 
     Example:
-        >>> key_of(dict), key_of(list[int])
+        >>> get_key(dict), get_key(list[int])
         ('builtins.dict', 'builtins.list[int]')
     """
     home = get_origin(kind) or kind

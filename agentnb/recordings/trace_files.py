@@ -29,7 +29,7 @@ ENDS: Final = {"failed", "exhausted", "waiting", "idle", "finished"}  # at the e
 
 
 def open_trace(where: str, recipe: Recipe | None = None) -> Recording:
-    """Return the recording in a JSON trace; see `session_of`.
+    """Return the recording in a JSON trace; see `make_recording`.
 
     Raises:
         StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it; L404, the recipe does not

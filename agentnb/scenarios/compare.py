@@ -69,7 +69,7 @@ def compare_exactly(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Co
     """Compare each expected key with the value found; 1 and 1.0 are equal, True and 1 are not, tuples equal lists.
 
     Example:
-        >>> exact({"n": 1, "ok": True}, {"n": 1.0, "ok": 1}).mismatches
+        >>> compare_exactly({"n": 1, "ok": True}, {"n": 1.0, "ok": 1}).mismatches
         (<Mismatch ok: expected True, found 1>,)
     """
     every = (row for key, value in expected.items() for row in _iter_mismatches((key,), value, found.get(key, ABSENT)))
@@ -95,7 +95,7 @@ def measure_likeness(one: Any, other: Any) -> float:
     """Return the similarity of two values, 0 to 1: the share of characters that both have in the same order.
 
     Example:
-        >>> likeness("Good morning", "Good evening")
+        >>> measure_likeness("Good morning", "Good evening")
         0.75
     """
     if next(_iter_mismatches((), one, other), None) is None:

@@ -53,7 +53,7 @@ def format_path(path: Path) -> str:
     """Return a path in the usual notation.
 
     Example:
-        >>> path_of(("nodes", 3, "routes", "a b"))
+        >>> format_path(("nodes", 3, "routes", "a b"))
         "nodes[3].routes['a b']"
     """
     text = ""

@@ -47,7 +47,7 @@ class DeliveredEvents(NamedTuple):
 
 
 def find_taken_edges(columns: Columns) -> TakenEdges:
-    """Return the edges that the steps of a run took, without event deliveries: see `came_of`."""
+    """Return the edges that the steps of a run took, without event deliveries: see `find_deliveries`."""
     steps, target, values = columns.taken
     source = columns.node_at(steps)
     return TakenEdges(steps, source, target, _match_edges(columns, steps, source, target, values), values)

@@ -54,7 +54,7 @@ def _dump(document: dict[str, Any]) -> str:
 
 
 def trace_of(source: str | bytes, where: str = "the text") -> SimulationTrace:
-    """Return the trace that `text_of` wrote.
+    """Return the trace that `to_json_text` wrote.
 
     Raises:
         StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it.

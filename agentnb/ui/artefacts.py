@@ -63,7 +63,7 @@ def diff_lines(before: str, after: str) -> tuple[Line, ...]:
     r"""Return the lines of two texts, all of them, with the words that differ between versions of one line.
 
     Example:
-        >>> for sign, parts in line_diff("Dear Ada,\nbye", "Dear Ada,\ngood bye"):
+        >>> for sign, parts in diff_lines("Dear Ada,\nbye", "Dear Ada,\ngood bye"):
         ...     print(sign, parts)
           (('Dear Ada,', False),)
         - (('bye', False),)

@@ -30,7 +30,7 @@ def compute_changes(before: Values | None, after: Values) -> list[Change]:
         before: the frozen values of the board, by key.
 
     Example:
-        >>> value_changes({"n": 1, "gone": 0}, {"n": 2})
+        >>> compute_changes({"n": 1, "gone": 0}, {"n": 2})
         [[['gone']], [['n'], 2]]
     """
     return [*_iter_changes([], before or {}, after)]
@@ -76,7 +76,7 @@ def to_plain(value: Any) -> Any:
     """Return a frozen value as JSON has it, with {"~": why} in place of what a page cannot compare.
 
     Example:
-        >>> plain_value(1.5), plain_value(2**60)
+        >>> to_plain(1.5), to_plain(2**60)
         (1.5, {'~': 'a whole number beyond 2**53'})
     """
     return _to_plain_within(value, iter(range(PARTS)))

@@ -185,7 +185,7 @@ def apply_change(session: Session, value: Any, target: str | None) -> None:
     which approval is requested are changed.
 
     Raises:
-        AgentNbError: U307, no such call or approval is pending; U305 and U306, as `with_changes` does.
+        AgentNbError: U307, no such call or approval is pending; U305 and U306, as `apply_changes` does.
     """
     held = next((one for one in session.pending if one.kind != "answer" and one.id == target), None)
     if held is None:

@@ -35,7 +35,7 @@ def mask_content(content: Any) -> Any:
     """Return a message for the page with the secrets in its texts masked; numbers and field names are unchanged.
 
     Example:
-        >>> without_secrets({"said": "https://ann:pw@host", "number": 1})
+        >>> mask_content({"said": "https://ann:pw@host", "number": 1})
         {'said': 'https://ann:********@host', 'number': 1}
     """
     kind = type(content)
@@ -49,7 +49,7 @@ def mask_content(content: Any) -> Any:
 
 
 def mask_screen(screen: Screen) -> Screen:
-    """Return a state of the page as `without_secrets` does, without a walk over what may have thousands of parts.
+    """Return a state of the page as `mask_content` does, without a walk over what may have thousands of parts.
 
     The marks of nodes and edges are classes and counts; the rows of the board are masked already (see `board_view`).
     """

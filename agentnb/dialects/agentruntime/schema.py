@@ -278,7 +278,7 @@ def infer_type(node: Any) -> str | None:
     """Return a node's type as written or, if left out, as inferred from its keys; None if it is not a mapping.
 
     Example:
-        >>> type_of({"id": "a", "uses": "search"}), type_of({"id": "b"})
+        >>> infer_type({"id": "a", "uses": "search"}), infer_type({"id": "b"})
         ('tool', 'noop')
     """
     if not isinstance(node, Mapping):

@@ -127,7 +127,7 @@ def take_off(run: Run, pending_step: PendingStep | None = None) -> int:
 
 
 @types.coroutine
-def _advance_call_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[bool, Any]]:
+def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[bool, Any]]:
     """Run a coroutine in a thread up to its next await; return whether it has ended, and its result or what it awaits.
 
     A step that is abandoned meanwhile ends in its thread, and nobody takes its result.
@@ -158,7 +158,7 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
     reply: Any = None
     pending_step.resume()
     if pending_step.leaves_loop:
-        ended, yielded = yield from _advance_call_in_thread(pending_step)
+        ended, yielded = yield from _advance_in_thread(pending_step)
         if ended or pending_step.gone:
             return yielded if ended else _GONE
         if isinstance(yielded, Hold):

@@ -16,7 +16,7 @@ def add_checksum(text: str, *context: object) -> str:
     """Return the text of a non-empty JSON object with a checksum of it, and of its context, as the last field.
 
     Example:
-        >>> with_checksum('{"a":1}', "run", 3)
+        >>> add_checksum('{"a":1}', "run", 3)
         '{"a":1,"crc":"c643ac36"}'
     """
     return f'{text[:-1]}{_FIELD}{_digest(text[:-1], context)}"}}'

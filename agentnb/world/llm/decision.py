@@ -58,11 +58,11 @@ def parse_decision(content: Any) -> Decision:
         UnreadableAnswer: it is empty, or no JSON.
 
     Example:
-        >>> decision_of('{"tool_name": "search", "parameters": {"q": "rain"}}').tool_name
+        >>> parse_decision('{"tool_name": "search", "parameters": {"q": "rain"}}').tool_name
         'search'
-        >>> decision_of('{"tool_name": "none", "response": "Hello"}').response
+        >>> parse_decision('{"tool_name": "none", "response": "Hello"}').response
         'Hello'
-        >>> decision_of('{"answer": 42}').why
+        >>> parse_decision('{"answer": 42}').why
         "it has no 'tool_name'"
     """
     if isinstance(content, Mapping | list):
@@ -89,9 +89,9 @@ def parse_native_decisions(said: Any) -> list[Decision]:
 
     Example:
         >>> calls = [{"id": "1", "name": "search", "arguments": {"q": "rain"}}]
-        >>> [each.tool_name for each in native_decisions_of({"content": "", "tool_calls": calls})]
+        >>> [each.tool_name for each in parse_native_decisions({"content": "", "tool_calls": calls})]
         ['search']
-        >>> native_decisions_of("It rains.")[0].response
+        >>> parse_native_decisions("It rains.")[0].response
         'It rains.'
     """
     if calls := find_tool_calls(said):

@@ -37,7 +37,7 @@ def parse_env_name(value: Any) -> str | None:
     """Return the variable that a value refers to: a text of exactly `{{env.NAME}}`. None for any other value.
 
     Example:
-        >>> env_name("{{ env.API_KEY }}"), env_name("key {{env.API_KEY}}")
+        >>> parse_env_name("{{ env.API_KEY }}"), parse_env_name("key {{env.API_KEY}}")
         ('API_KEY', None)
     """
     match = _ENV.fullmatch(value) if isinstance(value, str) else None
@@ -91,7 +91,7 @@ def list_allowed_variables(allow: Collection[str]) -> frozenset[str]:
     """Return the variables that the entries of `allow` name.
 
     Example:
-        >>> sorted(allowed_variables(["mytools", "env:GITHUB_TOKEN"]))
+        >>> sorted(list_allowed_variables(["mytools", "env:GITHUB_TOKEN"]))
         ['GITHUB_TOKEN']
     """
     return frozenset(entry.removeprefix(ALLOW) for entry in allow if entry.startswith(ALLOW))

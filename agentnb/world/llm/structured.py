@@ -29,7 +29,7 @@ def find_json(answer: Any) -> Any:
         ValueError: there is none, or it is broken, has NaN or Infinity, is too long or nested too deep.
 
     Example:
-        >>> json_in('Here it is: {"title": "Rain"}')
+        >>> find_json('Here it is: {"title": "Rain"}')
         {'title': 'Rain'}
     """
     value = getattr(answer, "content", answer)

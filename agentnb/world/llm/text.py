@@ -24,7 +24,7 @@ def to_json_text(value: Any, *, ordered: bool = False) -> str:
         ValueError: it contains itself.
 
     Example:
-        >>> json_text({"b": {2, 1}, "a": "é"}, ordered=True)
+        >>> to_json_text({"b": {2, 1}, "a": "é"}, ordered=True)
         '{"a": "é", "b": ["1", "2"]}'
     """
     return json.dumps(value, ensure_ascii=False, skipkeys=True, sort_keys=ordered, default=_encode_other)

@@ -37,7 +37,7 @@ def find_verdict(answer: Any) -> Verdict:
         ValueError: there is none in it, or its score is not finite.
 
     Example:
-        >>> verdict_in('{"score": "0.9", "reason": "short"}')
+        >>> find_verdict('{"score": "0.9", "reason": "short"}')
         Verdict(score=0.9, passed=None, remark='short')
     """
     answer = getattr(answer, "content", answer)

@@ -117,7 +117,7 @@ def describe_answer(value: Any) -> dict[str, Any]:
     """Return the answer of an invoked object under the keys that every tool's result has.
 
     Example:
-        >>> same_description({"output": "42"})["text"]
+        >>> describe_answer({"output": "42"})["text"]
         '42'
     """
     text, json, items = None, None, None

@@ -55,7 +55,7 @@ def wrap_by_keyword(function: Callable[..., Any]) -> tuple[Handler, type[BaseMod
 
 
 def find_original(handler: Any) -> Any:
-    """Return the function that `by_keyword` wrapped in a handler; None for any other handler."""
+    """Return the function that `wrap_by_keyword` wrapped in a handler; None for any other handler."""
     return getattr(handler, "__dict__", {}).get(_OF)
 
 
@@ -136,7 +136,7 @@ def parse_args_section(text: str | None) -> dict[str, str]:
     r"""Return the descriptions of parameters in the Args section of a docstring.
 
     Example:
-        >>> of_args("Look it up.\n\nArgs:\n    city (str): where\n        to look\n    days: how many")
+        >>> parse_args_section("Look it up.\n\nArgs:\n    city (str): where\n        to look\n    days: how many")
         {'city': 'where to look', 'days': 'how many'}
     """
     said: dict[str, str] = {}

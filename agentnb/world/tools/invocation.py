@@ -23,7 +23,7 @@ def to_result(value: Any) -> Mapping[str, Any]:
     A mapping unchanged, anything else under `result`, a text as `text` too.
 
     Example:
-        >>> as_result("hello")
+        >>> to_result("hello")
         {'result': 'hello', 'text': 'hello'}
     """
     if isinstance(value, Mapping):
@@ -35,9 +35,9 @@ def find_failure(result: Any) -> str | None:
     """Return why a tool's result is a failure: the value of its `error`, as text; None if it is not a failure.
 
     Example:
-        >>> failure_of({"error": {"type": "quota", "message": "come back tomorrow"}})
+        >>> find_failure({"error": {"type": "quota", "message": "come back tomorrow"}})
         'quota: come back tomorrow'
-        >>> failure_of({"error": None, "text": "fine"})
+        >>> find_failure({"error": None, "text": "fine"})
     """
     error = result.get("error") if isinstance(result, Mapping) else None
     if not is_truthy(error):

@@ -89,7 +89,7 @@ def check_settings(spec: ToolSpec, config: Mapping[str, Any], allowed: Allowed) 
     Values of environment variables are checked when a session starts.
 
     Raises:
-        RecipeError: R164, R165, R209, R210, as `settings_of`.
+        RecipeError: R164, R165, R209, R210, as `make_settings`.
     """
     _refuse(spec, _find_faults(config))
     env = _to_pairs(config.get("env"))

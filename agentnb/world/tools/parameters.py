@@ -84,7 +84,7 @@ def copy_parts(value: Any) -> Any:
 
     Example:
         >>> given = {"tags": ["a"]}
-        >>> own(given)["tags"].append("b")
+        >>> copy_parts(given)["tags"].append("b")
         >>> given
         {'tags': ['a']}
 
@@ -150,7 +150,7 @@ def format_path(path: str, keys: Sequence[str | int]) -> str:
     """Return the text of a path with the keys and list indexes appended.
 
     Example:
-        >>> place("search.inputParams", ("list", 0, "x"))
+        >>> format_path("search.inputParams", ("list", 0, "x"))
         'search.inputParams.list[0].x'
     """
     return path + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)

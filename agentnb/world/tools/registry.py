@@ -1,7 +1,7 @@
 """Tools by name, for the symphony system: registration, description, validation and execution.
 
 An execution never raises. Its stages are look-up, validation, handler check, run, context, metrics. Callers that make
-the call themselves can use the parts: `check`, `attempt`, `result_of`, `learn`.
+the call themselves can use the parts: `check`, `attempt`, `to_result`, `learn`.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def get_type_name(value: Any) -> str:
     """Return the type of a value in the terms of this form; if it has none, its class.
 
     Example:
-        >>> [type_of(value) for value in ("a", True, 1, None, (1, 2))]
+        >>> [get_type_name(value) for value in ("a", True, 1, None, (1, 2))]
         ['string', 'boolean', 'number', 'object', 'array']
     """
     for cls, name in ((str, "string"), (bool, "boolean"), (int | float, "number"), (list | tuple, "array")):
@@ -230,7 +230,7 @@ def to_json_schema(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     """Return parameters as one JSON Schema of an object, as shown to a model.
 
     Example:
-        >>> as_json_schema({"city": Parameter("string", required=True)})
+        >>> to_json_schema({"city": Parameter("string", required=True)})
         {'type': 'object', 'properties': {'city': {'type': 'string'}}, 'required': ['city']}
     """
     schema: dict[str, Any] = {

@@ -70,11 +70,11 @@ def to_result(answer: Any, name: str, metrics: ToolMetrics | None = None) -> Too
         metrics: the measured ones; None keeps those that the answer brings.
 
     Example:
-        >>> result_of({"success": False, "error": "sold out"}, "order").error
+        >>> to_result({"success": False, "error": "sold out"}, "order").error
         'sold out'
-        >>> result_of(ValueError("no such city"), "weather").error
+        >>> to_result(ValueError("no such city"), "weather").error
         "Tool 'weather' failed: ValueError: no such city"
-        >>> result_of(None, "notify").success
+        >>> to_result(None, "notify").success
         True
     """
     if isinstance(answer, BaseException):

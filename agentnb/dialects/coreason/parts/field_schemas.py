@@ -33,7 +33,7 @@ def make_output_schema(source: Mapping[str, Any]) -> dict[str, Any]:
     ones leaves out.
 
     Example:
-        >>> output_schema({"title": "string"})
+        >>> make_output_schema({"title": "string"})
         {'type': 'object', 'properties': {'title': {'type': 'string'}}, 'required': ['title']}
     """
     fields = _find_fields(source)

@@ -53,7 +53,7 @@ def format_json_requirements(names: Sequence[str] = ()) -> str:
     """Return the required form of answers, for an agent with tools of these names.
 
     Example:
-        >>> 'MUST BE EXACTLY ONE OF THESE NAMES: "add", "multiply"' in json_requirements(["add", "multiply"])
+        >>> 'MUST BE EXACTLY ONE OF THESE NAMES: "add", "multiply"' in format_json_requirements(["add", "multiply"])
         True
     """
     exact = ", ".join(json.dumps(name, ensure_ascii=False) for name in names)

@@ -142,10 +142,10 @@ def make_native_prompt(config: Any) -> str:
 
 
 def make_tool_answer(tool: Any) -> str:
-    """Return the result of a tool as the answer to a native call, as JSON; `tool` is as in `tool_report`.
+    """Return the result of a tool as the answer to a native call, as JSON; `tool` is as in `format_tool_report`.
 
     Example:
-        >>> tool_answer({"name": "add", "success": True, "result": 5})
+        >>> make_tool_answer({"name": "add", "success": True, "result": 5})
         '{"tool_name": "add", "success": true, "result": 5}'
     """
     return to_json_text(_report(tool))
@@ -159,7 +159,7 @@ def format_tool_report(tool: Any, left: int) -> str:
         left: how many more responses the model may give.
 
     Example:
-        >>> print(tool_report({"name": "add", "success": True, "result": 5}, 2).splitlines()[1])
+        >>> print(format_tool_report({"name": "add", "success": True, "result": 5}, 2).splitlines()[1])
         {"tool_name": "add", "success": true, "result": 5}
     """
     said = _report(tool)
