@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -16,11 +18,15 @@ from agentnb.errors import AgentNbError, Problem
 
 PACKAGE = Path(__file__).parent.parent
 TOUR = "00_tour.ipynb"
+_RERUN = "AGENTNB_LAB_RERUN"  # set for the second run, which must not start a third
 
 
 def run_lab(args: argparse.Namespace) -> int:
     """Replace this process by JupyterLab, with the tour open."""
     if importlib.util.find_spec("jupyterlab") is None:
+        if again := _build_command_with_jupyter(args):
+            print("agentnb: adding JupyterLab to this temporary environment", file=sys.stderr, flush=True)
+            return _become(again, {**os.environ, _RERUN: "1"})
         problem = Problem(
             code="U901",
             what="'agentnb lab' needs JupyterLab, which is not installed",
@@ -45,6 +51,32 @@ def run_lab(args: argparse.Namespace) -> int:
     else:
         print(f"agentnb: the tour is {folder / TOUR}", flush=True)
     return _become(command, {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)})
+
+
+def _build_command_with_jupyter(args: argparse.Namespace) -> list[str] | None:
+    """Return the command that runs `agentnb lab` with its extra in a temporary environment, as this one is.
+
+    `uvx agentnb lab` and `pipx run agentnb lab` run in environments that lie in a cache and belong to no user, so
+    another one can take their place. In all others, None is returned: what is installed there is the user's business.
+    """
+    prefix = Path(sys.prefix)
+    is_temporary = any((folder / "CACHEDIR.TAG").is_file() for folder in prefix.parents)
+    if not is_temporary or _RERUN in os.environ:
+        return None
+    distribution = importlib.metadata.distribution("agentnb")
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}").get("url")  # None: from the package index
+    package = f"agentnb[lab] @ {origin}" if origin else f"agentnb[lab]=={distribution.version}"
+    words = [
+        *("agentnb", "lab", *([str(args.folder)] if args.folder else [])),
+        *(f"--{name.replace('_', '-')}" for name in ("reset", "no_browser", "json") if getattr(args, name)),
+        *(["--", *args.rest] if args.rest else []),
+    ]
+    pipx = shutil.which("pipx")
+    if pipx and (prefix / "pipx_metadata.json").is_file():
+        return [pipx, "run", "--spec", package, *words]
+    if uv := os.environ.get("UV"):  # uv tells the programs that it starts where it is
+        return [uv, "tool", "run", "--from", package, *words]
+    return None
 
 
 def _prepare_notebooks(folder: Path | None, *, reset: bool) -> Path:

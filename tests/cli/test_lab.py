@@ -25,6 +25,31 @@ def test_lab_without_jupyterlab_says_what_to_install(there, capsys, monkeypatch)
     assert 'pip install "agentnb[lab]"' in err
 
 
+@pytest.mark.parametrize(
+    ("tool", "begin"), [("uv", ["/bin/uv", "tool", "run", "--from"]), ("pipx", ["/bin/pipx", "run", "--spec"])]
+)
+def test_lab_in_a_temporary_environment_runs_again_with_jupyterlab(there, capsys, monkeypatch, tool, begin):
+    """`uvx agentnb lab` and `pipx run agentnb lab` need no word about the extra."""
+    prefix = there / "cache" / "archive" / "environment"
+    prefix.mkdir(parents=True)
+    (there / "cache" / "CACHEDIR.TAG").write_text("")
+    if tool == "pipx":
+        (prefix / "pipx_metadata.json").write_text("{}")
+    became = []
+    monkeypatch.setattr(lab.sys, "prefix", str(prefix))
+    monkeypatch.setattr(lab.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(lab, "_become", lambda command, env: became.append((command, env)) or 0)
+    monkeypatch.setenv("UV", "/bin/uv")
+    assert cli.main(["lab", "mine", "--no-browser", "--", "--port", "9999"]) == 0
+    ((words, env),) = became
+    assert words[: len(begin)] == begin
+    assert words[len(begin)].startswith("agentnb[lab]")
+    assert words[len(begin) + 1 :] == ["agentnb", "lab", "mine", "--no-browser", "--", "--port", "9999"]
+    monkeypatch.setenv(*next(item for item in env.items() if item[0] not in os.environ))
+    assert called(capsys, "lab")[0] == 1  # it does not run again and again
+
+
 @pytest.fixture
 def command(monkeypatch):
     """Return what `agentnb lab WORDS` would become, and with which surroundings."""
