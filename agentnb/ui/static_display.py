@@ -24,7 +24,9 @@ def runs_without_page() -> bool:
     """
     shell = _get_shell()
     kernel = getattr(shell, "kernel", None)
-    if kernel is None or "google.colab" in sys.modules or any(name in os.environ for name in _PAGES):
+    if kernel is None or sys.platform == "emscripten":  # a kernel in WebAssembly runs in the page itself
+        return False
+    if "google.colab" in sys.modules or any(name in os.environ for name in _PAGES):
         return False
     parent = kernel.get_parent("shell") or {}
     return bool(parent.get("header")) and not parent.get("metadata")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Set as AbstractSet
 from importlib import metadata
 from pathlib import Path
 
@@ -24,10 +25,10 @@ UNUSED = {"psutil", "greenlet", "pexpect", "ptyprocess", "jedi", "widgetsnbexten
 PLATFORM = ["pyemscripten_2026_0_wasm32", "any"]
 
 
-def needed(name: str, found: dict[str, metadata.Distribution]) -> None:
+def needed(name: str, found: dict[str, metadata.Distribution], unused: AbstractSet[str] = UNUSED) -> None:
     """Add a distribution and what it requires on Emscripten to `found`."""
     key = name.lower().replace("_", "-").replace(".", "-")
-    if key in found or key in ABSENT | COMPILED | UNUSED:
+    if key in found or key in ABSENT | COMPILED | unused:
         return
     found[key] = distribution = metadata.distribution(name)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -36,7 +37,7 @@ def needed(name: str, found: dict[str, metadata.Distribution]) -> None:
     for text in project["dependencies"] if key == "agentnb" else distribution.requires or ():
         requirement = Requirement(text)
         if requirement.marker is None or requirement.marker.evaluate(environment):
-            needed(requirement.name, found)
+            needed(requirement.name, found, unused)
 
 
 def pack(target: Path, scratch: Path) -> None:
@@ -55,16 +56,22 @@ def pack(target: Path, scratch: Path) -> None:
             for path in folder.rglob("*"):
                 if path.is_file() and "__pycache__" not in path.parts:
                     archive.write(path, str(Path(inside) / path.relative_to(folder)))
-    version = metadata.version("pydantic-core")
-    platforms = [word for platform in PLATFORM for word in ("--platform", platform)]
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", *platforms,
-               "--python-version", "3.14", "--implementation", "cp", "--abi", "cp314", "-d", str(scratch),
-               f"pydantic-core=={version}"]  # fmt: skip
-    subprocess.run(command, check=True)
-    (wheel,) = scratch.glob("pydantic_core-*.whl")
+    wheel = wheel_of_pydantic_core(scratch)
     with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(target, "a", zipfile.ZIP_DEFLATED) as archive:
         for name in source.namelist():
             archive.writestr(name, source.read(name))
+
+
+def wheel_of_pydantic_core(folder: Path) -> Path:
+    """Download the wheel for Pyodide into a folder; return it."""
+    version = metadata.version("pydantic-core")
+    platforms = [word for platform in PLATFORM for word in ("--platform", platform)]
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", *platforms,
+               "--python-version", "3.14", "--implementation", "cp", "--abi", "cp314", "-d", str(folder),
+               f"pydantic-core=={version}"]  # fmt: skip
+    subprocess.run(command, check=True)
+    (wheel,) = folder.glob("pydantic_core-*.whl")
+    return wheel
 
 
 if __name__ == "__main__":
