@@ -30,7 +30,7 @@ from clocks import seconds_of
 
 import agentnb as nb
 from agentnb.dialects import activegraph
-from agentnb.engine.persistence.event_log import Entry, RunRow, sealed
+from agentnb.engine.persistence.event_log import Entry, RunRow, seal
 from agentnb.store import open_log
 from agentnb.store.tables import SAID
 from agentnb.trace import SimulationTrace
@@ -138,14 +138,14 @@ def add_copies(file: Path, row: RunRow, entries: list[Entry], numbers: range, be
             copy = replace(
                 row, run_id=f"run-{number}", recipe=f"recipe {number % 100}", created=began + timedelta(minutes=number),
                 head=without_checksum(row.head), status="failed" if number % 1_000 == 7 else "finished",
-            ).sealed()  # fmt: skip
+            ).seal()  # fmt: skip
             said = [getattr(copy, name) for name in SAID]
             said[SAID.index("created")] = time = copy.created.isoformat(timespec="microseconds")
             connection.execute(f"{runs}(?{', ?' * len(SAID)})", [number + 2, *said])
             state = [number + 2, len(entries), copy.status, copy.steps, None, time, None]
             connection.execute(f"{standing}(?, ?, ?, ?, ?, ?, ?)", state)
             for entry in entries:
-                body = sealed(copy.run_id, *entry[:2], without_checksum(entry.body)).body
+                body = seal(copy.run_id, *entry[:2], without_checksum(entry.body)).body
                 connection.execute("INSERT INTO agentnb_entries VALUES (?, ?, ?, ?)", [number + 2, *entry[:2], body])
 
 
@@ -163,19 +163,21 @@ def plot(points: list[Point], file: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "agentnb", "svg.fonttype": "none", "font.size": 9})
+    mpl.rcParams.update({"svg.hashsalt": "agentnb", "svg.fonttype": "none", "font.size": 11})
     from matplotlib import pyplot as plt
 
     units = [*dict.fromkeys(point.unit for point in points)]
-    figure, axes = plt.subplots(1, len(units), figsize=(3.4 * len(units), 3.6), sharey=True, squeeze=False)
-    for axis, unit in zip(axes[0], units, strict=True):
+    rows = (len(units) + 1) // 2
+    figure, axes = plt.subplots(rows, min(len(units), 2), figsize=(9, 4.8 * rows), sharey=True, squeeze=False)
+    for axis in axes.flat[len(units) :]:
+        axis.remove()
+    for axis, unit in zip(axes.flat, units, strict=False):
         for what in dict.fromkeys(point.what for point in points if point.unit == unit):
             mine = [point for point in points if point.what == what]
-            axis.plot([p.size for p in mine], [p.seconds * 1e6 for p in mine], marker="o", markersize=3, label=what)
-        axis.set(xscale="log", yscale="log", xlabel=unit)
+            axis.plot([p.size for p in mine], [p.seconds * 1e6 for p in mine], marker="o", markersize=4, label=what)
+        axis.set(xscale="log", yscale="log", xlabel=f"number of {unit}", ylabel="µs of processor time, each")
         axis.grid(visible=True, alpha=0.3)
-        axis.legend(fontsize=6)
-    axes[0][0].set_ylabel("µs of the processor, each")
+        axis.legend(loc="upper left", bbox_to_anchor=(0, -0.16), frameon=False)  # below: nothing hides a line
     figure.tight_layout()
     figure.savefig(file, metadata={"Date": None})
 

@@ -147,6 +147,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if uri.startswith("source/") and not uri.endswith(".md.page.md"):
         return markdown
     markdown = reference.filled(markdown)
+    markdown = markdown.replace("<!-- lite -->", lite_link(os.environ.get("LITE", "")))
     if uri == "decisions/README.md":
         markdown += decisions(files)
     path = Path(original(uri))
@@ -165,6 +166,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return PICTURE.sub(
         r"![\g<alt>](\g<light>#only-light){ loading=lazy }\n![\g<alt>](\g<dark>#only-dark){ loading=lazy }", moved_text
     )
+
+
+def lite_link(folder: str) -> str:
+    """Return the link to the JupyterLite site in a folder of the documentation; without a folder, nothing."""
+    if not folder:
+        return ""
+    address = f"{folder}/lab/index.html?path=00_tour.ipynb"
+    return f'<a class="md-button" href="{address}">Try it in the browser</a> Nothing to install: Python runs in the page.'
 
 
 def site_uri(target: Path, files: Files) -> str | None:

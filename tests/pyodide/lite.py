@@ -78,10 +78,8 @@ def _write_index(index: Path) -> None:
     for wheel in sorted(index.glob("*.whl")):
         name, version, *_ = wheel.name.split("-")
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-        row = {
-            "filename": wheel.name, "url": f"./{wheel.name}", "digests": {"sha256": digest}, "packagetype": "bdist_wheel",
-            "python_version": "py3", "requires_python": None, "size": wheel.stat().st_size, "yanked": False,
-        }  # fmt: skip
+        row = {"filename": wheel.name, "url": f"./{wheel.name}", "digests": {"sha256": digest}, "yanked": False,
+               "packagetype": "bdist_wheel", "python_version": "py3", "requires_python": None}  # fmt: skip
         listed.setdefault(name.replace("_", "-").lower(), {"releases": {}})["releases"][version] = [row]
     (index / "all.json").write_text(json.dumps(listed), encoding="utf-8")
 

@@ -31,7 +31,7 @@ def is_sound(run_id: str, entry: Entry, *, checked: bool) -> bool:
     """Return True if an entry is undamaged; one without a checksum only for a run that is not `checked`."""
     seq, step, body = entry
     if has_checksum(body):
-        return is_intact(body, f"{run_id}\0{seq}\0{step}")  # as `sealed` joins them; this runs once per entry
+        return is_intact(body, f"{run_id}\0{seq}\0{step}")  # as `seal` joins them; this runs once per entry
     return not checked and is_text(body)
 
 
