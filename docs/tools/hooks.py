@@ -173,7 +173,7 @@ def lite_link(folder: str) -> str:
     if not folder:
         return ""
     address = f"{folder}/lab/index.html?path=00_tour.ipynb"
-    return f'<a class="md-button" href="{address}">Try it in the browser</a> Nothing to install: Python runs in the page.'
+    return f'<a class="md-button" href="{address}">Try it in the browser</a> There is nothing to install.'
 
 
 def site_uri(target: Path, files: Files) -> str | None:
