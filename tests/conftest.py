@@ -1,4 +1,4 @@
-"""conftest: what every test may ask for: Hypothesis profiles, and programs that only an operating system has."""
+"""What every test may ask for: Hypothesis profiles, and programs that only an operating system has."""
 
 from __future__ import annotations
 

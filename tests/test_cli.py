@@ -1,4 +1,4 @@
-"""test_cli: the command `agentnb` as a whole; what each of its words does is tested in `tests/cli`."""
+"""The command `agentnb` as a whole; what each of its words does is tested in `tests/cli`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from agentnb.errors import Problem, problems_html
-from tests.session.making import graph, session
+from tests.session.small_sessions import graph, session
 
 NASTY = "<script>alert(1)</script> & \"'"
 

@@ -1,4 +1,4 @@
-"""test_docs: the code of README and docs runs, their links lead somewhere, and the reference names what is public."""
+"""The code of README and docs runs, their links lead somewhere, and the reference names what is public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_golden: whole runs of small agents, written down step by step in tests/golden and read by people.
+"""Whole runs of small agents, written down step by step in tests/golden and read by people.
 
 After a change that is meant: `pytest tests/test_golden.py --update-golden`, and read the difference.
 """
@@ -13,7 +13,7 @@ import pytest
 from agentnb.clock import FrozenClock
 from agentnb.load import load
 from agentnb.session import Session
-from tests.dialects.agentruntime.making import back_and_forth
+from tests.dialects.agentruntime.agent_files import back_and_forth
 from tests.golden import tools
 
 FOLDER = Path(__file__).parent / "golden"

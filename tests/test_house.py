@@ -1,4 +1,4 @@
-"""test_house: the rules of this house that no other tool holds; docs/errors.md is built here from the code."""
+"""The rules of this house that no other tool holds; docs/errors.md is built here from the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""corpus: small recipes in six dialects, each with one planted bug whose cause is known."""
+"""Small recipes in six dialects, each with one planted bug whose cause is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_compare: where two runs parted, and everything that differs after that."""
+"""Where two runs parted, and everything that differs after that."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import agentnb as nb
 from agentnb.errors import ExecutionError
-from tests.analysis.programs import INPUTS, KEYS, programs
+from tests.analysis.random_recipes import INPUTS, KEYS, programs
 
 
 def counting(factor=2, name="count"):

@@ -1,4 +1,4 @@
-"""test_corpus: planted bugs are named by suspects, slices and counterfactuals."""
+"""Planted bugs are named by suspects, slices and counterfactuals."""
 
 from __future__ import annotations
 

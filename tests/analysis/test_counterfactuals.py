@@ -1,4 +1,4 @@
-"""test_counterfactuals: which single change of the past would have made the run right."""
+"""Which single change of the past would have made the run right."""
 
 from __future__ import annotations
 

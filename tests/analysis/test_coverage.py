@@ -1,4 +1,4 @@
-"""test_coverage: what the runs visited, and which parts the wrong ones have in common."""
+"""What the runs visited, and which parts the wrong ones have in common."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import agentnb as nb
 from agentnb.errors import ExecutionError
-from tests.analysis.programs import INPUTS, KEYS, programs
+from tests.analysis.random_recipes import INPUTS, KEYS, programs
 
 
 def sorting():

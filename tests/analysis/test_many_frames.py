@@ -1,4 +1,4 @@
-"""test_many_frames: the seven tables over many runs are those of each run, one below the other."""
+"""The seven tables over many runs are those of each run, one below the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import agentnb as nb
 from agentnb.errors import ExecutionError
 from agentnb.trace.frames import NAMES
-from tests.analysis.programs import INPUTS, KEYS, programs
+from tests.analysis.random_recipes import INPUTS, KEYS, programs
 
 
 def below_each_other(runs, name):

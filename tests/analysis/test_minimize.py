@@ -1,4 +1,4 @@
-"""test_minimize: the smallest inputs that still fail."""
+"""The smallest inputs that still fail."""
 
 from __future__ import annotations
 

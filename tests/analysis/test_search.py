@@ -1,4 +1,4 @@
-"""test_search: every step after which a condition holds, found without running again."""
+"""Every step after which a condition holds, found without running again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import agentnb as nb
 from agentnb.errors import ExecutionError
-from tests.analysis.programs import KEYS, programs
-from tests.property.recipes import drawn
-from tests.property.runs import session_of
+from tests.analysis.random_recipes import KEYS, programs
+from tests.property.modelled_sessions import session_of
+from tests.property.strategies import drawn
 
 
 def counting(limit=6, **values):

@@ -1,4 +1,4 @@
-"""test_slices: which writes, reads, conditions and calls led to a value."""
+"""Which writes, reads, conditions and calls led to a value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import agentnb as nb
 from agentnb.analysis.slices import Slices
 from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Edge, Node, Recipe, Region
-from tests.analysis.programs import INPUTS, KEYS, programs
+from tests.analysis.random_recipes import INPUTS, KEYS, programs
 
 
 def two_inputs():

@@ -1,4 +1,4 @@
-"""test_sweep: many runs of one recipe; what fails, hangs or dies is a row."""
+"""Many runs of one recipe; what fails, hangs or dies is a row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.errors import ExecutionError
-from tests.analysis.sweeping import squares
+from tests.analysis.sweep_recipes import squares
 
 
 def swept(inputs, recipe=None, **options):
@@ -303,7 +303,7 @@ def values_of(chart):
 
 PARENT = """if True:
     import agentnb as nb
-    from tests.analysis.sweeping import slowly
+    from tests.analysis.sweep_recipes import slowly
     if __name__ == "__main__":
         nb.sweep(slowly(), [{"n": n} for n in range(200)], store="runs.db", progress=False)
 """

@@ -1,4 +1,4 @@
-"""test_copies: a reader's copies behave as plain lists and dicts, and freezing one costs and keeps what it should."""
+"""A reader's copies behave as plain lists and dicts, and freezing one costs and keeps what it should."""
 
 from __future__ import annotations
 

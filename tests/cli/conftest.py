@@ -1,4 +1,4 @@
-"""conftest: a folder of recipes for the tests of the command line."""
+"""A folder of recipes for the tests of the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.making import RECIPE, SCRIPT
+from tests.cli.command_files import RECIPE, SCRIPT
 
 
 @pytest.fixture

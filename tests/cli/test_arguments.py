@@ -1,4 +1,4 @@
-"""test_words: what the command understands, and what it says where it does not."""
+"""What the command understands, and what it says where it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_recipes: `agentnb check` and `agentnb draw`."""
+"""`agentnb check` and `agentnb draw`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.making import called
+from tests.cli.command_files import called
 
 
 def test_check_says_that_a_good_recipe_is_good(there, capsys):

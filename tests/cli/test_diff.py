@@ -1,4 +1,4 @@
-"""test_diff: `agentnb diff`, where two recorded runs parted."""
+"""`agentnb diff`, where two recorded runs parted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.making import called
+from tests.cli.command_files import called
 from tests.cli.test_stores import counting, kept
 
 

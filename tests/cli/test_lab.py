@@ -1,4 +1,4 @@
-"""test_lab: `agentnb lab`, up to the JupyterLab that it becomes."""
+"""`agentnb lab`, up to the JupyterLab that it becomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from agentnb import cli
 from agentnb.cli import lab
-from tests.cli.making import called
+from tests.cli.command_files import called
 
 
 def test_lab_without_jupyterlab_says_what_to_install(there, capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""test_printed: with `--json` a command prints one document on stdout, whatever happens."""
+"""With `--json` a command prints one document on stdout, whatever happens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from agentnb import cli
 from agentnb.cli import run, script
 from agentnb.cli.output import print_json
-from tests.cli.making import RECIPE, called, told
+from tests.cli.command_files import RECIPE, called, told
 
 pytestmark = pytest.mark.usefixtures("there")
 RUN = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")

@@ -1,4 +1,4 @@
-"""test_run: `agentnb run` of one run."""
+"""`agentnb run` of one run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentnb import cli
 from agentnb.trace.trace import SimulationTrace
 from agentnb.world.llm import LLMResponse
 from agentnb.world.llm.anthropic import AnthropicClient
-from tests.cli.making import RECIPE, called
+from tests.cli.command_files import RECIPE, called
 
 
 def test_run_prints_a_line_a_step_and_the_board(there, capsys):

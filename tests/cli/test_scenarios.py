@@ -1,4 +1,4 @@
-"""test_scenarios: `agentnb run FILE --scenarios`."""
+"""`agentnb run FILE --scenarios`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentnb.cli import script
-from tests.cli.making import RECIPE, called, told
+from tests.cli.command_files import RECIPE, called, told
 
 TESTS = """\
 tests:

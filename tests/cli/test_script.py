@@ -1,4 +1,4 @@
-"""test_script: the file that says what a run's world does."""
+"""The file that says what a run's world does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentnb.cli.script import read_script
 from agentnb.load import load
-from tests.cli.making import RECIPE, called
+from tests.cli.command_files import RECIPE, called
 
 
 def test_a_script_names_its_wrong_keys_all_at_once(there, capsys):

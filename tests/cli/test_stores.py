@@ -1,4 +1,4 @@
-"""test_stores: `agentnb runs` and `agentnb trace`, and runs that `agentnb run --store` keeps."""
+"""`agentnb runs` and `agentnb trace`, and runs that `agentnb run --store` keeps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import agentnb as nb
 from agentnb.cli.stores import TABLES
 from agentnb.trace.trace import SimulationTrace
-from tests.cli.making import called, told
+from tests.cli.command_files import called, told
 
 RUN = ("run", "refunds.yaml", "--input", "ticket=I want my money", "--script", "script.yaml", "--store", "runs.db")
 

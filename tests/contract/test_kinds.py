@@ -22,7 +22,7 @@ from agentnb.store import MemoryLog
 from agentnb.trace.steps import StepType
 from agentnb.world.agents import Agent
 from agentnb.world.tools.registry import ToolRegistry
-from tests.session.making import boards, graph, path
+from tests.session.small_sessions import boards, graph, path
 
 INSIDE = {"loop", "subgraph"}
 ATTRIBUTES = {

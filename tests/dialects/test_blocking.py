@@ -12,8 +12,8 @@ import pytest
 import agentnb as nb
 from agentnb.dialects import coreason, polaris, symphony
 from agentnb.dialects.agentruntime import build_agent_from_path
-from tests.dialects.agentruntime.making import text, write
-from tests.dialects.coreason.making import agent, content
+from tests.dialects.agentruntime.agent_files import text, write
+from tests.dialects.coreason.recipe_texts import agent, content
 
 HANG = 20  # seconds: only a hang comes to it
 WHO = ContextVar("who", default="nobody")

@@ -10,7 +10,7 @@ from agentnb.dialects.pydantic_errors import Written, check_words, iter_schema_p
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.sources import make_plain_source, read_text
-from tests.dialects.coreason.making import content
+from tests.dialects.coreason.recipe_texts import content
 
 
 class Part(BaseModel):

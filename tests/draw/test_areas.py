@@ -4,7 +4,7 @@ import networkx as nx
 
 import agentnb as nb
 from agentnb.draw.board_table import make_board_table
-from tests.dialects.symphony.making import call, executor
+from tests.dialects.symphony.symphony_agents import call, executor
 
 
 def desk():

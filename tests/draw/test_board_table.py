@@ -7,7 +7,7 @@ from agentnb.draw.label_text import count_columns
 from agentnb.draw.run_view import RunView
 from agentnb.recipe.model import Node
 from agentnb.secrets import MASK
-from tests.draw.recipes import diamond, long, recipe, support, support_run
+from tests.draw.drawn_recipes import diamond, long, recipe, support, support_run
 
 
 class Rude:

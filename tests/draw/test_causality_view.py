@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from agentnb.draw.causality_view import ChainEvent, draw_chain
-from tests.draw.recipes import HOSTILE
+from tests.draw.drawn_recipes import HOSTILE
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@ import pytest
 from agentnb.draw.diagram import count_text, format_edge
 from agentnb.draw.run_view import RunView
 from agentnb.recipe.model import Edge, Node, Region
-from tests.draw.recipes import HOSTILE, hostile, picture, recipe, support, support_run
+from tests.draw.drawn_recipes import HOSTILE, hostile, picture, recipe, support, support_run
 
 
 def test_every_node_and_edge_is_there_once():

@@ -5,7 +5,7 @@ import pytest
 from agentnb.draw.dot import draw_recipe, quote_dot, to_markup
 from agentnb.draw.style import COLOURS
 from agentnb.errors import AgentNbError
-from tests.draw.recipes import DIRECTIONS, HOSTILE, diamond, hostile, hostile_run, recipe, support, support_run
+from tests.draw.drawn_recipes import DIRECTIONS, HOSTILE, diamond, hostile, hostile_run, recipe, support, support_run
 
 
 def run_dot(dot, text, form="json0"):

@@ -7,7 +7,7 @@ from agentnb.draw import drawing as module
 from agentnb.draw.dot import draw_recipe
 from agentnb.errors import AgentNbError
 from agentnb.recipe.model import Edge, Node
-from tests.draw.recipes import HOSTILE, diamond, groups, hostile, long, recipe, support, support_run
+from tests.draw.drawn_recipes import HOSTILE, diamond, groups, hostile, long, recipe, support, support_run
 
 ALL = {"image/svg+xml", "image/png", "text/plain"}
 

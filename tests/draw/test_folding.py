@@ -14,7 +14,7 @@ from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.draw.run_view import RunView
 from agentnb.errors import AgentNbError
 from agentnb.recipe.model import ROOT, Edge, Node, Region
-from tests.draw.recipes import SVG, groups, hostile, hostile_run, recipe, recipes, support, support_run, texts
+from tests.draw.drawn_recipes import SVG, groups, hostile, hostile_run, recipe, recipes, support, support_run, texts
 from tests.draw.test_svg_patch import apply, said
 
 

@@ -8,7 +8,7 @@ from agentnb.draw.generic_diagram import Thing, Tie, draw_sketch
 from agentnb.draw.label_text import to_safe_text
 from agentnb.draw.run_view import RunView
 from agentnb.draw.style import make_stylesheet
-from tests.draw.recipes import HOSTILE, SVG, groups, texts
+from tests.draw.drawn_recipes import HOSTILE, SVG, groups, texts
 from tests.draw.test_dot import run_dot
 
 

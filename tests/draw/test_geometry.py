@@ -3,7 +3,7 @@ import json
 import pytest
 
 from agentnb.draw.geometry import make_skeleton, read_geometry
-from tests.draw.recipes import HOSTILE, hostile, long, picture, support
+from tests.draw.drawn_recipes import HOSTILE, hostile, long, picture, support
 
 LAYOUT = {
     "bb": "0,0,200,100",

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.draw.mermaid import quote_label, to_mermaid
-from tests.draw.recipes import hostile, recipe, recipes, support
+from tests.draw.drawn_recipes import hostile, recipe, recipes, support
 
 # Every line that a drawing may consist of: ids are our own, and labels hold nothing that could end them.
 TEXT = r"(?:[^\W_]|[ _\-,:.=+/!?'*…→×◷]|#\d+;|●)*"

@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.board.values import freeze
 from agentnb.draw.object_graph import draw_graph, list_objects
-from tests.draw.recipes import HOSTILE, groups
+from tests.draw.drawn_recipes import HOSTILE, groups
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,5 @@
 from agentnb.recipe.model import Edge, Node, Region
-from tests.draw.recipes import diamond, picture, recipe, support
+from tests.draw.drawn_recipes import diamond, picture, recipe, support
 
 
 def order(given):

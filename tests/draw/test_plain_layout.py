@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agentnb.draw.diagram import make_picture
 from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.recipe.model import Edge, Node, Region
-from tests.draw.recipes import DIRECTIONS, diamond, long, picture, recipe, recipes, support
+from tests.draw.drawn_recipes import DIRECTIONS, diamond, long, picture, recipe, recipes, support
 
 
 def rectangle(box, spot):

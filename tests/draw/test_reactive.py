@@ -12,8 +12,8 @@ from agentnb.draw.label_text import to_safe_text
 from agentnb.draw.mermaid import to_mermaid
 from agentnb.draw.reactive import get_event_id_prefix, get_event_type, iter_event_lines, list_types
 from agentnb.recipe.model import Edge, Node
-from tests.draw.behaviors import hostile_behaviors, hostile_behaviors_run, shop, shop_run
-from tests.draw.recipes import DIRECTIONS, HOSTILE, SVG, diamond, groups
+from tests.draw.behavior_recipes import hostile_behaviors, hostile_behaviors_run, shop, shop_run
+from tests.draw.drawn_recipes import DIRECTIONS, HOSTILE, SVG, diamond, groups
 from tests.draw.test_dot import run_dot
 from tests.draw.test_svg_patch import apply
 

@@ -9,7 +9,7 @@ import pytest
 from agentnb.draw import render
 from agentnb.draw.render import choose_backend, lay_out, render_png
 from agentnb.errors import AgentNbError
-from tests.draw.recipes import DIRECTIONS, diamond, hostile, long, picture, support, support_run
+from tests.draw.drawn_recipes import DIRECTIONS, diamond, hostile, long, picture, support, support_run
 
 
 @pytest.fixture(autouse=True)

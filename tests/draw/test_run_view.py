@@ -1,5 +1,5 @@
 from agentnb.draw.run_view import RunView
-from tests.draw.recipes import support_run
+from tests.draw.drawn_recipes import support_run
 
 
 def test_marks_come_in_a_fixed_order():

@@ -7,7 +7,7 @@ import pytest
 from agentnb.draw.diagram import make_picture
 from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.draw.straight_lines import make_direct_route, route_between
-from tests.draw.behaviors import shop
+from tests.draw.behavior_recipes import shop
 
 
 def box(name):

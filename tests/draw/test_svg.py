@@ -12,7 +12,7 @@ from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.draw.run_view import RunView
 from agentnb.draw.svg import format_arrow_head, format_curve, write_svg
 from agentnb.recipe.model import Node
-from tests.draw.recipes import (
+from tests.draw.drawn_recipes import (
     DIRECTIONS,
     HOSTILE,
     SVG,

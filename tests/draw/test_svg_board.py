@@ -17,7 +17,18 @@ from agentnb.draw.svg_board import (
     render_board_parts,
 )
 from agentnb.recipe.model import Edge, Node
-from tests.draw.recipes import DIRECTIONS, SVG, diamond, groups, long, picture, recipe, support, support_run, texts
+from tests.draw.drawn_recipes import (
+    DIRECTIONS,
+    SVG,
+    diamond,
+    groups,
+    long,
+    picture,
+    recipe,
+    support,
+    support_run,
+    texts,
+)
 
 
 def size_and_rows(direction, **more):

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from agentnb.draw.dot import draw_recipe
 from agentnb.draw.run_view import RunView
 from agentnb.draw.svg_patch import PARTS, diff_patches
-from tests.draw.recipes import DIRECTIONS, HOSTILE, SVG, diamond, groups, hostile, hostile_run, support, support_run
+from tests.draw.drawn_recipes import (
+    DIRECTIONS,
+    HOSTILE,
+    SVG,
+    diamond,
+    groups,
+    hostile,
+    hostile_run,
+    support,
+    support_run,
+)
 
 SPARE = 6
 

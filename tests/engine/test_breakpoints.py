@@ -6,8 +6,8 @@ import pytest
 import agentnb as nb
 from agentnb.engine.control.breakpoints import Breakpoints
 from agentnb.recipe.model import Edge
-from tests.session.making import asking, broken, calling, counting, fan, graph, looping, path, session
-from tests.session.shaped import session_of
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, looping, path, session
 
 
 def stops(made, inputs=None, **clauses):

@@ -10,8 +10,8 @@ from agentnb.world.effect import Effect
 from agentnb.world.fault_injection import Chaos
 from agentnb.world.llm.base import LLMResponse, Usage
 from agentnb.world.world import World
-from tests.engine.making import data, run_of
-from tests.engine.shapes import go_on
+from tests.engine.graph_shapes import go_on
+from tests.engine.small_runs import data, run_of
 
 
 class Waiting(FrozenClock):

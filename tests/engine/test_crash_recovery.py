@@ -15,7 +15,7 @@ from agentnb.session import Session
 from agentnb.session.reopen import open_stored
 from agentnb.store import MemoryLog
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
-from tests.dialects.coreason.making import agent, content
+from tests.dialects.coreason.recipe_texts import agent, content
 
 ANSWER = json.dumps({"score": 0.9, "tool_name": "none", "response": "fine"})
 JUDGE = {"type": "evaluator", "target_variable": "output", "evaluator_agent_ref": "critic", "pass_threshold": 0.8,

@@ -6,9 +6,9 @@ import pytest
 
 from agentnb.engine.control.cursor import get_cursor, get_frontier, get_stack
 from agentnb.engine.core.time_travel import goto
-from tests.engine.shapes import begun, branches, step
+from tests.engine.graph_shapes import begun, branches, step
 from tests.kinds.test_loop import body
-from tests.session.making import counting, fan, graph, looping, session
+from tests.session.small_sessions import counting, fan, graph, looping, session
 
 
 def test_a_cursor_is_a_value():

@@ -12,7 +12,7 @@ from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, load_document
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, collect_family, encode_whole
 from agentnb.errors import StoreError
-from tests.trace.runs import go, odyssey, started
+from tests.trace.random_runs import go, odyssey, started
 
 
 def through(document):

@@ -15,7 +15,7 @@ from agentnb.engine.persistence.snapshot import dump, revive
 from agentnb.errors import StoreError
 from agentnb.recipe.model import Recipe
 from agentnb.secrets import MASK
-from tests.trace.runs import KINDS, counter, go, node, odyssey, started
+from tests.trace.random_runs import KINDS, counter, go, node, odyssey, started
 
 
 def kept(run, **words):

@@ -12,8 +12,8 @@ from agentnb.engine.core.run import DONE, EXHAUSTED, FAILED, SUSPENDED
 from agentnb.errors import Problem
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import LLMError
-from tests.engine.making import data, run_of
-from tests.engine.shapes import go_on
+from tests.engine.graph_shapes import go_on
+from tests.engine.small_runs import data, run_of
 
 
 def calls(target, **words):

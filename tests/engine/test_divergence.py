@@ -8,8 +8,8 @@ from agentnb.engine.replay.divergence import Divergence, Sides, compare_steps, i
 from agentnb.engine.replay.step_record import Record
 from agentnb.recipe.model import Edge
 from agentnb.secrets import MASK, hide
-from tests.engine.making import one, run_of
-from tests.engine.shapes import begun, leaf, step
+from tests.engine.graph_shapes import begun, leaf, step
+from tests.engine.small_runs import one, run_of
 
 INPUTS = {"n": 1, "list": [0], "deep": {"x": {"y": 1}}}
 

@@ -6,8 +6,8 @@ import threading
 from agentnb.engine.core.drivers import LOOP, find_heads, run_in_loop, run_in_own_loop, run_plain, step_in_loop
 from agentnb.engine.core.run import DONE, FAILED, GO, PAUSED
 from agentnb.recipe.model import Edge
-from tests.engine.making import data, run_of
-from tests.engine.shapes import Meeting, branches, go_on, path, step
+from tests.engine.graph_shapes import Meeting, branches, go_on, path, step
+from tests.engine.small_runs import data, run_of
 
 
 async def later(work):

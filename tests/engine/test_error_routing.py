@@ -5,11 +5,11 @@ import pytest
 from agentnb.engine.core.run import DONE, FAILED
 from agentnb.engine.core.work import Body, Enter
 from agentnb.recipe.model import Edge, Node, Region, Rescue
-from tests.engine.making import data, run_of
-from tests.engine.shapes import go_on, leaf, path, step
+from tests.engine.graph_shapes import go_on, leaf, path, step
+from tests.engine.small_runs import data, run_of
 from tests.engine.test_scheduler import When, nothing
-from tests.session.making import graph, looping, session
-from tests.session.making import path as steps_of
+from tests.session.small_sessions import graph, looping, session
+from tests.session.small_sessions import path as steps_of
 
 WAITING = ("on", "handler", "waits")
 
@@ -132,7 +132,7 @@ def test_an_error_edge_is_found_on_the_nearest_node_around():
 
 
 def test_a_failure_in_one_lane_cancels_the_others_in_the_order_of_the_queue():
-    from tests.engine.shapes import branches
+    from tests.engine.graph_shapes import branches
 
     run = branches().run()
     for _ in range(3):

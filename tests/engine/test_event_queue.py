@@ -1,4 +1,4 @@
-"""test_deliveries: a queue of events: matched when their turn comes, put off, passed over, however long it is."""
+"""A queue of events: matched when their turn comes, put off, passed over, however long it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentnb.engine.core.work import Kind
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.recipe.model import Node, Recipe
 from agentnb.world.world import World
-from tests.engine.shapes import path, step
+from tests.engine.graph_shapes import path, step
 
 KINDS = {"does": Kind("does", lambda node, world: node.params["do"], keeps=True)}
 

@@ -4,10 +4,10 @@ from agentnb.clock import TickingClock
 from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.events import get_visible_events, make_event, restore_event, stamp_events
 from agentnb.engine.core.time_travel import goto, open_tip
-from tests.engine.making import one, run_of
-from tests.engine.shapes import begun, path, step
+from tests.engine.graph_shapes import begun, path, step
+from tests.engine.small_runs import one, run_of
 from tests.engine.test_scheduler import nothing
-from tests.session.making import graph, session
+from tests.session.small_sessions import graph, session
 
 
 def emits(kind):
@@ -88,7 +88,7 @@ def test_a_cause_is_the_event_that_a_node_answers_to():
 
 def test_branches_that_emit_before_one_of_them_is_committed_have_numbers_of_their_own():
     from agentnb.recipe.model import Node, Region
-    from tests.engine.shapes import Meeting, Shape, go_on, leaf
+    from tests.engine.graph_shapes import Meeting, Shape, go_on, leaf
 
     meeting = Meeting()
 

@@ -4,8 +4,8 @@ import networkx as nx
 import pytest
 
 from agentnb.engine.core.frames import get_frame_inputs, get_last_observation, get_step_result
-from tests.dialects.agentruntime.making import stepped, text, write
-from tests.session.making import looping, session
+from tests.dialects.agentruntime.agent_files import stepped, text, write
+from tests.session.small_sessions import looping, session
 
 NESTED = """
 subgraphs:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.engine.shapes import begun, branches, step
+from tests.engine.graph_shapes import begun, branches, step
 
 
 def test_a_frame_knows_what_it_stands_in():

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from agentnb.engine.core.time_travel import fork_run, goto, open_tip, repair, start_branch
 from agentnb.world.effect import Effect
-from tests.engine.making import data, one, run_of
-from tests.engine.shapes import branches, go_on, step
+from tests.engine.graph_shapes import branches, go_on, step
+from tests.engine.small_runs import data, one, run_of
 
 
 def test_a_step_takes_few_bytes():

@@ -17,11 +17,11 @@ from agentnb.engine.core.time_travel import goto
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Edge
 from agentnb.world.effect import Effect
-from tests.engine.making import data, one, run_of
-from tests.engine.shapes import board, branches, leaf, path, step
+from tests.engine.graph_shapes import board, branches, leaf, path, step
+from tests.engine.small_runs import data, one, run_of
 from tests.engine.test_scheduler import nothing
 from tests.kinds.test_loop import body
-from tests.session.making import graph, looping, session
+from tests.session.small_sessions import graph, looping, session
 
 
 def count(work):

@@ -7,7 +7,7 @@ from agentnb.engine.core.time_travel import goto
 from agentnb.engine.core.work import Append
 from agentnb.engine.persistence.masked_values import fill, find_masked_paths, find_masks
 from agentnb.engine.persistence.snapshot import dump, revive
-from tests.trace.runs import go, started
+from tests.trace.random_runs import go, started
 
 
 def again(run):

@@ -1,4 +1,4 @@
-"""test_alive: what journals of this process still have to keep, and that no two of them write one run."""
+"""What journals of this process still have to keep, and that no two of them write one run."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from agentnb.engine.core.pending_step import Hold
 from agentnb.engine.core.run import SUSPENDED
 from agentnb.errors import ExecutionError
 from agentnb.world.effect import Effect
-from tests.engine.making import run_of
+from tests.engine.small_runs import run_of
 
 
 class Watch(FrozenClock):

@@ -14,7 +14,7 @@ from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.session import Session
 from agentnb.world.world import World
-from tests.session.making import counting, fan, graph
+from tests.session.small_sessions import counting, fan, graph
 
 
 def plan_of(made, **words):

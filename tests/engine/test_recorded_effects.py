@@ -11,8 +11,8 @@ from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording,
 from agentnb.engine.replay.step_record import Record
 from agentnb.errors import BoardError
 from agentnb.world.effect import Effect
-from tests.engine.making import data, run_of
-from tests.engine.shapes import go_on
+from tests.engine.graph_shapes import go_on
+from tests.engine.small_runs import data, run_of
 
 
 def never(*_, **__):

@@ -13,9 +13,9 @@ from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.replay.runner import Replay
 from agentnb.recipe.model import Edge, Node, Region
 from agentnb.world.effect import Effect
-from tests.engine.making import data, one, run_of
-from tests.engine.replays import counting, plan_of, to_its_end, told
-from tests.engine.shapes import board, leaf, step
+from tests.engine.graph_shapes import board, leaf, step
+from tests.engine.replay_samples import counting, plan_of, to_its_end, told
+from tests.engine.small_runs import data, one, run_of
 
 
 def edited(run):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agentnb.clock import TickingClock
 from agentnb.engine.core.rng import SeededRandom, get_draws, take_back, take_note
-from tests.engine.shapes import begun, step
+from tests.engine.graph_shapes import begun, step
 
 DRAWS = {
     "random": lambda chance: chance.random(),

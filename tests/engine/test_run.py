@@ -10,8 +10,8 @@ from agentnb.engine.core.work import Append
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import BoardError
 from agentnb.recipe.model import Edge
-from tests.engine.making import data, one, run_of
-from tests.engine.shapes import leaf
+from tests.engine.graph_shapes import leaf
+from tests.engine.small_runs import data, one, run_of
 
 
 def count(work):
@@ -115,7 +115,7 @@ def test_chance_comes_from_the_seed():
     from agentnb.engine.core.plan import Plan
     from agentnb.recipe.model import Recipe
     from agentnb.world.world import World
-    from tests.engine.shapes import KINDS
+    from tests.engine.graph_shapes import KINDS
 
     plan = Plan(Recipe("r", "test", {"a": leaf("a", count)}, (), ("a",)), KINDS, World())
     assert (

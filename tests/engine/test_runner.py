@@ -18,9 +18,9 @@ from agentnb.engine.replay.runner import Replay
 from agentnb.recipe.model import Edge, Recipe
 from agentnb.world.effect import Effect
 from agentnb.world.world import World
-from tests.engine.making import data, run_of
-from tests.engine.replays import counting, never, plan_of, to_its_end, told
-from tests.engine.shapes import KINDS, SHAPES, begun, board, go_on, leaf, shape_of, step
+from tests.engine.graph_shapes import KINDS, SHAPES, begun, board, go_on, leaf, shape_of, step
+from tests.engine.replay_samples import counting, never, plan_of, to_its_end, told
+from tests.engine.small_runs import data, run_of
 
 # ------------------------------------------------------------------------------------------------------- what it finds
 

@@ -6,10 +6,10 @@ from agentnb.engine.core.event_queue import emit_from_outside
 from agentnb.engine.core.run import EXHAUSTED, FAILED
 from agentnb.engine.core.work import Body, Enter
 from agentnb.recipe.model import Edge, Node, Region
-from tests.engine.making import data, one, run_of
-from tests.engine.shapes import go_on, leaf, path
-from tests.session.making import fan, graph, looping, session
-from tests.session.making import path as steps_of
+from tests.engine.graph_shapes import go_on, leaf, path
+from tests.engine.small_runs import data, one, run_of
+from tests.session.small_sessions import fan, graph, looping, session
+from tests.session.small_sessions import path as steps_of
 
 
 class When:

@@ -1,4 +1,4 @@
-"""test_shapes: the five shapes run, step, go back, fork, and go on in another process, through the one engine."""
+"""The five shapes run, step, go back, fork, and go on in another process, through the one engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentnb.engine.core import time_travel
 from agentnb.engine.core.run import DONE, LANES, SUSPENDED
 from agentnb.engine.core.step import step as engine_step
 from agentnb.engine.persistence.snapshot import dump, revive
-from tests.engine.shapes import NESTED, SHAPES, Meeting, begun, board, branches, go_on, path, shape_of, step
+from tests.engine.graph_shapes import NESTED, SHAPES, Meeting, begun, board, branches, go_on, path, shape_of, step
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -87,7 +87,7 @@ def test_it_goes_on_from_json_in_another_process(name):
         documents.append(dump(run))
     told = json.dumps({"name": name, "runs": documents})
     done = subprocess.run(
-        [sys.executable, "-m", "tests.engine.elsewhere"],
+        [sys.executable, "-m", "tests.engine.resuming_process"],
         input=told,
         capture_output=True,
         text=True,

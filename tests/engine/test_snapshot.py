@@ -10,7 +10,7 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.persistence.snapshot import check_fit, dump, make_renumbering, revive
 from agentnb.errors import StoreError
 from agentnb.recipe.model import Node, Recipe
-from tests.trace.runs import KINDS, counter, go, started
+from tests.trace.random_runs import KINDS, counter, go, started
 
 
 def test_the_nodes_of_a_record_get_the_numbers_of_the_plan():

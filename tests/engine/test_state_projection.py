@@ -6,7 +6,7 @@ from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.persistence.state_projection import StateProjection, get_previous
-from tests.trace.runs import go, odyssey, started
+from tests.trace.random_runs import go, odyssey, started
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -7,7 +7,7 @@ import pytest
 from agentnb.engine.core.history import ERROR, UNCAUGHT
 from agentnb.engine.core.run import DONE, FAILED, GO
 from agentnb.engine.core.work import Outcome
-from tests.engine.making import data, one, run_of
+from tests.engine.small_runs import data, one, run_of
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_an_awaitable_of_any_sort_is_awaited():
             return {"a": 1}
             yield
 
-    from tests.engine.shapes import go_on
+    from tests.engine.graph_shapes import go_on
 
     run = run_of(lambda work: Later())
     assert go_on(run) == DONE

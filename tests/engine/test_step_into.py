@@ -12,8 +12,8 @@ import pytest
 from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Edge
 from agentnb.world.effect import Effect
-from tests.engine.shapes import Shape, leaf
-from tests.session.shaped import session_of
+from tests.engine.graph_shapes import Shape, leaf
+from tests.session.shape_sessions import session_of
 
 WORD = ContextVar("WORD", default="")
 
@@ -311,8 +311,8 @@ def test_it_goes_on_in_its_own_thread_only():
 
 
 def test_a_loops_body_is_gone_into_each_time():
-    from tests.session.making import calling, looping
-    from tests.session.making import session as made
+    from tests.session.small_sessions import calling, looping
+    from tests.session.small_sessions import session as made
 
     session, found = made(looping(calling("look"), times=2), {"word": "rain"}, tools={"look": lambda word: word}), []
     while session.step_into() is not None or session.status == "in_flight":

@@ -8,8 +8,8 @@ from agentnb.engine.core.time_travel import goto, open_tip
 from agentnb.engine.core.work import Append
 from agentnb.engine.replay.step_record import Record, read_step
 from agentnb.world.effect import Effect
-from tests.engine.making import one, run_of
-from tests.engine.shapes import SHAPES, begun, go_on, path, step
+from tests.engine.graph_shapes import SHAPES, begun, go_on, path, step
+from tests.engine.small_runs import one, run_of
 
 
 def lively(work):

@@ -20,9 +20,9 @@ from agentnb.engine.core.time_travel import (
 )
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.recipe.model import Edge
-from tests.engine.making import data, one, run_of
-from tests.engine.shapes import board, path
-from tests.session.making import add, graph, looping, session
+from tests.engine.graph_shapes import board, path
+from tests.engine.small_runs import data, one, run_of
+from tests.session.small_sessions import add, graph, looping, session
 
 
 def mixed(work):

@@ -9,7 +9,7 @@ from agentnb.engine.core.work import Append, split_op
 from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Edge
 from agentnb.world.effect import Effect
-from tests.engine.making import data, one, run_of
+from tests.engine.small_runs import data, one, run_of
 
 
 def looked(look, inputs):

@@ -15,7 +15,7 @@ import agentnb as nb
 from agentnb.errors import ExecutionError
 from agentnb.export.otel import send_live
 from agentnb.trace.frames import NAMES
-from tests.export.runs import RUNS, answered, approved, nested
+from tests.export.finished_sessions import RUNS, answered, approved, nested
 from tests.recordings.test_otel import encoded
 
 

@@ -1,4 +1,4 @@
-"""test_callables: functions of the board as conditions."""
+"""Functions of the board as conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_conditions: what an edge, a route or a breakpoint asks of the board."""
+"""What an edge, a route or a breakpoint asks of the board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_rules: JsonLogic as data: checked with pointers, worded, and made ready to run."""
+"""JsonLogic as data: checked with pointers, worded, and made ready to run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_reading: what lies at a path, and values as JSON."""
+"""What lies at a path, and values as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_paths: dotted text and paths of keys."""
+"""Dotted text and paths of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_sandbox: hostile templates are stopped, by what they ask for and by what they would do."""
+"""Hostile templates are stopped, by what they ask for and by what they would do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_filters: what a template may do to a value."""
+"""What a template may do to a value."""
 
 from __future__ import annotations
 

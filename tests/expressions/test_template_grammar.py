@@ -1,4 +1,4 @@
-"""test_grammar: which templates there are, and what is said of the others."""
+"""Which templates there are, and what is said of the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_templates: text with {{ }} in it, rendered."""
+"""Text with {{ }} in it, rendered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tools: what the golden agents call. The same answers always; the clock of the tests does not go on."""
+"""What the golden agents call. The same answers always; the clock of the tests does not go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""child: processes that run the recipe on a store until they are killed, and say each step as soon as it is made.
+"""Processes that run the recipe on a store until they are killed, and say each step as soon as it is made.
 
     python -m tests.kills.child
 
@@ -25,7 +25,7 @@ from agentnb.engine.core import time_travel
 from agentnb.session import Session
 from agentnb.store import SqlLog, postgres, sqlite
 from tests.kills import recipe
-from tests.kills.marks import Marks
+from tests.kills.progress_marks import Marks
 
 CHANGES = ("create", "append", "tell", "release")  # what a log does in a transaction of its own
 ROWS = 12  # so many rows lie between two checkpoints of a run: 512 never come together here

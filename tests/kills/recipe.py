@@ -1,4 +1,4 @@
-"""recipe: what the killed runs run: a loop around tools, events, a subgraph and branches. Each call has a name."""
+"""What the killed runs run: a loop around tools, events, a subgraph and branches. Each call has a name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agentnb.session.session import make_session
 from agentnb.store import open_log
 from agentnb.world.effect import Effect
 from agentnb.world.world import World
-from tests.kills.marks import Marks
+from tests.kills.progress_marks import Marks
 
 ROUNDS = 5
 PARTS = 24  # events of one step, each of them kept at once

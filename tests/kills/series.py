@@ -1,4 +1,4 @@
-"""series: runs that are killed, looked at, gone on with, killed again, and brought to their end; what must hold then.
+"""Runs that are killed, looked at, gone on with, killed again, and brought to their end; what must hold then.
 
 python -m tests.kills.series NUMBER [URL] [SEED]     without a URL in an SQLite file
 """
@@ -25,7 +25,7 @@ from agentnb.errors import StoreError
 from agentnb.session import Session
 from agentnb.store import open_log
 from tests.kills import recipe
-from tests.kills.marks import PLACES, Marks, read
+from tests.kills.progress_marks import PLACES, Marks, read
 
 ROOT = Path(__file__).parent.parent.parent
 AGAIN = 0.6  # how often a killed run is gone on with by a process that is killed as well

@@ -14,7 +14,7 @@ from agentnb.samples import samples
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse
 from agentnb.world.world import World
-from tests.session.making import session
+from tests.session.small_sessions import session
 
 
 def agent(**attributes):

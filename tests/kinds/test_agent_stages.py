@@ -11,7 +11,7 @@ from agentnb.errors import AgentRuntimeError, Problem, RecipeError
 from agentnb.load import load
 from agentnb.session import Session
 from agentnb.world.llm.base import Usage
-from tests.dialects.symphony.making import call, executor
+from tests.dialects.symphony.symphony_agents import call, executor
 
 
 def asked(agent: AgentExecutor, **options: Any) -> Any:

@@ -11,7 +11,7 @@ from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Node, Recipe
 from agentnb.world.world import World
-from tests.engine.shapes import board, path, step
+from tests.engine.graph_shapes import board, path, step
 
 
 @pytest.mark.parametrize("kind", ["behavior", "llm_behavior", "relation_behavior"])

@@ -6,7 +6,7 @@ from agentnb.expressions.conditions import to_condition
 from agentnb.kinds.context import InContext, list_board_reads, make_strict
 from agentnb.load import load
 from agentnb.session import Session
-from tests.dialects.agentruntime.making import HEAD, ran, stepped, text, write
+from tests.dialects.agentruntime.agent_files import HEAD, ran, stepped, text, write
 
 
 def value_of(tmp_path, template, inputs=None, head=HEAD, **options):

@@ -6,7 +6,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.dialects.polaris import Graph, GraphExecutor
-from tests.dialects.polaris.making import Plan, note, nothing, path, plan, tell
+from tests.dialects.polaris.polaris_graphs import Plan, note, nothing, path, plan, tell
 
 
 def session_of(*branches, says):

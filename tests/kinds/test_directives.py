@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.board.values import ABSENT
 from agentnb.kinds.directives import merge
-from tests.dialects.agentruntime.making import ran, text
+from tests.dialects.agentruntime.agent_files import ran, text
 
 HEAD = """
 meta: {name: t}

@@ -14,8 +14,8 @@ from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
 from agentnb.trace.steps import StepType
 from agentnb.world.llm.verdict import find_verdict
-from tests.dialects.coreason.making import agent, content
-from tests.session.making import path, session
+from tests.dialects.coreason.recipe_texts import agent, content
+from tests.session.small_sessions import path, session
 
 JUDGE = {
     "id": "judge",

@@ -7,7 +7,7 @@ import pytest
 
 from agentnb import Append
 from agentnb.errors import RecipeError
-from tests.session.making import graph, session
+from tests.session.small_sessions import graph, session
 
 
 def run(function, board=None, inputs=None, **options):

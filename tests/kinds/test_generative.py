@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.errors import RecipeError
 from agentnb.recipe.model import Node, Recipe, Rescue
 from agentnb.world.llm.base import LLMResponse
-from tests.dialects.coreason.making import content
+from tests.dialects.coreason.recipe_texts import content
 
 TRIP = {"type": "object", "required": ["city", "days"],
         "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}}}  # fmt: skip

@@ -7,7 +7,7 @@ import agentnb as nb
 from agentnb.clock import FrozenClock
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
-from tests.session.making import asking, session
+from tests.session.small_sessions import asking, session
 
 
 def test_it_waits_and_the_answer_is_its_step():

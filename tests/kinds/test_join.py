@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import networkx as nx
 
-from tests.session.making import counter, fan, path, session
+from tests.session.small_sessions import counter, fan, path, session
 
 
 def test_it_runs_once_after_all_that_leads_to_it():

@@ -7,7 +7,7 @@ from agentnb.errors import AgentRuntimeError
 from agentnb.load import load
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse, Usage
-from tests.dialects.agentruntime.making import ran, stepped, text, write
+from tests.dialects.agentruntime.agent_files import ran, stepped, text, write
 
 PROMPTS = """
 prompts:

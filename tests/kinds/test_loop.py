@@ -4,8 +4,8 @@ import networkx as nx
 import pytest
 
 from agentnb.errors import AgentRuntimeError, NodeExecutionError, RecipeError
-from tests.dialects.agentruntime.making import line, ran, text
-from tests.session.making import add, graph, looping, path, session
+from tests.dialects.agentruntime.agent_files import line, ran, text
+from tests.session.small_sessions import add, graph, looping, path, session
 
 
 def body():

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import networkx as nx
 
-from tests.dialects.agentruntime.making import ran, text
-from tests.session.making import session
+from tests.dialects.agentruntime.agent_files import ran, text
+from tests.session.small_sessions import session
 
 
 def test_it_writes_and_reads_nothing():

@@ -10,7 +10,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Append
 from agentnb.recipe.model import Edge, Node, Recipe, Region, Rescue
 from agentnb.session import Session
-from tests.session.making import path
+from tests.session.small_sessions import path
 
 LONG = 30.0  # seconds after which two that wait for one another have failed to meet
 

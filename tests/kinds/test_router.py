@@ -4,8 +4,8 @@ import networkx as nx
 import pytest
 
 from agentnb.kinds.router import choose
-from tests.dialects.agentruntime.making import edges, line, ran, text
-from tests.session.making import path, session
+from tests.dialects.agentruntime.agent_files import edges, line, ran, text
+from tests.session.small_sessions import path, session
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""test_scores: what a judge may answer an evaluator, and what is not a score."""
+"""What a judge may answer an evaluator, and what is not a score."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentnb.kinds.evaluator import parse_verdict
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse
 from tests.kinds.test_evaluator import observed, recipe
-from tests.session.making import path
+from tests.session.small_sessions import path
 
 
 @pytest.mark.parametrize(

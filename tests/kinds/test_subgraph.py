@@ -4,8 +4,8 @@ import networkx as nx
 import pytest
 
 from agentnb.errors import AgentRuntimeError, NodeExecutionError
-from tests.dialects.agentruntime.making import ran, text
-from tests.session.making import add, counter, graph, path, session
+from tests.dialects.agentruntime.agent_files import ran, text
+from tests.session.small_sessions import add, counter, graph, path, session
 
 
 def inside(**attributes):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.polaris import Graph, GraphExecutor
-from tests.dialects.polaris.making import Plan, note, path, plan, tell
+from tests.dialects.polaris.polaris_graphs import Plan, note, path, plan, tell
 
 
 def session_of(key, cases, default=None):

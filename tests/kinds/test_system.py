@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import agentnb as nb
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
-from tests.dialects.polaris.making import PLAN, Plan, Result, note, plan, tell
+from tests.dialects.polaris.polaris_graphs import PLAN, Plan, Result, note, plan, tell
 
 
 def run(graph, **options):
@@ -118,4 +118,4 @@ def test_an_edit_of_a_call_that_is_held_goes_to_the_system():
     session.run()
     session.change(session.pending[0].id, arguments={"plan": Plan("milk", 3)})
     session.run()
-    assert session.board["tests.dialects.polaris.making.Result"] == Result("milk 3")
+    assert session.board["tests.dialects.polaris.polaris_graphs.Result"] == Result("milk 3")

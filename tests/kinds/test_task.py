@@ -5,7 +5,7 @@ from typing import Any
 import networkx as nx
 
 import agentnb as nb
-from tests.dialects.symphony.making import call, executor
+from tests.dialects.symphony.symphony_agents import call, executor
 
 
 def session(agent: Any, board: dict[str, Any], **attributes: Any) -> nb.Session:

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from agentnb.clock import FrozenClock
-from tests.dialects.agentruntime.making import ran, stepped, text, write
-from tests.session.making import calling, graph, session
+from tests.dialects.agentruntime.agent_files import ran, stepped, text, write
+from tests.session.small_sessions import calling, graph, session
 
 
 def flaky(times):

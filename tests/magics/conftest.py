@@ -1,4 +1,4 @@
-"""conftest: a real IPython shell with agentnb's magics in it."""
+"""A real IPython shell with agentnb's magics in it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import agentnb as nb
-from tests.session.making import counting
+from tests.session.small_sessions import counting
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.magics.making import wrong
-from tests.session import shaped
-from tests.session.making import asking
-from tests.session.shaped import to_where_it_waits
+from tests.magics.magic_texts import wrong
+from tests.session import shape_sessions
+from tests.session.shape_sessions import to_where_it_waits
+from tests.session.small_sessions import asking
 
 
 def test_breakpoints_and_watches(agent, shell):
@@ -70,7 +70,7 @@ def test_what_stands_on_the_board_and_who_wrote_it(agent):
     ],
 )
 def test_leave_is_given_or_refused(agent, line, said):
-    agent("board", to_where_it_waits(shaped.asking("cycle", "approval")))
+    agent("board", to_where_it_waits(shape_sessions.asking("cycle", "approval")))
     assert [one.node for one in agent("pending")] == ["again"]
     agent(line)
     assert {key: agent("board said")[key] for key in said} == said

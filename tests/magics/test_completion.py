@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from tests.magics.making import complete
-from tests.session.making import graph
+from tests.magics.magic_texts import complete
+from tests.session.small_sessions import graph
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from agentnb.magics.line_parsing import split, split_name
-from tests.magics.making import wrong
-from tests.session.making import asking
+from tests.magics.magic_texts import wrong
+from tests.session.small_sessions import asking
 
 
 @pytest.mark.parametrize("line", ["step x", "goto", "back -1", "goto 1.5"])

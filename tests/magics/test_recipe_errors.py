@@ -4,7 +4,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.magics.recipe_errors import Faults
-from tests.magics.making import TEXT, wrong
+from tests.magics.magic_texts import TEXT, wrong
 
 
 def test_a_cell_becomes_a_recipe(shell):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from tests.magics.making import TEXT, wrong
-from tests.session.making import counting
+from tests.magics.magic_texts import TEXT, wrong
+from tests.session.small_sessions import counting
 
 
 def test_load_new_and_step(shell, tmp_path):

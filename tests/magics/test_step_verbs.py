@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 import agentnb as nb
-from tests.magics.making import wrong
-from tests.session.making import broken, calling, looping
+from tests.magics.magic_texts import wrong
+from tests.session.small_sessions import broken, calling, looping
 
 
 def test_forwards_and_back(agent):

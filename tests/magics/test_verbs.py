@@ -8,7 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb.magics.completion import SORTS
 from agentnb.magics.verbs import VERBS
-from tests.magics.making import complete, wrong
+from tests.magics.magic_texts import complete, wrong
 
 
 def test_help_names_every_verb(agent, capsys):

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import agentnb as nb
 from agentnb.magics.workspace import Bench, format_status
-from tests.magics.making import wrong
-from tests.session.making import counting
+from tests.magics.magic_texts import wrong
+from tests.session.small_sessions import counting
 
 
 def session():

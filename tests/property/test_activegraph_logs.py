@@ -1,4 +1,4 @@
-"""test_activegraph_logs: whatever the real package has written is told as it was, at each step of it."""
+"""Whatever the real package has written is told as it was, at each step of it."""
 
 from __future__ import annotations
 

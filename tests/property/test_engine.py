@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from agentnb.engine.core import scheduler
 from agentnb.errors import BoardError, ExecutionError
-from tests.property.model import Model
-from tests.property.recipes import Drawn, acts, drawn
-from tests.property.runs import expected, session_of, shown
+from tests.property.modelled_sessions import expected, session_of, shown
+from tests.property.reference_model import Model
+from tests.property.strategies import Drawn, acts, drawn
 
 
 class Pair:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agentnb.board.values import thaw
 from agentnb.load import load
 from agentnb.session import Session
-from tests.property.grown import expected, graph_of, graphs
+from tests.property.random_polaris_graphs import expected, graph_of, graphs
 
 
 def session_of(level):
@@ -46,13 +46,13 @@ def test_stepping_and_running_come_to_what_is_predicted(level):
     whole.run()
     for session in (steps, whole):
         assert session.status == ("finished" if want.failed is None else "failed")
-        assert session.board["tests.property.grown.Mark"] is not None
+        assert session.board["tests.property.random_polaris_graphs.Mark"] is not None
         if not want.beside:
             assert ran(session) == want.counts
             assert session._parts.run.used == want.counts.total()
             assert session.current == want.failed
     if not want.beside:
-        assert thaw(steps._parts.run.root.scope.get("tests.property.grown.Mark")) == want.mark
+        assert thaw(steps._parts.run.root.scope.get("tests.property.random_polaris_graphs.Mark")) == want.mark
         assert board(steps) == board(whole)
 
 

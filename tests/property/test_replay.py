@@ -13,9 +13,9 @@ from agentnb.engine.replay.runner import Replay
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.session.replay_report import ReplayReport
 from agentnb.world.world import World
-from tests.property.programs import board_function, input_function
-from tests.property.recipes import WITH_BOARD, WITH_INPUTS, WITH_WORK, Drawn, acts, asks, drawn, ops, share
-from tests.property.runs import session_of, shown
+from tests.property.modelled_sessions import session_of, shown
+from tests.property.node_programs import board_function, input_function
+from tests.property.strategies import WITH_BOARD, WITH_INPUTS, WITH_WORK, Drawn, acts, asks, drawn, ops, share
 
 skips = st.lists(st.tuples(st.just("skip"), share), max_size=2)
 scripts = st.tuples(acts, skips, acts).map(lambda parts: [act for part in parts for act in part])

@@ -1,4 +1,4 @@
-"""grafts: an agent in a tool's place, in every dialect that names one: one node outside, a graph inside."""
+"""An agent in a tool's place, in every dialect that names one: one node outside, a graph inside."""
 
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ import agentnb as nb
 from agentnb.dialects.agentruntime import build_agent_from_yaml
 from agentnb.dialects.polaris import Graph, HooksAPI, Out
 from agentnb.dialects.symphony import AgentConfig, AgentExecutor
-from tests.dialects.polaris.making import execute, refused
-from tests.dialects.symphony.making import call, executor
+from tests.dialects.polaris.polaris_graphs import execute, refused
+from tests.dialects.symphony.symphony_agents import call, executor
 
 INSIDE = ["system_prompt", "request", "llm", "parse", "check", "tool", "result"]
 COREASON = """

@@ -7,7 +7,7 @@ from agentnb.kinds import KINDS
 from agentnb.recipe import checks
 from agentnb.recipe.checks import find_dangling_edges, make_entry_problem
 from agentnb.recipe.model import ROOT, Edge, Region
-from tests.recipe.making import node, recipe, told
+from tests.recipe.small_recipes import node, recipe, told
 
 
 def test_a_good_recipe_has_no_problems():

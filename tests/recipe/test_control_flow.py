@@ -3,7 +3,7 @@ from __future__ import annotations
 from agentnb.expressions.conditions import to_condition
 from agentnb.recipe import control_flow
 from agentnb.recipe.model import Edge, Region
-from tests.recipe.making import node, recipe, told
+from tests.recipe.small_recipes import node, recipe, told
 
 HOLDS = to_condition("n > 1")
 

@@ -12,7 +12,7 @@ from agentnb.recipe.descriptions import (
     list_types,
     parse_typed,
 )
-from tests.recipe.making import node, recipe
+from tests.recipe.small_recipes import node, recipe
 
 
 def test_names_are_listed_up_to_so_many():

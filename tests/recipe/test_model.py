@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.expressions.conditions import to_condition
 from agentnb.recipe.model import Edge
-from tests.recipe.making import node, recipe
+from tests.recipe.small_recipes import node, recipe
 
 
 def test_nothing_of_a_recipe_can_be_changed():

@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError, StoreError
-from tests.recordings import graphs
+from tests.recordings import langgraph_programs
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def kept(tmp_path_factory):
     """Yield, for each program, its app, its thread and the file of its checkpoints."""
     found = {}
     with ExitStack() as stack:
-        for program in graphs.PROGRAMS:
+        for program in langgraph_programs.PROGRAMS:
             path = tmp_path_factory.mktemp("graphs") / f"{program.__name__}.db"
             connection = stack.enter_context(closing(sqlite3.connect(path, check_same_thread=False)))
             with warnings.catch_warnings():
@@ -50,7 +50,7 @@ def history(app, session):
     """Return LangGraph's snapshots along the session's path, oldest first."""
     known = session.checkpoints
     rows = {row.config["configurable"]["checkpoint_id"]: row
-            for row in app.get_state_history(graphs.config(session.run_id.split("@")[0]))}  # fmt: skip
+            for row in app.get_state_history(langgraph_programs.config(session.run_id.split("@")[0]))}  # fmt: skip
     return [(rows[id], step) for id, step in known.items() if id in rows]
 
 
@@ -67,7 +67,7 @@ def agrees(app, session):
     return rows
 
 
-@pytest.mark.parametrize("name", [program.__name__ for program in graphs.PROGRAMS])
+@pytest.mark.parametrize("name", [program.__name__ for program in langgraph_programs.PROGRAMS])
 def test_the_board_at_each_step_is_what_the_state_history_says(kept, name):
     app, thread, path = kept[name]
     before = path.read_bytes()
@@ -245,7 +245,7 @@ def test_a_postgres_saver_is_read_as_the_state_history_says(postgres_url):
     from langgraph.checkpoint.postgres import PostgresSaver
 
     url = postgres_url
-    for program in graphs.PROGRAMS:
+    for program in langgraph_programs.PROGRAMS:
         with PostgresSaver.from_conn_string(url) as saver, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             saver.setup()

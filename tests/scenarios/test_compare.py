@@ -1,4 +1,4 @@
-"""test_compare: what counts as the same, and how alike two texts are."""
+"""What counts as the same, and how alike two texts are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_given: what can be given as scenarios, and what is refused before anything runs."""
+"""What can be given as scenarios, and what is refused before anything runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentnb.dialects.coreason.parts.sections_schema import ChaosConfig, Simulat
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Scenario
 from agentnb.scenarios.definitions import collect_scenarios, copy_expected
-from tests.scenarios.making import codes, refunds, writes
+from tests.scenarios.scenario_recipes import codes, refunds, writes
 
 RECIPE = writes(n=1)
 

@@ -1,4 +1,4 @@
-"""test_judge: a model's verdict, and that there is none without a model."""
+"""A model's verdict, and that there is none without a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import agentnb as nb
 from agentnb.clock import FrozenClock
 from agentnb.scenarios.judge import JUDGE
-from tests.scenarios.making import computed, ran, refunds, scenario, writes
+from tests.scenarios.scenario_recipes import computed, ran, refunds, scenario, writes
 
 GOOD = {"score": 0.9, "passed": True, "reason": "It greets."}
 BAD = {"score": 0.1, "passed": False, "reason": "It is rude."}

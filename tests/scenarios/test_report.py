@@ -1,4 +1,4 @@
-"""test_report: what is shown of results, and that no secret is."""
+"""What is shown of results, and that no secret is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb.clock import FrozenClock
 from agentnb.scenarios.report import COLUMNS
-from tests.scenarios.making import ran, scenario, writes
+from tests.scenarios.scenario_recipes import ran, scenario, writes
 
 RECIPE = writes(text="Good evening", n=1)
 

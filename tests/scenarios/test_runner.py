@@ -1,4 +1,4 @@
-"""test_runner: scenarios run in sessions of their own, and whatever goes wrong with one is its result."""
+"""Scenarios run in sessions of their own, and whatever goes wrong with one is its result."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import agentnb as nb
 from agentnb.clock import FrozenClock, TickingClock
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.world.fault_injection import ChaosError
-from tests.dialects.coreason.making import content
-from tests.scenarios.making import ANSWERS, TESTS, TOOLS, codes, computed, ran, refunds, scenario, writes
+from tests.dialects.coreason.recipe_texts import content
+from tests.scenarios.scenario_recipes import ANSWERS, TESTS, TOOLS, codes, computed, ran, refunds, scenario, writes
 
 REFUND = {"ticket": "money back"}
 

@@ -6,10 +6,10 @@ import pytest
 
 from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Edge
-from tests.engine.shapes import Shape, leaf
-from tests.session.gates import Barrier, Gate, live, until
-from tests.session.making import calling, counting, graph, looping, path, session
-from tests.session.shaped import session_of
+from tests.engine.graph_shapes import Shape, leaf
+from tests.session.gated_nodes import Barrier, Gate, live, until
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import calling, counting, graph, looping, path, session
 
 
 def test_a_run_that_is_awaited_elsewhere_can_be_paused():

@@ -6,8 +6,8 @@ import pytest
 
 from agentnb.errors import ExecutionError
 from agentnb.session.logging_listener import attend
-from tests.session.gates import Barrier, Gate, live, until
-from tests.session.making import asking, broken, calling, counting, fan, graph, path, session
+from tests.session.gated_nodes import Barrier, Gate, live, until
+from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, path, session
 
 
 def test_start_runs_beside_and_wait_waits():
@@ -246,7 +246,7 @@ def test_it_stops_at_breakpoints_and_held_calls():
 
 
 def test_branches_run_at_the_same_time():
-    from tests.engine.shapes import Meeting
+    from tests.engine.graph_shapes import Meeting
 
     async def main():
         meeting = Meeting()

@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.dialects import polaris
 from agentnb.secrets import hide
 from agentnb.session.breakpoints import SessionBreakpoints
-from tests.session.making import counting, graph, session
+from tests.session.small_sessions import counting, graph, session
 
 CLAUSES = [
     {"node": "check", "when": "n > 1", "side": "after", "on_hit": 2, "once": True},

@@ -12,8 +12,8 @@ from agentnb.load import load
 from agentnb.recipe.model import Node, Recipe, Requirement
 from agentnb.session import Session
 from agentnb.session.checks import check_answers, check_inputs, to_inputs
-from tests.session.gates import live
-from tests.session.making import asking, graph, session
+from tests.session.gated_nodes import live
+from tests.session.small_sessions import asking, graph, session
 
 
 def codes(caught):

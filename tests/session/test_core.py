@@ -7,8 +7,8 @@ import pytest
 import agentnb as nb
 from agentnb.clock import FrozenClock, TickingClock
 from agentnb.errors import ExecutionError
-from tests.session.making import broken, counting, graph, session
-from tests.session.shaped import session_of
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import broken, counting, graph, session
 
 
 def test_hooks_are_told_of_each_moment():

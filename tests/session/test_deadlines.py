@@ -12,8 +12,8 @@ from agentnb.errors import ExecutionError
 from agentnb.recipe.model import Edge, Node, Recipe, Rescue
 from agentnb.session import Session
 from tests.kinds.test_parallel import branching, function, human
-from tests.session.gates import live, until
-from tests.session.making import counter, path, session
+from tests.session.gated_nodes import live, until
+from tests.session.small_sessions import counter, path, session
 
 LONG = 1_000.0
 

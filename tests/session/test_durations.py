@@ -8,7 +8,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.clock import FrozenClock
-from tests.session.making import asking, calling, fan, session
+from tests.session.small_sessions import asking, calling, fan, session
 
 
 class Stopwatch(FrozenClock):

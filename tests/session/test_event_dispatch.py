@@ -17,7 +17,7 @@ from agentnb.dialects.polaris import (
     SystemInfo,
     system,
 )
-from tests.dialects.polaris.making import Plan, Result, execute, fail, fix, note, plan, refused, tell, work
+from tests.dialects.polaris.polaris_graphs import Plan, Result, execute, fail, fix, note, plan, refused, tell, work
 
 
 def recorded():

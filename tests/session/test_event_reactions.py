@@ -81,6 +81,6 @@ def test_nodes_that_listen_in_other_recipes_have_reactions_too():
 
 
 def test_where_nobody_listens_there_are_none():
-    from tests.session.making import counting, session
+    from tests.session.small_sessions import counting, session
 
     assert seen(session(counting(), {"n": 0})) is None

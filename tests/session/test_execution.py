@@ -11,9 +11,9 @@ from agentnb.recipe.model import Edge, Node, Region
 from agentnb.samples import samples
 from agentnb.session import Session
 from agentnb.session.execution import is_left, make_node_condition
-from tests.engine.shapes import Shape, leaf
-from tests.session.making import asking, broken, calling, counting, fan, graph, looping, path, session
-from tests.session.shaped import session_of
+from tests.engine.graph_shapes import Shape, leaf
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, looping, path, session
 
 
 def test_step_runs_one_node_and_returns_it():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from tests.session.making import calling, counting, fan, graph, looping, path, session
+from tests.session.small_sessions import calling, counting, fan, graph, looping, path, session
 
 RUNS = {
     "line": lambda: session(graph("a", "b", "c")),

@@ -10,7 +10,7 @@ from agentnb.session import Session
 from agentnb.session.forks import find_parting
 from agentnb.store import MemoryLog
 from tests.kinds.test_loop import body
-from tests.session.making import boards, broken, calling, counting, looping, path, session
+from tests.session.small_sessions import boards, broken, calling, counting, looping, path, session
 
 
 def test_a_fork_shares_the_steps_before_and_goes_its_own_way():

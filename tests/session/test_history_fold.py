@@ -7,7 +7,7 @@ import pytest
 import agentnb as nb
 from agentnb.session import history_fold, last_writers, node_coverage
 from agentnb.session.history_fold import compute_rows, group_indices, iter_unknown_pairs, to_array
-from tests.session.making import broken, calling, counting, fan, graph, looping, session
+from tests.session.small_sessions import broken, calling, counting, fan, graph, looping, session
 
 
 def numbers(*found):

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from agentnb.board.values import ABSENT
-from tests.session.shaped import session_of
-from tests.ui import runs
+from tests.session.shape_sessions import session_of
+from tests.ui import ticket_recipe
 
 
 def test_each_key_has_the_step_and_the_node_that_wrote_it():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     assert session._parts.explanations.writers() == {"ticket": (0, ""), "api_key": (0, ""), "category": (1, "classify")}
     session.back()
@@ -16,7 +16,7 @@ def test_each_key_has_the_step_and_the_node_that_wrote_it():
 
 
 def test_an_edit_is_a_persons_until_a_node_writes_it_again():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.step()
     session.edit({"category": "mine", "own.deep": 2})
     assert (
@@ -31,7 +31,7 @@ def test_an_edit_is_a_persons_until_a_node_writes_it_again():
 
 
 def test_a_branch_and_a_fork_know_who_wrote_before_them():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     session.goto(1)
     session.edit({"category": "mine"})
@@ -47,7 +47,7 @@ def test_a_branch_and_a_fork_know_who_wrote_before_them():
 
 
 def test_what_was_deleted_has_no_writer():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     session.edit({"category": ABSENT})
     assert "category" not in session._parts.explanations.writers()

@@ -13,7 +13,7 @@ from agentnb.recipe.model import Node, Region
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse, Usage
 from tests.kinds.test_parallel import branching, function
-from tests.session.making import asking, calling, counting, graph, looping, path, session
+from tests.session.small_sessions import asking, calling, counting, graph, looping, path, session
 
 LIMITS = [field.name for field in fields(Budget)]
 

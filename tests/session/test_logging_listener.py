@@ -7,11 +7,11 @@ import pytest
 
 from agentnb.session import logs
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
-from tests.engine.shapes import SHAPES, shape_of
-from tests.session.budgeted import budgeted
-from tests.session.gates import live
-from tests.session.logged import logging_to, off
-from tests.session.making import asking, broken, calling, counting, fan, graph, looping, session
+from tests.engine.graph_shapes import SHAPES, shape_of
+from tests.session.budget_sessions import budgeted
+from tests.session.gated_nodes import live
+from tests.session.log_capture import logging_to, off
+from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, looping, session
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +95,7 @@ def test_a_node_that_fails_is_told_once(level):
 
 
 def test_what_was_odd_in_a_step_is_a_warning():
-    from tests.dialects.symphony.making import executor
+    from tests.dialects.symphony.symphony_agents import executor
 
     with logging_to("WARNING") as lines:
         executor('{"answer": 42}').execute_task("go")

@@ -1,4 +1,4 @@
-"""test_logpoints: breakpoints that write a message and do not stop the run."""
+"""Breakpoints that write a message and do not stop the run."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from agentnb.secrets import hide
 from agentnb.session import logs
 from agentnb.session.logs import configure_logging, say, store_failed
 from agentnb.world.llm.base import LLMResponse, Usage
-from tests.session.logged import logging_to, off
-from tests.session.making import calling, counting, graph, session
+from tests.session.log_capture import logging_to, off
+from tests.session.small_sessions import calling, counting, graph, session
 
 
 @pytest.fixture(autouse=True)

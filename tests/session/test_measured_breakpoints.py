@@ -7,7 +7,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.session.progress import Progress
-from tests.session.making import counting, graph, looping, session
+from tests.session.small_sessions import counting, graph, looping, session
 
 
 def appending():

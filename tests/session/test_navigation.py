@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.errors import ExecutionError
-from tests.session.making import boards, counting, graph, session
+from tests.session.small_sessions import boards, counting, graph, session
 
 
 def test_back_and_goto_stand_anywhere_and_nothing_is_lost():

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.session.making import counting, session
+from tests.session.small_sessions import counting, session
 
 
 def visited(run):

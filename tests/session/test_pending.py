@@ -6,10 +6,10 @@ import pytest
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Edge, Node, Region
 from agentnb.world.effect import Effect
-from tests.engine.shapes import Shape, leaf
-from tests.session.gates import live
-from tests.session.making import asking, calling, graph, session
-from tests.session.shaped import session_of
+from tests.engine.graph_shapes import Shape, leaf
+from tests.session.gated_nodes import live
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import asking, calling, graph, session
 
 
 def noting(calls):

@@ -7,11 +7,11 @@ import pytest
 import agentnb as nb
 from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, open_log
-from tests.engine.shapes import SHAPES
-from tests.property import held
-from tests.property.resumed import facts
-from tests.session.gates import Gate, live
-from tests.session.making import counting, graph, session
+from tests.engine.graph_shapes import SHAPES
+from tests.property import paused_calls
+from tests.property.interrupted_runs import facts
+from tests.session.gated_nodes import Gate, live
+from tests.session.small_sessions import counting, graph, session
 
 
 def test_a_session_without_a_store_is_kept_nowhere():
@@ -92,7 +92,7 @@ def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_copy_of_what_was_kept_nowhere_stands_inside_its_step_too(name, tmp_path):
-    run = held.kept(name, ["tool", "emit", "human", "tool"])
+    run = paused_calls.kept(name, ["tool", "emit", "human", "tool"])
     while run.status != "waiting":
         run.step()
     run.save(tmp_path / "copy.db")
@@ -106,4 +106,4 @@ def test_a_copy_of_what_was_kept_nowhere_stands_inside_its_step_too(name, tmp_pa
     calls = [[(call.result, call.step) for call in each._parts.run.history.calls] for each in (again, run)]
     assert calls[0] == calls[1]
     assert again._parts.run.history.calls[0].seconds == run._parts.run.history.calls[0].seconds  # it was not made again
-    assert facts(held.ended(again)) == facts(held.ended(run))
+    assert facts(paused_calls.ended(again)) == facts(paused_calls.ended(run))

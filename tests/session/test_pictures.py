@@ -8,9 +8,9 @@ import agentnb as nb
 from agentnb.dialects.activegraph import Graph, Runtime
 from agentnb.errors import ExecutionError
 from agentnb.samples import reactive
-from tests.dialects.activegraph.making import on, runtime, tell
-from tests.draw.recipes import HOSTILE
-from tests.session.making import counting, session
+from tests.dialects.activegraph.runtimes import on, runtime, tell
+from tests.draw.drawn_recipes import HOSTILE
+from tests.session.small_sessions import counting, session
 from tests.session.test_why import incident
 
 

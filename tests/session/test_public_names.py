@@ -11,7 +11,7 @@ import pytest
 
 import agentnb as nb
 import agentnb.session
-from tests.session.making import counting, session
+from tests.session.small_sessions import counting, session
 
 MOVES = {
     "step", "step_into", "step_out", "step_over", "run", "astep", "astep_into", "astep_out", "astep_over", "arun",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
-from tests.session.making import path
+from tests.session.small_sessions import path
 
 
 def greet(board):

@@ -10,7 +10,7 @@ from agentnb.engine.control.budget import Budget
 from agentnb.errors import ExecutionError, RecipeError, StoreError
 from agentnb.load import load
 from agentnb.session.recipe_swap import check_shared, convert_budget, plan_to_go_on, plan_to_replay
-from tests.session.making import calling, counting, fan, graph, looping, path, session
+from tests.session.small_sessions import calling, counting, fan, graph, looping, path, session
 
 
 def line(*names, **functions):

@@ -1,4 +1,4 @@
-"""test_opening: sessions that are kept, put away and opened again."""
+"""Sessions that are kept, put away and opened again."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from agentnb.engine.persistence.journal import Batch
 from agentnb.secrets import MASK
 from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, open_log
-from tests.engine.shapes import SHAPES
-from tests.property.resumed import facts, finished
-from tests.property.runs import shown
-from tests.session.making import asking
-from tests.session.shaped import session_of
+from tests.engine.graph_shapes import SHAPES
+from tests.property.interrupted_runs import facts, finished
+from tests.property.modelled_sessions import shown
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import asking
 
 
 def looping(limit=8):

@@ -8,7 +8,7 @@ from agentnb.errors import ExecutionError, RecipeError, ReplayDivergence
 from agentnb.load import load
 from agentnb.secrets import hide
 from agentnb.session.replay_report import ReplayReport
-from tests.session.making import counting, graph, session
+from tests.session.small_sessions import counting, graph, session
 
 # ------------------------------------------------------------------------------------------------------- what is found
 

@@ -5,7 +5,7 @@ import pytest
 
 from agentnb import ABSENT
 from agentnb.session.run_queries import get_first_keys
-from tests.session.making import add, asking, broken, counting, fan, graph, path, session
+from tests.session.small_sessions import add, asking, broken, counting, fan, graph, path, session
 
 
 def test_a_failure_is_told_at_its_step_alone():

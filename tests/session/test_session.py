@@ -5,7 +5,7 @@ import pytest
 import agentnb as nb
 from agentnb.engine.control.cursor import Cursor
 from agentnb.errors import BoardError, ExecutionError
-from tests.session.making import asking, broken, counting, fan, graph, path, session
+from tests.session.small_sessions import asking, broken, counting, fan, graph, path, session
 
 
 def code(verb, *words, **named):

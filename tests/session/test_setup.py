@@ -7,8 +7,8 @@ from agentnb.load import load
 from agentnb.session.setup import make_world, refit
 from agentnb.world.llm.scripted import ScriptedClient
 from agentnb.world.llm.simulated import SimulatedClient
-from tests.dialects.agentruntime.making import HEAD, line, text, write
-from tests.session.making import graph
+from tests.dialects.agentruntime.agent_files import HEAD, line, text, write
+from tests.session.small_sessions import graph
 
 
 def test_a_recipe_without_tools_has_those_that_are_given():

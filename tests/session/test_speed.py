@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from agentnb.errors import ExecutionError
-from tests.session.gates import live, until
-from tests.session.making import asking, counting, fan, graph, path, session
+from tests.session.gated_nodes import live, until
+from tests.session.small_sessions import asking, counting, fan, graph, path, session
 
 
 @pytest.mark.parametrize(("until", "position"), [("check", 1), (4, 4), ("n == 2", 3), (10**6, 7)])

@@ -11,7 +11,7 @@ import pytest
 from agentnb.session.limits import Limits
 from agentnb.session.status import Status, StatusWord
 from agentnb.ui.view_model import make_screen
-from tests.session.making import asking, broken, counting, graph, session
+from tests.session.small_sessions import asking, broken, counting, graph, session
 
 BUDGET = {"max_steps": 4, "max_tokens": 100, "max_cost_usd": 2}
 

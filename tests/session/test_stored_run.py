@@ -13,7 +13,7 @@ from agentnb.engine.persistence.event_log import Entry, seal
 from agentnb.engine.persistence.journal import Batch
 from agentnb.session.stored_run import make_aux, parse_head, parse_options, to_batch
 from agentnb.store import MemoryLog
-from tests.session.making import counting
+from tests.session.small_sessions import counting
 
 
 def test_durability_says_how_much_may_be_lost():

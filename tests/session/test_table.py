@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from agentnb.errors import ExecutionError
-from tests.engine.shapes import SHAPES, board, shape_of
-from tests.session.gates import live
-from tests.session.shaped import ENDS, session_of, went
+from tests.engine.graph_shapes import SHAPES, board, shape_of
+from tests.session.gated_nodes import live
+from tests.session.shape_sessions import ENDS, session_of, went
 
 UNTIL_NODE = {
     "diamond": ("fix", 3), "cycle": ("done", 5), "branches": ("rescue", 6), "nested": ("look", 3),

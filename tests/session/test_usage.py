@@ -18,8 +18,8 @@ from agentnb.session.limits import Limits
 from agentnb.session.reopen import open_stored
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 from tests.kinds.test_parallel import branching, function, human
-from tests.session.gates import live
-from tests.session.making import calling, path, session
+from tests.session.gated_nodes import live
+from tests.session.small_sessions import calling, path, session
 
 PRICE = LLMResponse({"a": 1}, usage=Usage(100, 50, Decimal("0.25")))
 

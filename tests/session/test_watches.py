@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.errors import RecipeError
-from tests.session.making import counting, session
+from tests.session.small_sessions import counting, session
 
 
 def test_watches_show_their_values_where_the_session_stands():

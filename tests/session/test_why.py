@@ -12,9 +12,9 @@ from agentnb.samples import reactive, samples
 from agentnb.secrets import hide
 from agentnb.session import Session
 from agentnb.session.why import DeliveredEvent, EvaluatedCondition
-from tests.dialects.agentruntime.making import edges, line, stepped, text, write
-from tests.dialects.polaris.making import Plan, Result, note, plan, tell, work
-from tests.session.making import counting, session
+from tests.dialects.agentruntime.agent_files import edges, line, stepped, text, write
+from tests.dialects.polaris.polaris_graphs import Plan, Result, note, plan, tell, work
+from tests.session.small_sessions import counting, session
 
 ROUTES = """
 nodes:

@@ -7,10 +7,10 @@ from agentnb.recipe.model import Edge
 from agentnb.samples import samples
 from agentnb.session import Session
 from agentnb.world.effect import Effect
-from tests.engine.shapes import Shape, leaf
-from tests.session.making import counting, fan, looping, session
-from tests.session.making import graph as line
-from tests.session.shaped import session_of
+from tests.engine.graph_shapes import Shape, leaf
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import counting, fan, looping, session
+from tests.session.small_sessions import graph as line
 from tests.session.test_reactive import listening
 
 

@@ -1,4 +1,4 @@
-"""conftest: a store of each kind for the tests that every log must pass."""
+"""A store of each kind for the tests that every log must pass."""
 
 from __future__ import annotations
 

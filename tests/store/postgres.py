@@ -1,4 +1,4 @@
-"""postgres: a PostgreSQL server for tests: made in a temporary folder, started, stopped and started again, removed."""
+"""A PostgreSQL server for tests: made in a temporary folder, started, stopped and started again, removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""stores: what the tests of stores share: rows, entries, the three kinds of log, and writers in other processes."""
+"""What the tests of stores share: rows, entries, the three kinds of log, and writers in other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_link: a change whose end nobody has seen, and what an interrupt leaves behind."""
+"""A change whose end nobody has seen, and what an interrupt leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_contract: what every log promises, whatever it keeps runs in."""
+"""What every log promises, whatever it keeps runs in."""
 
 from __future__ import annotations
 

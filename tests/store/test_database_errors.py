@@ -1,4 +1,4 @@
-"""test_failures: what a database refuses is told in words that say what to do, and tell no secret."""
+"""What a database refuses is told in words that say what to do, and tell no secret."""
 
 from __future__ import annotations
 

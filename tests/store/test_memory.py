@@ -1,4 +1,4 @@
-"""test_memory: what a MemoryLog alone does; test_contract holds the rest."""
+"""What a MemoryLog alone does; test_contract holds the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_one_writer: a run has one writer at a time, whatever keeps it; many runs may be written at once."""
+"""A run has one writer at a time, whatever keeps it; many runs may be written at once."""
 
 from __future__ import annotations
 

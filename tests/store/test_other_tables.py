@@ -1,4 +1,4 @@
-"""test_others: tables of other programs are looked at, and nothing there changes."""
+"""Tables of other programs are looked at, and nothing there changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_postgres: a store on a server, which may go, come back, and refuse."""
+"""A store on a server, which may go, come back, and refuse."""
 
 from __future__ import annotations
 

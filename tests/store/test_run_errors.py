@@ -1,4 +1,4 @@
-"""test_missing: what is said of a run that is not there, or is there already."""
+"""What is said of a run that is not there, or is there already."""
 
 from __future__ import annotations
 

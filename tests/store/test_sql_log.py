@@ -1,4 +1,4 @@
-"""test_log: how much a SqlLog reads at a time; test_contract holds what it promises."""
+"""How much a SqlLog reads at a time; test_contract holds what it promises."""
 
 from __future__ import annotations
 

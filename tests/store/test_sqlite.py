@@ -1,4 +1,4 @@
-"""test_sqlite: a store in a file, and what can be wrong with a file."""
+"""A store in a file, and what can be wrong with a file."""
 
 from __future__ import annotations
 

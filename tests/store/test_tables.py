@@ -1,4 +1,4 @@
-"""test_sql: every statement stands in the words of both databases."""
+"""Every statement stands in the words of both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_urls: what names a store, and that the same name is the same log."""
+"""What names a store, and that the same name is the same log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_writers: who writes a run, and whether that program is still there."""
+"""Who writes a run, and whether that program is still there."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.trace import SimulationTrace
 from agentnb.trace.columns import Columns, choose_int_type, find_firsts, find_used, mask_identical, to_array, to_objects
-from tests.trace.runs import go, odyssey, started
+from tests.trace.random_runs import go, odyssey, started
 
 
 def test_a_copied_column_lets_the_run_grow_it():

@@ -9,7 +9,7 @@ import pytest
 from agentnb.trace import SimulationTrace
 from agentnb.trace.data_dictionary import DATA_DICTIONARY, render_data_dictionary
 from agentnb.trace.frames import NAMES, Frames
-from tests.trace.runs import go, started
+from tests.trace.random_runs import go, started
 from tests.trace.test_table_exports import frames  # noqa: F401  (a fixture)
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "data_dictionary.md"

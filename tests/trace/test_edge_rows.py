@@ -8,7 +8,7 @@ from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.samples import reactive
 from agentnb.session import Session
 from agentnb.trace.edge_rows import iter_deliveries
-from tests.session.making import counting, session
+from tests.session.small_sessions import counting, session
 
 
 def test_of_a_reactive_run_the_edges_are_its_deliveries():

@@ -12,7 +12,7 @@ from agentnb.board.codec import Record
 from agentnb.errors import StoreError
 from agentnb.trace import SimulationTrace
 from agentnb.trace.export import to_json_text, trace_of
-from tests.trace.runs import go, odyssey, started
+from tests.trace.random_runs import go, odyssey, started
 
 
 def secret_free(state):

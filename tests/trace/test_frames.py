@@ -17,8 +17,8 @@ from agentnb.secrets import hide
 from agentnb.trace import SimulationTrace
 from agentnb.trace.export import to_json_text, trace_of
 from agentnb.trace.frames import NAMES, make_table
-from tests.session.making import graph, session
-from tests.trace.runs import counter, go, node, odyssey, started
+from tests.session.small_sessions import graph, session
+from tests.trace.random_runs import counter, go, node, odyssey, started
 
 COLUMNS = {
     "steps": "step node kind phase frame depth branch type status timestamp seconds inputs outputs error",

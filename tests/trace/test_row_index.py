@@ -5,7 +5,7 @@ from agentnb.engine.control import interventions
 from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.trace import SimulationTrace
 from agentnb.trace.row_index import get_previous
-from tests.trace.runs import go, started
+from tests.trace.random_runs import go, started
 
 
 def test_a_fork_shares_its_parents_steps_and_its_edits_belong_to_where_it_begins():

@@ -10,7 +10,7 @@ from agentnb.board.values import ABSENT
 from agentnb.trace import SimulationStep, SimulationTrace, StepType
 from agentnb.trace.row_index import Read, Write
 from agentnb.trace.steps import FIELDS
-from tests.trace.runs import go, odyssey, started
+from tests.trace.random_runs import go, odyssey, started
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.errors import ExecutionError
 from agentnb.trace import SimulationTrace
-from tests.trace.runs import go, odyssey, started
+from tests.trace.random_runs import go, odyssey, started
 
 
 def test_a_trace_is_live_and_shows_the_chain_up_to_its_tip():
@@ -97,7 +97,7 @@ def test_a_trace_shows_itself_small_and_escaped():
 
 def test_a_trace_is_looked_at_without_pandas():
     program = (
-        "import sys; sys.path.insert(0, '.')\nfrom tests.trace.runs import *\n"
+        "import sys; sys.path.insert(0, '.')\nfrom tests.trace.random_runs import *\n"
         "from agentnb.trace import SimulationTrace\n"
         "trace = SimulationTrace.of(go(started(), 9)); repr(trace); trace.steps[3].to_dict(); trace.diff(0, 3)\n"
         "print(*sorted({'numpy', 'pandas'} & set(sys.modules)))"

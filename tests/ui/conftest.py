@@ -1,4 +1,4 @@
-"""conftest: nobody sits at a terminal while the screen is tested; a bare page with a cockpit on it."""
+"""Nobody sits at a terminal while the screen is tested; a bare page with a cockpit on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentnb.ui.commands import COMMANDS, carry_out, list_commands
 from agentnb.ui.debugger import build_page_module, build_page_style
 from agentnb.ui.graph_view import draw_at_once, get_drawing
 from agentnb.ui.view_model import make_screen
-from tests.ui import runs
+from tests.ui import ticket_recipe
 from tests.ui.pages import HOST, opened
 
 
@@ -111,6 +111,6 @@ def host(browser):
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.goto("about:blank")
     page.evaluate(HOST)
-    yield lambda session=None, views=1: Host(page, session or runs.session(), views)
+    yield lambda session=None, views=1: Host(page, session or ticket_recipe.session(), views)
     page.close()
     assert errors == []

@@ -1,4 +1,4 @@
-"""kernels: a real kernel with a cockpit in it, spoken to as a front end does, without a browser."""
+"""A real kernel with a cockpit in it, spoken to as a front end does, without a browser."""
 
 from __future__ import annotations
 

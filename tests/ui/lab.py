@@ -1,4 +1,4 @@
-"""lab: a real JupyterLab or Notebook on this machine for a test, its settings its own, and a page that drives it."""
+"""A real JupyterLab or Notebook on this machine for a test, its settings its own, and a page that drives it."""
 
 from __future__ import annotations
 

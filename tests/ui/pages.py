@@ -1,4 +1,4 @@
-"""pages: Chromium with no way out of this machine, and a bare page that stands for a notebook."""
+"""Chromium with no way out of this machine, and a bare page that stands for a notebook."""
 
 from __future__ import annotations
 

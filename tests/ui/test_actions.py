@@ -17,7 +17,7 @@ from agentnb.ui.details import pane
 from agentnb.ui.page_queries import look
 from agentnb.ui.status_line import format_status_line
 from agentnb.ui.view_model import list_abilities
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 MEANS = ("emit", "retry", "skip", "set_next", "set_budget")
 
@@ -33,7 +33,7 @@ def able(session):
 
 def failed():
     """Return a session whose last node has failed: what it was told makes it raise."""
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run(until="tell")
     session.edit({"reply": "refund: explode"})
     session.run()
@@ -48,7 +48,7 @@ def counting(**budget):
 
 
 def test_what_can_be_done_is_told_where_it_can_be_done():
-    assert able(runs.session()) == {"set_next"}
+    assert able(ticket_recipe.session()) == {"set_next"}
     assert able(failed()) == {"retry", "skip", "set_next"}
     assert able(nb.Session(nb.samples("team"))) == {"emit", "set_next"}
     spent = counting(max_steps=3)
@@ -121,7 +121,7 @@ def test_a_failed_node_is_skipped_with_what_it_would_have_written():
 
 
 def test_what_the_recipe_requires_cannot_be_skipped():
-    recipe = replace(runs.recipe(), requires=(Requirement(lambda board: "order" in board, "give an order"),))
+    recipe = replace(ticket_recipe.recipe(), requires=(Requirement(lambda board: "order" in board, "give an order"),))
     session = nb.Session(recipe, {"ticket": "hello"}, validate_inputs=False)
     assert (session.status, session.error.code, able(session)) == ("failed", "X121", {"retry", "set_next"})
     session.edit({"order": 4711})

@@ -75,7 +75,7 @@ def test_another_type_or_nothing_before_is_no_earlier_version():
 
 @pytest.mark.parametrize(("op", "lost"), [("update", False), ("replace", True)])
 def test_a_patch_that_waits_for_approval_shows_what_it_would_replace(op, lost):
-    from tests.dialects.activegraph.making import on, runtime
+    from tests.dialects.activegraph.runtimes import on, runtime
 
     @on("looked")
     def propose(event, graph, ctx):

@@ -8,7 +8,7 @@ import pytest
 from agentnb.board.values import freeze
 from agentnb.secrets import hide
 from agentnb.ui.board_view import PAGE, ROWS, get_type_name, make_rows, search_rows
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 @dataclass
@@ -23,7 +23,7 @@ def rows(session):
 
 
 def test_a_row_says_what_stands_there_of_what_type_and_who_wrote_it():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     session.edit({"order": Order(1, [1])})
     found, more = rows(session)
@@ -56,7 +56,7 @@ def test_a_type_says_how_many_parts_it_opens_to(value, key, name):
 
 
 def test_what_is_masked_later_is_masked_in_texts_that_were_made_before():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.edit({"note": "the word is s3same-4711"})
     assert "s3same-4711" in rows(session)[0]["note"][0]
     hide("s3same-4711")
@@ -64,7 +64,7 @@ def test_what_is_masked_later_is_masked_in_texts_that_were_made_before():
 
 
 def test_every_key_of_a_very_large_board_is_found_a_page_at_a_time():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.edit({f"key{number:05}": number for number in range(ROWS + 300)})
     sent, more = rows(session)
     total = len(sent) + more
@@ -79,5 +79,5 @@ def test_every_key_of_a_very_large_board_is_found_a_page_at_a_time():
 
 
 def test_what_a_page_asks_without_words_is_the_first_page():
-    session = runs.session()
+    session = ticket_recipe.session()
     assert [row[0] for row in search_rows(session, None)["rows"]][:2] == ["ticket", "api_key"]

@@ -6,7 +6,7 @@ import agentnb as nb
 from agentnb.engine.control import breakpoints
 from agentnb.ui.breakpoint_form import CLAUSES, describe_form_error, list_clauses
 from agentnb.ui.commands import carry_out
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def test_every_clause_but_those_of_the_graph_is_a_choice():
@@ -33,7 +33,7 @@ def test_every_clause_but_those_of_the_graph_is_a_choice():
     ],
 )
 def test_what_is_typed_becomes_a_breakpoint(clause, text, shown):
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     typed = {"clause": clause, "text": text, "log": ""}
     assert describe_form_error(session, typed) == ""
     carry_out(session, "stop_when", typed)
@@ -57,7 +57,7 @@ def test_what_is_typed_becomes_a_breakpoint(clause, text, shown):
     ],
 )
 def test_a_mistake_is_described_and_nothing_is_added(typed, wrong):
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     assert wrong in describe_form_error(session, typed)
     with pytest.raises(nb.AgentNbError):
         carry_out(session, "stop_when", typed)
@@ -65,7 +65,7 @@ def test_a_mistake_is_described_and_nothing_is_added(typed, wrong):
 
 
 def test_a_logpoint_of_any_clause_writes_its_message(capsys):
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     carry_out(session, "stop_when", {"clause": "key", "text": "reply", "log": "it says {{ reply }}"})
     session.run()
     assert session.status == "finished"

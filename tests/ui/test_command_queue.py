@@ -9,8 +9,8 @@ import pytest
 
 from agentnb.ui import command_queue as desk_module
 from agentnb.ui.command_queue import CommandQueue, Request, to_problems
-from tests.session.shaped import asking, to_where_it_waits
-from tests.ui import runs
+from tests.session.shape_sessions import asking, to_where_it_waits
+from tests.ui import ticket_recipe
 
 
 class Painter:
@@ -41,7 +41,7 @@ async def settled(desk):
 
 def in_loop(check, **options):
     async def main():
-        session = runs.session(**options)
+        session = ticket_recipe.session(**options)
         desk, painter = made(session)
         await check(session, desk, painter)
         desk.close()
@@ -50,7 +50,7 @@ def in_loop(check, **options):
 
 
 def test_without_a_loop_a_command_is_carried_out_at_once():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     desk, painter = made(session)
     done = []
     desk.ask(Request("step", done=lambda: done.append(session.position)))
@@ -65,7 +65,7 @@ def test_without_a_loop_a_command_is_carried_out_at_once():
 
 
 def test_an_answer_commits_the_step_of_its_node():
-    session = runs.session()
+    session = ticket_recipe.session()
     desk, _ = made(session)
     desk.ask(Request("run"))
     desk.ask(Request("answer", "yes", "ask"))
@@ -82,7 +82,7 @@ def test_an_answer_commits_the_step_of_its_node():
     ],
 )
 def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, code):
-    session = runs.session()
+    session = ticket_recipe.session()
     desk, _ = made(session)
     desk.ask(command)
     assert codes(desk) == [code]
@@ -97,7 +97,7 @@ def test_an_unexpected_error_has_four_answers_too():
 
 
 def test_after_close_nothing_is_heard():
-    session = runs.session()
+    session = ticket_recipe.session()
     desk, painter = made(session)
     desk.close()
     session.step()
@@ -160,9 +160,9 @@ def hanging(gate):
         await gate.wait()
         return {"category": "other"}
 
-    recipe = runs.recipe()
+    recipe = ticket_recipe.recipe()
     recipe.nodes["classify"].params["function"] = wait
-    return runs.Session(recipe, {"ticket": "x"}, validate_inputs=False)
+    return ticket_recipe.Session(recipe, {"ticket": "x"}, validate_inputs=False)
 
 
 def test_a_step_that_takes_long_is_at_work_until_it_ends():
@@ -219,14 +219,14 @@ def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
     def paint():
         now[0] += 1.0
 
-    desk = CommandQueue(runs.session(), paint)
+    desk = CommandQueue(ticket_recipe.session(), paint)
     desk.refresh()
     assert desk._rest == pytest.approx(19.0)
 
 
 def test_however_long_a_picture_takes_the_end_is_shown_soon():
     async def check(*_):
-        session = runs.session("hello")
+        session = ticket_recipe.session("hello")
         desk, painter = made(session)
         session.run()
         desk._painted, desk._rest = time.monotonic(), 10**6
@@ -276,7 +276,7 @@ def test_what_is_looked_at_is_told_beside_a_step_in_flight_and_paints_nothing():
 
 
 def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
-    session = runs.session()
+    session = ticket_recipe.session()
     desk, painter = made(session)
     desk.ask(Request("goto", 99))
     painter.places.clear()
@@ -317,9 +317,9 @@ def test_the_kernel_s_interrupt_ends_a_command_and_not_the_loop(verb):
         raise KeyboardInterrupt
 
     async def check(*_):
-        recipe = runs.recipe()
+        recipe = ticket_recipe.recipe()
         recipe.nodes["classify"].params["function"] = interrupted
-        session = runs.Session(recipe, {"ticket": "x"}, validate_inputs=False)
+        session = ticket_recipe.Session(recipe, {"ticket": "x"}, validate_inputs=False)
         desk, painter = made(session)
         desk.ask(Request(verb))
         await asyncio.wait_for(settled(desk), 10)

@@ -9,7 +9,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.ui.command_queue import Request
-from tests.ui import runs
+from tests.ui import ticket_recipe
 from tests.ui.test_command_queue import codes, in_loop, made, settled
 
 
@@ -27,7 +27,7 @@ def gated(times=3):
     made.add_node("again", kind="loop", graph=body, times=times)
     made.add_node("done", function=lambda n: {"last": n}, inputs={"n": "n"})
     made.add_edge("again", "done")
-    return runs.Session(nb.load(made), {"n": 0}), gate
+    return ticket_recipe.Session(nb.load(made), {"n": 0}), gate
 
 
 async def until(holds):

@@ -7,8 +7,8 @@ from agentnb.errors import AgentNbError, BoardError
 from agentnb.magics.verbs import VERBS
 from agentnb.ui.commands import COMMANDS, carry_out, list_commands
 from agentnb.ui.view_model import list_abilities
-from tests.session.shaped import asking, to_where_it_waits
-from tests.ui import runs
+from tests.session.shape_sessions import asking, to_where_it_waits
+from tests.ui import ticket_recipe
 
 
 def nested():
@@ -43,7 +43,7 @@ def test_into_stops_inside_and_stop_lets_go():
 
 
 def test_run_back_goes_to_the_start_or_a_breakpoint():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     carry_out(session, "run")
     carry_out(session, "stop_at", None, "refuse")
     carry_out(session, "run_back")
@@ -53,7 +53,7 @@ def test_run_back_goes_to_the_start_or_a_breakpoint():
 
 
 def test_a_node_is_marked_and_no_longer():
-    session = runs.session()
+    session = ticket_recipe.session()
     carry_out(session, "stop_at", None, "tell")
     assert stops(session) == [("tell", True)]
     carry_out(session, "enable", value=False, target=1)
@@ -67,7 +67,7 @@ def test_a_node_is_marked_and_no_longer():
 
 
 def test_conditions_are_watched_until_they_are_not():
-    session = runs.session()
+    session = ticket_recipe.session()
     carry_out(session, "watch", "ticket|length")
     assert dict(session.watches) == {"ticket|length": 10}
     carry_out(session, "unwatch", None, "ticket|length")
@@ -75,7 +75,7 @@ def test_conditions_are_watched_until_they_are_not():
 
 
 def test_a_value_is_edited_as_what_it_is():
-    session = runs.session()
+    session = ticket_recipe.session()
     carry_out(session, "edit", "7", "ticket")
     assert session.board["ticket"] == "7"
     carry_out(session, "edit", '{"n": [1, 2]}', "decision")
@@ -86,11 +86,11 @@ def test_a_value_is_edited_as_what_it_is():
 
 @pytest.mark.parametrize(("typed", "key", "code"), [("three", "decision", "U305"), ("********", "api_key", "U306")])
 def test_what_cannot_be_written_is_said_and_nothing_is_written(typed, key, code):
-    session = runs.session()
+    session = ticket_recipe.session()
     with pytest.raises(AgentNbError, match=code):
         carry_out(session, "edit", typed, key)
     assert "decision" not in session.board
-    assert session.board["api_key"] == runs.KEY
+    assert session.board["api_key"] == ticket_recipe.KEY
 
 
 def test_leave_is_given_and_refused():
@@ -103,7 +103,7 @@ def test_leave_is_given_and_refused():
 
 
 def test_only_a_look_is_told_something():
-    session = runs.session()
+    session = ticket_recipe.session()
     assert carry_out(session, "look", "key", "ticket")["field"]["text"] == "money back"
     assert carry_out(session, "step") is None
 
@@ -129,7 +129,7 @@ def test_magics_say_and_do_what_the_buttons_do():
 
 
 def test_a_run_goes_to_a_node_and_at_a_speed():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     carry_out(session, "run_to", None, "tell")
     assert session.current == "tell"
     carry_out(session, "speed", 3)
@@ -137,7 +137,7 @@ def test_a_run_goes_to_a_node_and_at_a_speed():
 
 
 def test_a_board_that_refuses_an_edit_says_why():
-    session = runs.session()
+    session = ticket_recipe.session()
     with pytest.raises((BoardError, AgentNbError)):
         carry_out(session, "edit", "1", "ticket.text.")
 

@@ -6,12 +6,12 @@ import pytest
 
 import agentnb as nb
 from agentnb.ui.controls import Controls
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 @pytest.fixture
 def session():
-    return runs.session()
+    return ticket_recipe.session()
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_run_to_a_node_is_chosen(session, widgets):
 
 def test_the_controls_let_the_loop_go_on():
     async def main():
-        session = runs.session("hello")
+        session = ticket_recipe.session("hello")
         made = session.controls()
         made.speed.value = 10.0
         made.buttons["over"].click()

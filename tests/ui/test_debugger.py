@@ -9,13 +9,13 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.ui.debugger import Debugger, build_page_module, build_page_style, debug, open_cockpit
-from tests.ui import runs
+from tests.ui import ticket_recipe
 from tests.ui.test_command_queue import hanging
 
 
 @pytest.fixture
 def session():
-    return runs.session()
+    return ticket_recipe.session()
 
 
 @pytest.fixture
@@ -120,11 +120,11 @@ def test_a_session_has_one_cockpit_until_it_is_closed(session):
     first.close()
     second = open_cockpit(session)
     assert second is not first
-    assert open_cockpit(runs.session()) is not second
+    assert open_cockpit(ticket_recipe.session()) is not second
 
 
 def test_debug_makes_the_session_too():
-    made = debug(runs.recipe(), {"ticket": "x", "api_key": "k"})
+    made = debug(ticket_recipe.recipe(), {"ticket": "x", "api_key": "k"})
     assert made.session.current == "classify"
     assert open_cockpit(made.session) is made
     made.close()
@@ -147,7 +147,7 @@ def test_where_no_page_can_run_it_a_picture_stands_in_its_place(debugger):
 
 def test_in_a_kernel_commands_go_through_its_loop():
     async def main():
-        session = runs.session("hello")
+        session = ticket_recipe.session("hello")
         debugger = Debugger(session)
         page_says(debugger, "run")
         assert session.position == 0

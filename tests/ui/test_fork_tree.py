@@ -4,12 +4,12 @@ import pytest
 
 from agentnb.errors import AgentNbError
 from agentnb.ui.fork_tree import ROWS, find_session, list_forks, run_of
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 @pytest.fixture
 def session():
-    made = runs.session("hello")
+    made = ticket_recipe.session("hello")
     made.run()
     return made
 

@@ -16,8 +16,8 @@ from agentnb.ui import graph_view, picture_marks
 from agentnb.ui.page_queries import look
 from agentnb.ui.view_changes import changes
 from agentnb.ui.view_model import make_screen
-from tests.ui import runs
-from tests.ui.graphs import long
+from tests.ui import ticket_recipe
+from tests.ui.page_graphs import long
 
 
 def research(steps=0):
@@ -95,7 +95,7 @@ def test_a_region_that_is_not_there_is_told():
 
 
 def test_only_rows_with_another_key_than_was_drawn_are_told():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     assert marks(session)["rows"] == {}
     session.step()
     assert marks(session)["rows"] == {}
@@ -105,7 +105,7 @@ def test_only_rows_with_another_key_than_was_drawn_are_told():
 
 
 def test_no_value_is_told_twice():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.edit({"ticket": "a value that is told by the board"})
     assert "told by the board" not in json.dumps(marks(session))
 
@@ -132,7 +132,7 @@ def test_nothing_is_laid_out_for_the_marks(monkeypatch):
 
 
 def test_lines_that_the_run_has_shown_are_told_when_they_are_asked_for():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     assert marks(session)["board"] == {"more": "", "flows": ""}
     session.run()
     assert marks(session)["board"]["flows"]

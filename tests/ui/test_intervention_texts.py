@@ -5,7 +5,7 @@ import pytest
 from agentnb.board.values import ABSENT
 from agentnb.engine.control.interventions import acting_as
 from agentnb.ui.intervention_texts import describe_intervention, is_shown
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def last_act(session):
@@ -27,14 +27,14 @@ def last_act(session):
     ],
 )
 def test_each_act_is_told_in_a_few_words(does, words):
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     does(session)
     assert describe_intervention(last_act(session)) == words
 
 
 def test_an_act_of_an_assistant_names_it():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     with acting_as("helper"):
         session.edit({"ticket": "x"})
@@ -46,7 +46,7 @@ def test_an_act_of_an_assistant_names_it():
 
 
 def test_what_only_a_replay_needs_is_nobodys_concern():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step(2)
     session.edit({"ticket": "x"})
     held, edit = session.trace.reading().acts()

@@ -9,7 +9,7 @@ from agentnb.dialects.activegraph import Graph, Runtime, behavior
 from agentnb.draw.reactive import get_event_type
 from agentnb.ui.details.cells import Cells
 from agentnb.ui.details.node import describe_node, explain_not_run, iter_prompts, to_plain
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def told(session, name):
@@ -84,16 +84,16 @@ def test_a_prompt_is_told_as_it_is_written(sample, name, prompt):
 
 
 def test_whose_turn_it_is():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step(2)
     assert told(session, "ask")["now"] == "waits for a person"
     assert told(session, "tell")["now"] == ""
-    again = runs.session("hello")
+    again = ticket_recipe.session("hello")
     assert told(again, "classify")["now"] == "is next"
     held = nb.Session(nb.samples("rag"))
     held.step_into()
     assert told(held, "find")["now"].startswith("is at work, held before")
-    failed = runs.session(answers=["explode"])
+    failed = ticket_recipe.session(answers=["explode"])
     failed.run()
     assert told(failed, "tell")["now"] == "has failed"
     nested = nb.Session(nb.samples("refine"))

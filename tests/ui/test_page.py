@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.ui.commands import COMMANDS
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -132,7 +132,7 @@ def test_a_command_that_is_done_can_be_sent_again(host):
 
 
 def test_the_slider_sends_one_place_at_a_time_and_the_last_one_wins(host):
-    on = host(runs.session("hello"))
+    on = host(ticket_recipe.session("hello"))
     on.session.run()
     on.show()
     slider = on.page.get_by_role("slider")

@@ -1,4 +1,4 @@
-"""Access: what axe-core finds, contrast in both themes, a page at twice its size, a pointerless hand."""
+"""What axe-core finds, contrast in both themes, a page at twice its size, a pointerless hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.ui.second_run import open_beside
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -27,13 +27,13 @@ def _stepped(session, steps):
 
 
 def _failed():
-    session = _run(runs.session())
+    session = _run(ticket_recipe.session())
     session.answer("explode")
     return _run(session)
 
 
 def _finished():
-    return _run(runs.session("other"))
+    return _run(ticket_recipe.session("other"))
 
 
 def _in_a_loop():
@@ -41,7 +41,7 @@ def _in_a_loop():
 
 
 def _watched():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.breakpoints.add(node="tell")
     session.watch("ticket")
     return _stepped(session, 1)
@@ -55,7 +55,7 @@ def _held():
 
 
 def _forked():
-    session = _run(runs.session("other"))
+    session = _run(ticket_recipe.session("other"))
     session.fork(at=1, name="again").step()
     return session
 
@@ -75,8 +75,8 @@ def _beside():
 
 # Where a run may stand: each shows other parts of the cockpit.
 STANDS = {
-    "at the start": runs.session,
-    "waiting": lambda: _run(runs.session()),
+    "at the start": ticket_recipe.session,
+    "waiting": lambda: _run(ticket_recipe.session()),
     "failed": _failed,
     "finished": _finished,
     "in a loop": _in_a_loop,

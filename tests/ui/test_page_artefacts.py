@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from tests.ui import runs
+from tests.ui import ticket_recipe
 from tests.ui.test_artefacts import SECOND, second_draft
 from tests.ui.test_page import CONTRAST
-from tests.ui.test_page_people import EVIL
+from tests.ui.test_page_prompts import EVIL
 from tests.ui.test_page_safety import TRAPS, nothing_happened
 
 pytestmark = pytest.mark.needs_chromium
@@ -128,7 +128,7 @@ def test_no_text_keeps_the_page_busy(host, part):
 
 
 def test_a_field_of_an_approval_is_rendered_and_edited(host):
-    on = host(runs.session())
+    on = host(ticket_recipe.session())
     row = {"path": ["text"], "label": "text", "text": "**now**", "as": "text", "note": ""}
     card = {"id": "a", "kind": "approval", "node": "ask", "name": "send", "prompt": "send", "role": "", "left": None,
             "options": [], "arguments": [row], "answer": None}  # fmt: skip

@@ -4,14 +4,14 @@ import pytest
 
 import agentnb as nb
 from agentnb.ui.board_view import ROWS
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
 
 @pytest.fixture
 def on(host):
-    made = host(runs.session("money " * 300 + "back"))
+    made = host(ticket_recipe.session("money " * 300 + "back"))
     made.session.step()
     made.show()
     return made
@@ -106,7 +106,7 @@ def test_what_the_recipe_declares_is_said_at_its_place_and_nothing_is_written(ho
 
 def test_a_secret_is_never_shown_and_can_be_filled(on):
     part = opened(on, "api_key")
-    assert runs.KEY not in on.page.content()
+    assert ticket_recipe.KEY not in on.page.content()
     box = part.get_by_label("value of api_key")
     assert (box.get_attribute("type"), box.input_value()) == ("password", "")
     assert "holds a secret" in part.inner_text()

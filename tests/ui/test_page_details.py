@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 
 import agentnb as nb
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -15,7 +15,7 @@ LOOKS = """[...host.sent].filter(({do: verb, value}) => verb === 'look' && (valu
 
 @pytest.fixture
 def on(host):
-    made = host(runs.session("money " * 300 + "back"))
+    made = host(ticket_recipe.session("money " * 300 + "back"))
     made.session.step()
     made.show()
     return made
@@ -58,7 +58,7 @@ def test_it_is_open_at_first_and_follows_the_last_step_and_closed_it_asks_for_no
 
 
 def test_before_the_first_step_it_says_what_to_do(host):
-    on = host(runs.session())
+    on = host(ticket_recipe.session())
     assert "Nothing has run yet" in opened(on).inner_text()
     assert on.page.evaluate(LOOKS) == []
 
@@ -275,7 +275,9 @@ def test_what_is_written_in_a_recipe_is_a_text_and_nothing_else(host):
 
     evil = '<img src=x onerror="window.hit = 1"><script>window.hit = 1</script>'
     nodes = {evil: Node(evil, "human", evil, writes=("out",), params={"prompt": evil, "output": "out", "odd": [evil]})}
-    recipe = Recipe("evil", "test", nodes, (Edge(evil, evil, "conditional", runs.When(evil, 1), evil),), (evil,))
+    recipe = Recipe(
+        "evil", "test", nodes, (Edge(evil, evil, "conditional", ticket_recipe.When(evil, 1), evil),), (evil,)
+    )
     session = Session(recipe, {evil: evil}, validate_inputs=False, answers=[evil])
     session.step()
     on = host(session)
@@ -287,14 +289,14 @@ def test_what_is_written_in_a_recipe_is_a_text_and_nothing_else(host):
 
 
 def test_no_secret_is_on_the_page(host):
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     session.edit({"api_key": "sk-another-one"})
     on = host(session)
     found = opened(on)
     assert "api_key" in found.inner_text()
     assert "sk-another-one" not in on.page.content()
-    assert runs.KEY not in on.page.content()
+    assert ticket_recipe.KEY not in on.page.content()
 
 
 def test_a_step_that_is_gone_is_said_to_be_gone(on):

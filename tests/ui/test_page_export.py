@@ -15,7 +15,7 @@ import agentnb as nb
 from agentnb.board.values import ABSENT
 from agentnb.cli import main
 from agentnb.errors import AgentNbError
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 
@@ -52,7 +52,7 @@ def folder(tmp_path_factory, forks):
         session = nb.Session(nb.samples(sample))
         session.run()
         session.to_html(made / f"{name}.html")
-    hostile = runs.session(HOSTILE)
+    hostile = ticket_recipe.session(HOSTILE)
     hostile.step(2)
     hostile.trace.to_html(made / "hostile.html")
     return made
@@ -524,13 +524,13 @@ def test_the_policy_allows_only_the_pages_own_script_and_style():
 
 
 def test_secrets_and_paths_of_this_machine_are_not_in_the_page(tmp_path, monkeypatch):
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     text = session.to_html()
     inside = "".join(json.dumps(unpacked(each)) for each in packed(text))
     assert "category" in inside
     for where in (text, inside):
-        assert runs.KEY not in where
+        assert ticket_recipe.KEY not in where
         assert "/samples/" not in where
 
 

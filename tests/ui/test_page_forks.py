@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ui import runs
+from tests.ui import ticket_recipe
 from tests.ui.test_page_timeline import settle
 
 pytestmark = pytest.mark.needs_chromium
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.needs_chromium
 
 @pytest.fixture
 def on(host):
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     session.fork(at=1, name="bold").step()
     found = host(session)

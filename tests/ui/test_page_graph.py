@@ -7,15 +7,15 @@ import pytest
 import agentnb as nb
 from agentnb.draw.svg_patch import diff_patches
 from agentnb.ui import graph_view, picture_marks
-from tests.ui import runs
-from tests.ui.graphs import chosen, done, long, node, obeyed, tool
+from tests.ui import ticket_recipe
+from tests.ui.page_graphs import chosen, done, long, node, obeyed, tool
 
 pytestmark = pytest.mark.needs_chromium
 
 
 @pytest.fixture
 def on(host):
-    return host(runs.session("hello"))
+    return host(ticket_recipe.session("hello"))
 
 
 # -- nodes ------------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def row(on, key):
 
 def test_the_drawn_board_shows_the_values_as_they_are(on):
     assert row(on, "ticket").locator(".value").text_content() == "'hello'"
-    assert runs.KEY not in on.page.locator(".agentnb-graph").first.inner_html()
+    assert ticket_recipe.KEY not in on.page.locator(".agentnb-graph").first.inner_html()
     on.session.step()
     on.show()
     assert row(on, "category").locator(".value").text_content() == "'other'"

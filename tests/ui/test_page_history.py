@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -95,7 +95,7 @@ def test_the_search_field_goes_to_the_previous_and_the_next_step_found(host):
 
 
 def test_a_mistake_stands_at_its_field_and_what_was_typed_stays(host):
-    on = host(runs.session("hello"))
+    on = host(ticket_recipe.session("hello"))
     box = on.page.get_by_label("stop when this holds", exact=True)
     box.fill("reply ==")
     box.press("Enter")
@@ -111,7 +111,7 @@ def test_a_mistake_stands_at_its_field_and_what_was_typed_stays(host):
 
 
 def test_a_logpoint_is_set_from_a_nodes_menu_and_its_messages_are_shown(host):
-    on = host(runs.session("hello"))
+    on = host(ticket_recipe.session("hello"))
     on.page.locator("g.node[data-node=tell]").click(button="right")
     on.page.get_by_role("menuitem", name="Log a message here …").click()
     on.page.get_by_label("message", exact=True).fill("reply is {{ reply }}")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -35,7 +35,7 @@ def test_the_text_of_the_graph_is_legible_and_the_board_is_never_cut(host, width
 
 
 def test_what_was_written_is_the_first_row_with_the_value_before(host):
-    on = host(runs.session("hello"))
+    on = host(ticket_recipe.session("hello"))
     on.session.edit({"reply": "old"})
     on.session.step(2)
     on.show()
@@ -72,7 +72,7 @@ def test_a_question_shows_what_it_is_about(host):
 
 
 def test_a_failed_node_shows_the_line_of_the_users_code(host):
-    session = runs.session()
+    session = ticket_recipe.session()
     session.run()
     session.answer("explode")
     session.run()

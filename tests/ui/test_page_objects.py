@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -94,7 +94,7 @@ def test_hostile_objects_are_text(host, incident):
 
 
 def test_a_run_of_nodes_and_edges_has_none(host):
-    on = host(runs.session("hello"))
+    on = host(ticket_recipe.session("hello"))
     on.session.step()
     on.show()
     assert not pane(on).is_visible()

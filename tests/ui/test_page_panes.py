@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.ui import runs
+from tests.ui import ticket_recipe
 from tests.ui.conftest import Host
 from tests.ui.pages import HOST
 
@@ -23,7 +23,7 @@ def opened_again(browser):
     def again():
         page.goto(HOME)
         page.evaluate(HOST)
-        return Host(page, runs.session(), 1)
+        return Host(page, ticket_recipe.session(), 1)
 
     page.goto(HOME)
     page.evaluate("localStorage.clear()")

@@ -4,11 +4,11 @@ import pytest
 
 from agentnb.errors import AgentNbError
 from agentnb.ui.page_queries import LOOKS, look
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def test_a_look_changes_nothing():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     before = (session.position, dict(session.board), session.frontier)
     assert look(session, "key", "category")["field"]["text"] == "refund"
@@ -17,7 +17,7 @@ def test_a_look_changes_nothing():
 
 def test_what_there_is_not_is_a_problem():
     with pytest.raises(AgentNbError) as caught:
-        look(runs.session(), "kay", "category")
+        look(ticket_recipe.session(), "kay", "category")
     (problem,) = caught.value.problems
     assert (problem.code, "key" in problem.do) == ("U308", True)
 

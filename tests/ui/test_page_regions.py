@@ -4,7 +4,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.ui import graph_view
-from tests.ui.graphs import chosen, large, node, tool, wait_for
+from tests.ui.page_graphs import chosen, large, node, tool, wait_for
 
 pytestmark = pytest.mark.needs_chromium
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ui.test_page_people import EVIL
+from tests.ui.test_page_prompts import EVIL
 
 pytestmark = pytest.mark.needs_chromium
 

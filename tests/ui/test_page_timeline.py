@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -35,7 +35,7 @@ def names(on):
 
 
 def finished():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     return session
 
@@ -60,7 +60,7 @@ def test_each_step_is_a_named_option_in_order(host):
 
 
 def test_a_run_without_steps_says_how_to_begin(host):
-    on = shown(host, runs.session())
+    on = shown(host, ticket_recipe.session())
     assert on.page.get_by_text("No step yet").is_visible()
     on.session.step()
     on.show()
@@ -95,7 +95,7 @@ def test_arrows_choose_a_step_and_enter_goes_there(host):
 
 
 def test_a_failed_and_a_skipped_step_have_a_sign_and_a_word(host):
-    session = runs.session("hello", answers=["explode"])
+    session = ticket_recipe.session("hello", answers=["explode"])
     session.step()
     session.skip()
     session.edit({"reply": "refund: explode"})
@@ -193,7 +193,7 @@ def test_a_run_that_goes_on_is_asked_about_a_few_times_a_second(host):
 
 
 def test_a_closed_timeline_asks_for_the_current_step_alone(host):
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     on = shown(host, session)
     on.button("Timeline").click()
     session.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from tests.session import making
+from tests.session import small_sessions
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -123,7 +123,7 @@ def test_plus_and_minus_change_the_speed_and_other_keys_are_the_choice_s_own(hos
 
 
 def test_nothing_on_the_page_grows_with_the_steps(host):
-    on = host(nb.Session(nb.load(making.counting(10**9)), {"n": 0}, budget={"max_steps": 10**9}))
+    on = host(nb.Session(nb.load(small_sessions.counting(10**9)), {"n": 0}, budget={"max_steps": 10**9}))
     sizes = []
     for steps in (500, 5_000):
         on.session.run(max_steps=steps)

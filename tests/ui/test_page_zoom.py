@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from tests.ui import runs
-from tests.ui.graphs import WIDTH, chosen, done, long, node, tool
+from tests.ui import ticket_recipe
+from tests.ui.page_graphs import WIDTH, chosen, done, long, node, tool
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -19,7 +19,7 @@ IN_SIGHT = """id => {
 
 @pytest.fixture
 def on(host):
-    return host(runs.session("hello"))
+    return host(ticket_recipe.session("hello"))
 
 
 def test_it_is_zoomed_by_buttons_and_keys_and_keeps_its_size_over_steps(on):

@@ -10,7 +10,7 @@ from agentnb.ui.details.cells import Cells
 from agentnb.ui.details.pane import describe_node_pane, describe_step_pane, find_last_step, get_whole_cell
 from agentnb.ui.page_queries import look
 from tests.samples.installed import NAMES
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 MOST = 60_000  # characters of JSON that one look may send
 
@@ -48,7 +48,7 @@ def test_each_node_and_each_step_of_each_sample_can_be_told(name):
 
 
 def test_to_look_changes_nothing():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     before = (session.position, dict(session.board), session.frontier, len(session.trace))
     describe_node_pane(session, "tell")
@@ -70,7 +70,7 @@ def test_a_node_is_told_with_its_last_step_up_to_where_the_run_stands():
 
 
 def test_later_steps_that_are_kept_can_be_told_too():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     session.goto(1)
     assert describe_step_pane(session, 2)["step"]["node"] == "refuse"
@@ -78,18 +78,18 @@ def test_later_steps_that_are_kept_can_be_told_too():
 
 @pytest.mark.parametrize("number", [0, -1, 99, "1", None, True])
 def test_of_a_step_that_there_is_not_nothing_is_told(number):
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     found = describe_step_pane(session, number)
     assert (found["node"], found["step"]) == (None, None)
 
 
 def test_of_a_node_that_there_is_not_it_is_told_that_it_is_gone():
-    assert describe_node_pane(runs.session(), "nobody")["node"] == {"id": "nobody", "gone": True}
+    assert describe_node_pane(ticket_recipe.session(), "nobody")["node"] == {"id": "nobody", "gone": True}
 
 
 def test_what_was_cut_is_told_whole_on_demand():
-    session = runs.session("money " * 300 + "back")
+    session = ticket_recipe.session("money " * 300 + "back")
     session.step()
     (cell,) = describe_step_pane(session, 1)["step"]["inputs"]
     assert (cell["cut"], len(cell["text"]) < 1000) == (True, True)
@@ -121,7 +121,7 @@ def test_no_secret_is_told_cut_or_whole():
 
 
 def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.edit({f"key{number}": "x" * 5000 for number in range(300)})
     session.step()
     session.edit({f"key{number}": ["y" * 100] * 1000 for number in range(300)})
@@ -131,7 +131,7 @@ def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
 
 
 def test_the_page_asks_for_them_by_name():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     assert look(session, "step", 1) == describe_step_pane(session, 1)
     assert look(session, "node", "tell") == describe_node_pane(session, "tell")

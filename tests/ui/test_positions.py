@@ -4,8 +4,8 @@ import json
 
 import agentnb as nb
 from agentnb.ui.positions import SOON, describe_positions
-from tests.session.shaped import session_of
-from tests.ui import runs
+from tests.session.shape_sessions import session_of
+from tests.ui import ticket_recipe
 
 
 def test_the_frames_around_the_next_node_and_why_it_is_next():
@@ -43,7 +43,7 @@ def wide(width):
 
 
 def test_breakpoints_and_watches_with_what_they_met():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.breakpoints.add(node="tell")
     session.breakpoints.add(when="missing.deep > 1").enabled = False
     session.watch("category")
@@ -58,6 +58,6 @@ def test_breakpoints_and_watches_with_what_they_met():
 
 
 def test_a_watched_secret_is_masked():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.watch("api_key")
-    assert runs.KEY not in json.dumps(describe_positions(session))
+    assert ticket_recipe.KEY not in json.dumps(describe_positions(session))

@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.session.pending import Pending
 from agentnb.ui.prompts import apply_change, describe_pending, give
-from tests.session.shaped import asking, to_where_it_waits
+from tests.session.shape_sessions import asking, to_where_it_waits
 
 
 def held(steps=3):

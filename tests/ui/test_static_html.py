@@ -5,7 +5,7 @@ import re
 
 from agentnb.ui.static_html import render_still
 from agentnb.ui.view_model import make_screen
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def still(session):
@@ -13,7 +13,7 @@ def still(session):
 
 
 def test_it_says_where_the_run_stands_and_shows_picture_and_board():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.run()
     page = still(session)
     assert "step 1 of 1, waiting" in page
@@ -23,7 +23,7 @@ def test_it_says_where_the_run_stands_and_shows_picture_and_board():
 
 
 def test_text_of_a_recipe_stays_text():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.run()
     assert "Refund &lt;i&gt;this&lt;/i&gt;?" in still(session)
     session.answer("explode")
@@ -34,8 +34,8 @@ def test_text_of_a_recipe_stays_text():
 
 
 def test_no_secret_leaves_with_it():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     page = still(session)
     picture = base64.b64decode(re.search(r'base64,([^"]+)"', page)[1]).decode()
-    assert runs.KEY not in page + picture
+    assert ticket_recipe.KEY not in page + picture

@@ -4,11 +4,11 @@ import networkx as nx
 
 import agentnb as nb
 from agentnb.ui.status_line import format_status_line
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def test_what_a_person_wrote_is_said_after_the_step_that_it_came_after():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.edit({"ticket": "hello you"})
     assert format_status_line(session) == "ticket = 'hello you' was set by hand. At the start: 'classify' is first."
     session.step()
@@ -19,13 +19,13 @@ def test_what_a_person_wrote_is_said_after_the_step_that_it_came_after():
 
 
 def test_of_many_acts_the_last_ones_are_shown():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.edit({"a": 1, "b": 2, "c": 3, "d": 4})
     assert format_status_line(session).startswith("2 more by hand; c = 3 was set by hand; d = 4 was set by hand. ")
 
 
 def test_another_next_node_and_a_skipped_one_are_shown():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.step()
     session.set_next("tell")
     assert format_status_line(session).endswith("Then 'tell' was made the next node. Next: 'tell'.")
@@ -34,21 +34,21 @@ def test_another_next_node_and_a_skipped_one_are_shown():
 
 
 def test_an_answer_is_part_of_the_step_that_it_ends():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step(2)
     session.answer("yes")
     assert format_status_line(session) == "Step 2: 'ask' was answered and wrote decision = 'yes'. Next: 'refund'."
 
 
 def test_a_breakpoint_that_stopped_the_run_is_shown():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.breakpoints.add(node="tell")
     session.run()
     assert format_status_line(session).endswith("Then stopped by the breakpoint before 'tell'. Next: 'tell'.")
 
 
 def test_a_jump_says_how_many_later_steps_are_kept():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     session.goto(1)
     assert (
@@ -58,7 +58,7 @@ def test_a_jump_says_how_many_later_steps_are_kept():
 
 
 def test_a_fork_says_whose_it_is_where_it_begins_and_no_further():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.step()
     fork = session.fork(name="bold")
     assert format_status_line(fork) == (
@@ -94,7 +94,7 @@ def test_a_failure_that_the_recipe_deals_with_says_what_it_was():
 
 
 def test_one_that_nobody_deals_with_leaves_that_to_its_card():
-    session = runs.session(answers=["explode"])
+    session = ticket_recipe.session(answers=["explode"])
     session.run()
     assert format_status_line(session) == "Step 4: 'tell' failed. Step tries it again."
 

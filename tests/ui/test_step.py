@@ -8,7 +8,7 @@ from agentnb.session import Session
 from agentnb.ui.details.cells import Cells
 from agentnb.ui.details.step import step_details
 from agentnb.world.llm.base import LLMResponse, Usage
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def told(session, number):
@@ -22,7 +22,7 @@ def texts(cells):
 
 
 def test_a_step_says_how_it_went_and_what_was_given_and_written():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.step()
     found = told(session, 1)
     assert (found["step"], found["node"], found["phase"], found["status"], found["frame"]) == (
@@ -40,7 +40,7 @@ def test_a_step_says_how_it_went_and_what_was_given_and_written():
 
 
 def test_a_change_says_what_stood_there_before_and_who_made_it():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.step()
     session.edit({"category": "refund", "ticket": nb.ABSENT})
     made, by_hand, deleted = told(session, 1)["outputs"]
@@ -60,7 +60,7 @@ def test_a_change_says_what_stood_there_before_and_who_made_it():
 
 
 def test_a_route_is_told_with_each_condition_and_what_it_read_at_any_step():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.run()
     session.answer("yes")
     found = told(session, 1)
@@ -80,7 +80,7 @@ def test_a_route_is_told_with_each_condition_and_what_it_read_at_any_step():
 
 
 def test_a_condition_that_cannot_be_asked_again_is_said_to_be_so():
-    class Once(runs.When):
+    class Once(ticket_recipe.When):
         def explain(self, board):
             raise RuntimeError("only once")
 
@@ -94,7 +94,7 @@ def test_a_condition_that_cannot_be_asked_again_is_said_to_be_so():
 
 
 def test_a_failure_is_a_card():
-    session = runs.session(answers=["explode"])
+    session = ticket_recipe.session(answers=["explode"])
     session.run()
     assert session.status == "failed"
     number = len(session.trace)
@@ -175,7 +175,7 @@ def test_what_a_node_thought_is_told():
 
 
 def test_a_fork_tells_the_steps_that_it_shares():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     fork = session.fork(at=1, edit={"ticket": "money back"})
     fork.step()
@@ -196,7 +196,7 @@ def test_a_run_that_was_kept_is_told_without_its_recipe(tmp_path):
 
 
 def test_a_step_that_a_person_skipped_says_so():
-    session = runs.session(answers=["explode"])
+    session = ticket_recipe.session(answers=["explode"])
     session.run()
     session.skip({"sent": True})
     found = told(session, len(session.trace))

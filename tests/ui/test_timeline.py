@@ -8,7 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.ui.timeline import BUCKETS, WINDOW, list_branches, make_timeline
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def steps_of(session, first=1, last=400):
@@ -46,7 +46,7 @@ def test_branches_that_run_side_by_side_are_told_apart():
 
 
 def test_later_steps_are_there_after_going_back_and_what_failed_is_marked():
-    session = runs.session(answers=["explode"])
+    session = ticket_recipe.session(answers=["explode"])
     session.run()
     session.goto(1)
     found = make_timeline(session, {"from": 1, "to": 9})
@@ -55,7 +55,7 @@ def test_later_steps_are_there_after_going_back_and_what_failed_is_marked():
 
 
 def test_what_people_did_and_what_stopped_the_run_is_marked_where_it_was():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.edit({"ticket": "hello there"})
     session.breakpoints.add(node="tell")
     session.run()
@@ -67,7 +67,7 @@ def test_what_people_did_and_what_stopped_the_run_is_marked_where_it_was():
 
 
 def test_a_mark_stands_where_a_fork_begins_on_both_runs():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     fork = session.fork(at=1, name="other")
     fork.step()
@@ -77,7 +77,7 @@ def test_a_mark_stands_where_a_fork_begins_on_both_runs():
 
 
 def test_a_step_made_in_the_past_leaves_a_mark_where_the_later_steps_went_on():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     before = list_branches(session)
     session.goto(1)
@@ -90,7 +90,7 @@ def test_a_step_made_in_the_past_leaves_a_mark_where_the_later_steps_went_on():
 
 
 def test_a_secret_is_in_no_mark():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.edit({"api_key": "sk-another-secret"})
     assert "sk-another" not in json.dumps(make_timeline(session, {"from": 1, "to": 1}))
     assert make_timeline(session, {"from": 1, "to": 1})["marks"][0][2] == "api_key = '********' was set by hand"
@@ -98,7 +98,7 @@ def test_a_secret_is_in_no_mark():
 
 @pytest.mark.parametrize("which", [None, {}, {"from": "x", "to": None}, {"from": True, "to": 2}, 7])
 def test_a_page_that_asks_for_nothing_sensible_is_told_the_overview(which):
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.step()
     found = make_timeline(session, which)
     assert (found["length"], found["overview"]["size"]) == (1, 2)

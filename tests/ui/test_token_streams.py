@@ -13,9 +13,9 @@ from agentnb.ui import token_streams
 from agentnb.ui.debugger import Debugger
 from agentnb.ui.token_streams import DROPPED, LONGEST, Streams
 from agentnb.world.llm import LLMResponse
-from tests.ui import runs
+from tests.ui import ticket_recipe
+from tests.world.llm.model_server import Server
 from tests.world.llm.protocols import PROTOCOLS, client
-from tests.world.llm.serving import Server
 
 KEY = "sk-4711-never-shown"
 
@@ -57,7 +57,7 @@ def hearing(at_once):
 
     class Hearing:
         def __init__(self):
-            self.session, self.rows = runs.session(), []
+            self.session, self.rows = ticket_recipe.session(), []
             self.streams = Streams(self.session, self.rows.extend)
 
         def say(self, text, attempt=1, call=0):

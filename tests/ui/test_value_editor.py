@@ -10,7 +10,7 @@ from agentnb.errors import AgentNbError
 from agentnb.secrets import hide
 from agentnb.ui.board_view import search_rows
 from agentnb.ui.value_editor import PAGE, delete, describe_value, describe_value_error, edit, list_branch
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Line:
 
 @pytest.fixture
 def session():
-    session = runs.session("money " * 500 + "back")
+    session = ticket_recipe.session("money " * 500 + "back")
     session.step()
     session.edit({"order": {"a.b": {"lines": [{"n": 1}, {"n": None}]}, "line": Line("nut", 3), "pair": (1, [2])}})
     return session

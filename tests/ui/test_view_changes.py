@@ -8,7 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb.ui.view_changes import changes
 from agentnb.ui.view_model import make_screen
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 
 def states(name="research"):
@@ -46,7 +46,7 @@ def test_a_step_of_a_long_run_is_small():
 
 
 def test_of_a_board_of_many_keys_only_what_differs_is_sent():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     drawing = session.recipe.draw(board=False)
     session.edit({f"key{number:04}": number for number in range(1000)})
     found = [make_screen(session, drawing)]

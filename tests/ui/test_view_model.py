@@ -15,9 +15,9 @@ from agentnb.store import MemoryLog
 from agentnb.ui.board_view import ROWS
 from agentnb.ui.static_html import render_still
 from agentnb.ui.view_model import format_status_line, list_abilities, make_screen
-from tests.property.resumed import cut
-from tests.session.shaped import asking, session_of, to_where_it_waits
-from tests.ui import runs
+from tests.property.interrupted_runs import cut
+from tests.session.shape_sessions import asking, session_of, to_where_it_waits
+from tests.ui import ticket_recipe
 
 
 def shown(session, *problems):
@@ -37,7 +37,7 @@ def row(state, key):
 
 
 def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current():
-    state = shown(runs.session())
+    state = shown(ticket_recipe.session())
     assert (state["status"], state["position"], state["length"], state["current"]) == ("ready", 0, 0, "classify")
     assert row(state, "ticket") == ["ticket", "'money back'", [], "str", [0, ""]]
     assert row(state, "decision") == ["decision", None, [], "", None]
@@ -46,7 +46,7 @@ def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current(
 
 
 def test_a_step_marks_what_it_read_and_wrote_and_says_so():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     state = shown(session)
     assert row(state, "category") == ["category", "'refund'", ["written", "read"], "str", [1, "classify"]]
@@ -57,13 +57,13 @@ def test_a_step_marks_what_it_read_and_wrote_and_says_so():
 
 
 def test_a_secret_does_not_reach_the_screen():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
-    assert runs.KEY not in json.dumps(shown(session))
+    assert ticket_recipe.KEY not in json.dumps(shown(session))
 
 
 def test_all_of_it_is_json():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.edit({"odd": {3: (1, b"x"), "none": None}, "deep": {"a": {"b": float("inf")}}})
     state = shown(session)
     assert json.loads(json.dumps(state)) == state
@@ -74,14 +74,14 @@ def test_a_value_that_cannot_be_shown_says_so():
         def __repr__(self):
             raise RuntimeError("no")
 
-    session = runs.session()
+    session = ticket_recipe.session()
     with pytest.warns(UserWarning, match="opaque|reference"):
         session.edit({"shy": Shy()})
     assert "Shy" in row(shown(session), "shy")[1]
 
 
 def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.step()
     session.back()
     state = shown(session)
@@ -104,7 +104,7 @@ def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
 
 
 def test_who_waits_is_asked_with_the_options_of_the_recipe():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.run()
     state = shown(session)
     (pending,) = state["pending"]
@@ -163,7 +163,7 @@ def test_a_requirement_that_does_not_hold_is_a_card_and_says_what_to_do():
 
 
 def test_what_failed_is_a_problem_with_its_four_answers():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.run()
     session.answer("explode")
     session.run()
@@ -178,7 +178,7 @@ def test_what_failed_is_a_problem_with_its_four_answers():
 
 
 def test_what_broke_off_a_run_that_went_on_by_itself_is_shown():
-    session = runs.session()
+    session = ticket_recipe.session()
     session._parts.state.crash = MemoryError()
     (problem,) = shown(session)["problems"]
     assert problem["code"] == "U303"
@@ -187,25 +187,25 @@ def test_what_broke_off_a_run_that_went_on_by_itself_is_shown():
 
 def test_problems_of_the_last_command_stand_beside_it():
     problem = Problem("U302", "what", "where", "why", "do")
-    assert [found["code"] for found in shown(runs.session(), problem)["problems"]] == ["U302"]
+    assert [found["code"] for found in shown(ticket_recipe.session(), problem)["problems"]] == ["U302"]
 
 
 def test_a_step_at_work_can_be_left_but_not_doubled():
-    session = runs.session()
+    session = ticket_recipe.session()
     state = make_screen(session, session.recipe.draw(board=False), at_work=True)
     assert (state["status"], state["said"]) == ("running", "'classify' is at work.")
     assert state["can"] == ["stop", "reset", "switch"]
 
 
 def test_at_the_end_only_the_past_is_left():
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.run()
     assert format_status_line(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
     assert able(session) == {"back", "run_back", "goto", "reset", "edit", "set_next", "fork", "switch"}
 
 
 def test_a_used_up_budget_is_shown():
-    session = runs.session("hello", budget={"max_steps": 1})
+    session = ticket_recipe.session("hello", budget={"max_steps": 1})
     session.run()
     assert format_status_line(session).endswith("The budget is used up.")
     assert not able(session) & {"step", "run", "pause"}
@@ -214,7 +214,7 @@ def test_a_used_up_budget_is_shown():
 def test_a_key_that_the_last_step_deleted_keeps_its_row_for_that_step():
     from agentnb.board.values import ABSENT
 
-    session = runs.session("hello")
+    session = ticket_recipe.session("hello")
     session.edit({"extra": 1})
     session.step()
     session.edit({"extra": ABSENT})
@@ -222,7 +222,7 @@ def test_a_key_that_the_last_step_deleted_keeps_its_row_for_that_step():
 
 
 def test_a_large_board_is_cut():
-    session = runs.session()
+    session = ticket_recipe.session()
     session.edit({f"key{number}": number for number in range(ROWS + 50)})
     state = shown(session)
     assert len(state["board"]) == ROWS
@@ -230,7 +230,7 @@ def test_a_large_board_is_cut():
 
 
 def test_a_long_value_is_cut():
-    session = runs.session("x" * 5000)
+    session = ticket_recipe.session("x" * 5000)
     assert len(row(shown(session), "ticket")[1]) <= 400
 
 

@@ -11,7 +11,7 @@ from agentnb.ui.commands import list_commands
 from agentnb.ui.debugger import build_page_module
 from agentnb.ui.graph_view import draw_at_once, get_drawing
 from agentnb.ui.view_model import make_screen
-from tests.ui import runs
+from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -36,7 +36,7 @@ MOUNT = """async ([source, state]) => {
 def test_the_page_uses_only_what_anywidget_promises(browser):
     page = browser.new_page()
     page.goto("about:blank")
-    session = runs.session()
+    session = ticket_recipe.session()
     state = {
         "svg": draw_at_once(session), "state": make_screen(session, get_drawing(session)), "commands": list_commands(),
     }  # fmt: skip

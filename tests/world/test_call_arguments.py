@@ -15,7 +15,7 @@ from agentnb.world.call_arguments import (
 )
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.world import World
-from tests.session.making import graph, session
+from tests.session.small_sessions import graph, session
 
 
 def wrong(function, inputs=None):

@@ -1,4 +1,4 @@
-"""test_chaos: what is slowed down and struck, and that it is the same again."""
+"""What is slowed down and struck, and that it is the same again."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from agentnb.recipe.model import Node
 from agentnb.world.effect import Effect
 from agentnb.world.human_input import WAIT
 from agentnb.world.world import World
-from tests.engine.shapes import Shape, leaf
-from tests.session.making import asking, graph, session
-from tests.session.shaped import session_of
+from tests.engine.graph_shapes import Shape, leaf
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import asking, graph, session
 
 
 def ask_twice():

@@ -1,4 +1,4 @@
-"""conftest: the package's own stores, of which it leaves some open."""
+"""The package's own stores, of which it leaves some open."""
 
 from __future__ import annotations
 

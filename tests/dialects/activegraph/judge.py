@@ -1,4 +1,4 @@
-"""judge: the real package beside ours: the same program in both, under clocks and ids that are given."""
+"""The real package beside ours: the same program in both, under clocks and ids that are given."""
 
 from __future__ import annotations
 

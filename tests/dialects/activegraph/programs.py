@@ -1,4 +1,4 @@
-"""programs: what both packages are asked to do, each a function of a package (see `judge`) that fills its graph."""
+"""What both packages are asked to do, each a function of a package (see `judge`) that fills its graph."""
 
 from __future__ import annotations
 

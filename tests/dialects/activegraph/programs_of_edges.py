@@ -1,4 +1,4 @@
-"""programs_of_edges: programs (see `programs`) of what is refused, used up, missing, or compared."""
+"""Programs (see `programs`) of what is refused, used up, missing, or compared."""
 
 from __future__ import annotations
 

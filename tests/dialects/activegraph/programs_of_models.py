@@ -1,4 +1,4 @@
-"""programs_of_models: what both packages are asked to do with models, tools and packs; see `programs`."""
+"""What both packages are asked to do with models, tools and packs; see `programs`."""
 
 from __future__ import annotations
 

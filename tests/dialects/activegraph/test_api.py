@@ -1,4 +1,4 @@
-"""test_runtime: a runtime runs, steps, goes back, forks, is drawn, and says what it would do next and why not."""
+"""A runtime runs, steps, goes back, forks, is drawn, and says what it would do next and why not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import agentnb as nb
 from agentnb.dialects import activegraph as ag
 from agentnb.dialects.activegraph import Behavior, Budget, Event, Graph, Runtime
-from tests.dialects.activegraph.making import log, on, research, runtime, tell, types
+from tests.dialects.activegraph.runtimes import log, on, research, runtime, tell, types
 
 __all__ = ["research"]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.activegraph.errors import ApprovalNotFoundError
-from tests.dialects.activegraph.making import on, runtime
+from tests.dialects.activegraph.runtimes import on, runtime
 
 
 @pytest.fixture

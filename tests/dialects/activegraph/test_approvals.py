@@ -12,7 +12,7 @@ from agentnb.errors import AgentNbError, ExecutionError
 from agentnb.ui.prompts import apply_change, describe_pending, give
 from agentnb.ui.status_line import format_status_line
 from agentnb.ui.view_model import list_abilities
-from tests.dialects.activegraph.making import graph, on, runtime, types
+from tests.dialects.activegraph.runtimes import graph, on, runtime, types
 
 
 @on("asked")

@@ -1,4 +1,4 @@
-"""test_given: what somebody gives that is of another sort than it should be is told before anything runs."""
+"""What somebody gives that is of another sort than it should be is told before anything runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agentnb.dialects.activegraph import (
     tool,
 )
 from agentnb.dialects.activegraph.errors import GraphError, InternalEvaluatorError, InvalidArgumentType
-from tests.dialects.activegraph.making import graph
+from tests.dialects.activegraph.runtimes import graph
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from agentnb.dialects.activegraph import Behavior, LLMBehavior, Runtime, Tool
 from agentnb.dialects.activegraph.errors import RegistrationError
 from agentnb.dialects.activegraph.parts.behavior_budgets import measure_behavior_usage
 from agentnb.errors import AgentNbError
-from tests.dialects.activegraph.making import on, on_relation, runtime, thinking
+from tests.dialects.activegraph.runtimes import on, on_relation, runtime, thinking
 
 
 def hop(event, graph, ctx):

@@ -1,4 +1,4 @@
-"""test_behaviors: what no run could go by is told where a behavior is made, or given to a runtime."""
+"""What no run could go by is told where a behavior is made, or given to a runtime."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""test_branches: a branch in which the same is done again is the same. The `diff` of the package says it differs."""
+"""A branch in which the same is done again is the same. The `diff` of the package says it differs."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.dialects.activegraph.making import log, research, runtime
+from tests.dialects.activegraph.runtimes import log, research, runtime
 
 __all__ = ["research"]
 

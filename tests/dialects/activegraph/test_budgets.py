@@ -8,7 +8,7 @@ from agentnb.dialects.activegraph import Budget
 from agentnb.dialects.activegraph.errors import InvalidRuntimeConfiguration
 from agentnb.dialects.activegraph.parts.budgets import parse_limits, parse_own_limits
 from agentnb.errors import AgentNbError
-from tests.dialects.activegraph.making import on, runtime, thinking
+from tests.dialects.activegraph.runtimes import on, runtime, thinking
 
 
 def test_a_limit_that_there_is_not_is_refused_with_the_one_that_was_meant():

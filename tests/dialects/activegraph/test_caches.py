@@ -1,4 +1,4 @@
-"""test_caches: what was answered before is not asked again, where that is wished for; failures are no answers."""
+"""What was answered before is not asked again, where that is wished for; failures are no answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from agentnb.dialects.activegraph import LLMCache, Runtime, Tool, ToolCache
-from tests.dialects.activegraph.making import graph, thinking, types
+from tests.dialects.activegraph.runtimes import graph, thinking, types
 
 ASKS = (("", None, (("c1", "look", {"q": "swifts"}),)), ("done", None, ()))
 

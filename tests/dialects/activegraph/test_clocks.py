@@ -1,4 +1,4 @@
-"""test_times: clocks that tell whole seconds, and ids that count on after those of a log."""
+"""Clocks that tell whole seconds, and ids that count on after those of a log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Clock, FrozenClock, Graph, IDGen, TickingClock
 from agentnb.dialects.activegraph.parts.clocks import format_time, parse_time
-from tests.dialects.activegraph.making import runtime
+from tests.dialects.activegraph.runtimes import runtime
 
 
 def test_every_clock_tells_utc_in_whole_seconds():

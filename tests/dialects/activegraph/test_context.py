@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Frame, Policy, Runtime
 from agentnb.dialects.activegraph.parts.delivery import READS
-from tests.dialects.activegraph.making import on, runtime
+from tests.dialects.activegraph.runtimes import on, runtime
 
 
 def given(look, *, before=None, **options):

@@ -4,7 +4,7 @@ import json
 
 from agentnb.dialects.activegraph import Runtime
 from agentnb.store import MemoryLog
-from tests.dialects.activegraph.making import graph, log, on, runtime, tell, types
+from tests.dialects.activegraph.runtimes import graph, log, on, runtime, tell, types
 
 
 def kept(log):

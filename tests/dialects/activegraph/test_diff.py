@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.activegraph import Diff, DivergentObject, InvalidArgumentType
-from tests.dialects.activegraph.making import on, runtime
+from tests.dialects.activegraph.runtimes import on, runtime
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from agentnb.dialects.activegraph import LLMBehavior, LLMBehaviorError, LLMResponse, Tool, ToolCall
 from agentnb.errors import Problem
 from agentnb.world.llm.base import LLMError
-from tests.dialects.activegraph.making import runtime
+from tests.dialects.activegraph.runtimes import runtime
 
 SAID = Problem("X337", "the server said no", "openai:small", "it is so", "ask another")
 

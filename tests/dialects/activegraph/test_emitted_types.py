@@ -1,4 +1,4 @@
-"""test_drawing: what is known of a program's events before it runs, and how the samples are drawn."""
+"""What is known of a program's events before it runs, and how the samples are drawn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import agentnb as nb
 from agentnb.dialects.activegraph import Graph, LLMBehavior, Runtime
 from agentnb.dialects.activegraph.parts.emitted_types import find_emitted_events
 from agentnb.samples import reactive
-from tests.dialects.activegraph.making import on, on_relation
+from tests.dialects.activegraph.runtimes import on, on_relation
 
 TEAM = """team (activegraph): 6 behaviors, 6 types of events
   plan (behavior)

@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Event, Graph, IDGen
 from agentnb.dialects.activegraph.errors import GraphError, InvalidPatchLifecycleState
-from tests.dialects.activegraph.making import graph
+from tests.dialects.activegraph.runtimes import graph
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.dialects.activegraph.errors import GraphError
 from agentnb.dialects.activegraph.parts.graph_queries import Then, find_chains, find_near
-from tests.dialects.activegraph.making import graph
+from tests.dialects.activegraph.runtimes import graph
 
 
 @pytest.fixture(params=["as it is", "as a board told it"])

@@ -1,4 +1,4 @@
-"""test_graph_stores: one promise for every store of graphs, and a graph that lies in another store than usual."""
+"""One promise for every store of graphs, and a graph that lies in another store than usual."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.dialects.activegraph import Graph, IDGen, Runtime, TickingClock
 from agentnb.dialects.activegraph.errors import GraphError
 from agentnb.dialects.activegraph.parts.graph_stores import GraphStore, InMemoryGraphStore
-from tests.dialects.activegraph.making import log, on, research, runtime, tell
+from tests.dialects.activegraph.runtimes import log, on, research, runtime, tell
 
 __all__ = ["research"]
 

@@ -1,4 +1,4 @@
-"""test_ids: an id names one thing of one run: after a fork, after going back, in a replay, where a run is loaded."""
+"""An id names one thing of one run: after a fork, after going back, in a replay, where a run is loaded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import agentnb as nb
 from agentnb.dialects.activegraph import Frame, Graph, Runtime
 from agentnb.samples.reactive import incident
-from tests.dialects.activegraph.making import on, runtime
+from tests.dialects.activegraph.runtimes import on, runtime
 
 
 @on("go")

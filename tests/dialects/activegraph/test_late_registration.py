@@ -5,7 +5,7 @@ import pytest
 from agentnb.dialects.activegraph import Runtime
 from agentnb.dialects.activegraph.parts.late_registration import get_registration_event
 from agentnb.errors import AgentNbError
-from tests.dialects.activegraph.making import graph, on, types
+from tests.dialects.activegraph.runtimes import graph, on, types
 
 
 @on("go")

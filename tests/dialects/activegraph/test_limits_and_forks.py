@@ -9,8 +9,8 @@ import pytest
 from agentnb.dialects.activegraph import Behavior, Runtime, Tool
 from agentnb.errors import AgentNbError
 from tests.dialects.activegraph.judge import same
-from tests.dialects.activegraph.making import runtime, types
 from tests.dialects.activegraph.programs_of_models import Note, _thinking
+from tests.dialects.activegraph.runtimes import runtime, types
 from tests.dialects.activegraph.test_llm_delivery import thinking
 
 ASKS = ("", None, (("c1", "look", {}),))

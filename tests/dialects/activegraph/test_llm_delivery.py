@@ -1,4 +1,4 @@
-"""test_thinking: models and tools are asked through the run's one door: held, changed, recorded, cached, counted."""
+"""Models and tools are asked through the run's one door: held, changed, recorded, cached, counted."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from agentnb.dialects.activegraph import (
     Tool,
 )
 from agentnb.errors import AgentNbError
-from tests.dialects.activegraph.making import log, runtime, tell, thinking, types
 from tests.dialects.activegraph.programs_of_models import Answers
+from tests.dialects.activegraph.runtimes import log, runtime, tell, thinking, types
 
 
 class Note(BaseModel):

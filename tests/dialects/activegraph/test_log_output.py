@@ -1,4 +1,4 @@
-"""test_observing: how a runtime is logged: one handler, JSON or plain lines, a redactor for their fields."""
+"""How a runtime is logged: one handler, JSON or plain lines, a redactor for their fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Tool, configure_logging
 from agentnb.dialects.activegraph.parts.log_output import FIELDS, make_doc_url
-from tests.dialects.activegraph.making import on, runtime, tell, thinking
+from tests.dialects.activegraph.runtimes import on, runtime, tell, thinking
 
 ROOT = Path(__file__).parents[3]
 ROOT_LOG = logging.getLogger("activegraph")

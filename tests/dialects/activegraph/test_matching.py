@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.dialects.activegraph.parts.matching import Matcher
-from tests.dialects.activegraph.making import on, on_relation, runtime, tell
+from tests.dialects.activegraph.runtimes import on, on_relation, runtime, tell
 
 
 def nothing(*_given):

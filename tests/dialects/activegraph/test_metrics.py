@@ -8,7 +8,7 @@ from activegraph.observability.metrics import METRIC_NAMES
 
 from agentnb.dialects.activegraph import ReplayDivergenceError, Runtime, Tool
 from agentnb.dialects.activegraph.parts.metrics import METRICS
-from tests.dialects.activegraph.making import on, runtime, thinking
+from tests.dialects.activegraph.runtimes import on, runtime, thinking
 
 
 class Counts:

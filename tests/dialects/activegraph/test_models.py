@@ -10,7 +10,7 @@ from agentnb.dialects.activegraph import LLMBehavior, LLMMessage, LLMResponse, T
 from agentnb.dialects.activegraph.parts.models import parse_messages, read, to_provider, to_response, to_response_dict
 from agentnb.world.llm.base import LLMResponse as Answer
 from agentnb.world.llm.base import Usage
-from tests.dialects.activegraph.making import runtime
+from tests.dialects.activegraph.runtimes import runtime
 
 
 class Note(BaseModel):

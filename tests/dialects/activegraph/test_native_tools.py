@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from agentnb.dialects.activegraph import Graph, LLMBehavior, Runtime, Tool
 from agentnb.world.llm.base import LLMResponse, ToolCall
 from agentnb.world.llm.vendor import name_sent
-from tests.dialects.activegraph.making import runtime
+from tests.dialects.activegraph.runtimes import runtime
+from tests.world.llm.model_server import serve
 from tests.world.llm.protocols import Anthropic, Gemini, OpenAI, client
-from tests.world.llm.serving import serve
 from tests.world.llm.test_in_sessions import Stopwatch
 
 __all__ = ["serve"]

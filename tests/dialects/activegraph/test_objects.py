@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from tests.dialects.activegraph.making import graph
+from tests.dialects.activegraph.runtimes import graph
 
 
 def test_what_is_read_is_told_as_a_dict_of_its_own():

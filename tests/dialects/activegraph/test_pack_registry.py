@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import Pack, PackPolicy, Tool
-from tests.dialects.activegraph.making import on, runtime
+from tests.dialects.activegraph.runtimes import on, runtime
 
 
 class Fees(BaseModel):

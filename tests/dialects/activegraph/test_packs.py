@@ -1,4 +1,4 @@
-"""test_packs: packs bring behaviors, tools, types and policies; names that clash are refused before anything is."""
+"""Packs bring behaviors, tools, types and policies; names that clash are refused before anything is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from agentnb.dialects.activegraph import (
 from agentnb.dialects.activegraph.errors import NonSerializableEventError
 from agentnb.dialects.activegraph.parts import packs
 from agentnb.errors import AgentNbError
-from tests.dialects.activegraph.making import log, on, runtime
+from tests.dialects.activegraph.runtimes import log, on, runtime
 
 
 class Settings(BaseModel):

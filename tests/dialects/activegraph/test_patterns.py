@@ -1,4 +1,4 @@
-"""test_patterns: what patterns can say, and what they cannot."""
+"""What patterns can say, and what they cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_stored: runs that are kept, opened again and forked, wherever they are kept."""
+"""Runs that are kept, opened again and forked, wherever they are kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agentnb.dialects.activegraph import Graph, Policy, Runtime
 from agentnb.dialects.activegraph.parts.graph_stores import InMemoryGraphStore
 from agentnb.errors import ExecutionError, StoreError
 from agentnb.store import open_log
-from tests.dialects.activegraph.making import log, on, research, runtime, tell
+from tests.dialects.activegraph.runtimes import log, on, research, runtime, tell
 
 __all__ = ["research"]
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from agentnb.dialects.activegraph import Tool
-from tests.dialects.activegraph.making import on, runtime, thinking
+from tests.dialects.activegraph.runtimes import on, runtime, thinking
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from agentnb.board.values import ABSENT, freeze
 from agentnb.dialects.activegraph.errors import InvalidPatchOperation
 from agentnb.dialects.activegraph.parts.projection import apply_patch, check_op, diff_data, project
-from tests.dialects.activegraph.making import graph
+from tests.dialects.activegraph.runtimes import graph
 
 STAMP = {"created_by": "ann"}
 

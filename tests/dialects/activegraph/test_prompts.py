@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentnb.dialects.activegraph import Frame, LLMBehavior, LLMResponse
-from tests.dialects.activegraph.making import runtime
+from tests.dialects.activegraph.runtimes import runtime
 
 
 class Note(BaseModel):

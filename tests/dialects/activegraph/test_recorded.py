@@ -20,7 +20,7 @@ from agentnb.dialects.activegraph import (
     ToolContext,
     ToolError,
 )
-from tests.dialects.activegraph.making import log, runtime, thinking
+from tests.dialects.activegraph.runtimes import log, runtime, thinking
 
 
 class Note(BaseModel):

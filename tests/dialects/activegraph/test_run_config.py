@@ -1,11 +1,11 @@
-"""test_party: what a policy lets behaviors do, right by right; a frame is stamped on what is done."""
+"""What a policy lets behaviors do, right by right; a frame is stamped on what is done."""
 
 from __future__ import annotations
 
 import pytest
 
 from agentnb.dialects.activegraph import Frame, Policy
-from tests.dialects.activegraph.making import on, runtime
+from tests.dialects.activegraph.runtimes import on, runtime
 
 ACTS = {
     "can_create": lambda graph: graph.add_object("note", {}),

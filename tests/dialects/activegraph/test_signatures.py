@@ -1,4 +1,4 @@
-"""test_signatures: what the package names is there, and is called as it is called there."""
+"""What the package names is there, and is called as it is called there."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import pytest
 
 from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, Timer, describe_behavior, make_snapshot, to_payload
-from tests.dialects.activegraph.making import on, runtime, tell
+from tests.dialects.activegraph.runtimes import on, runtime, tell
 
 
 def test_a_snapshot_has_every_limit_and_cents_do_not_drift():

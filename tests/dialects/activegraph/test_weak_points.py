@@ -1,4 +1,4 @@
-"""test_weak_points: where the real package is wrong, ours is right. One test, or more, for each of its weak points."""
+"""Where the real package is wrong, ours is right. One test, or more, for each of its weak points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentnb.dialects.activegraph import (
     Tool,
     ToolCache,
 )
-from tests.dialects.activegraph.making import log, on, research, runtime, tell, thinking, types
+from tests.dialects.activegraph.runtimes import log, on, research, runtime, tell, thinking, types
 
 __all__ = ["research"]
 ROOT = Path(__file__).parents[3]

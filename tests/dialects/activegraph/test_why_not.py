@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.dialects.activegraph import Behavior, RelationBehavior
-from tests.dialects.activegraph.making import runtime
+from tests.dialects.activegraph.runtimes import runtime
 
 TYPES = ["a", "b"]
 clauses = st.tuples(

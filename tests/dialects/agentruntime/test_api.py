@@ -19,7 +19,7 @@ from agentnb.dialects.agentruntime import (
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.load import load
 from agentnb.secrets import hide
-from tests.dialects.agentruntime.making import HEAD, TOOLS, edges, line, text, write
+from tests.dialects.agentruntime.agent_files import HEAD, TOOLS, edges, line, text, write
 
 TOOL_NAMES = ("echo", "add", "failing", "raising", "own")
 PROMPTS = "prompts: {templates: {ask: {user: '{{ x }}'}}}"

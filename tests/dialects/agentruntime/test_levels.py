@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from tests.dialects.agentruntime.making import codes, edges, line, problems, ran, text
+from tests.dialects.agentruntime.agent_files import codes, edges, line, problems, ran, text
 
 # -- the order in which nodes run ---------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from agentnb.dialects.agentruntime.loader import recognise
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.load import load
 from agentnb.session import Session
-from tests.dialects.agentruntime.making import (
+from tests.dialects.agentruntime.agent_files import (
     HEAD,
     back_and_forth,
     codes,

@@ -11,7 +11,7 @@ from agentnb.dialects.agentruntime.parts.memory import to_message
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
-from tests.dialects.agentruntime.making import back_and_forth, text, write
+from tests.dialects.agentruntime.agent_files import back_and_forth, text, write
 
 HEAD = """
 meta: {name: t}

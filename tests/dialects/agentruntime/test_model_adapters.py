@@ -7,7 +7,7 @@ from agentnb.dialects.agentruntime import AgentRuntimeError, LLMClient, build_ag
 from agentnb.dialects.agentruntime.parts.model_adapters import NoModel
 from agentnb.world.llm.base import LLMRequest
 from agentnb.world.llm.scripted import ScriptedClient
-from tests.dialects.agentruntime.making import TOOLS, text
+from tests.dialects.agentruntime.agent_files import TOOLS, text
 
 PROMPTS = """
 prompts:

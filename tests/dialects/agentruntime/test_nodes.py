@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.load import load
 from agentnb.world.call_arguments import get_options as options
-from tests.dialects.agentruntime.making import HEAD, codes, line, ran, text
+from tests.dialects.agentruntime.agent_files import HEAD, codes, line, ran, text
 
 OPTIONS = {
     "node": {"retry": "{max_attempts: 2, backoff: 0.2}", "timeout": "{seconds: 2}"},

@@ -1,4 +1,4 @@
-"""test_api: coreason's front door does what its document says, and its usage example runs as it stands there."""
+"""Coreason's front door does what its document says, and its usage example runs as it stands there."""
 
 from __future__ import annotations
 

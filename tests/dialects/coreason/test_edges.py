@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from agentnb.load import load
-from tests.dialects.coreason.making import agent, codes, content, problems, router
+from tests.dialects.coreason.recipe_texts import agent, codes, content, problems, router
 
 
 def ways(recipe):

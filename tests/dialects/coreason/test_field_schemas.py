@@ -4,7 +4,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.dialects.coreason.parts.field_schemas import is_required, make_field_schema, make_output_schema
-from tests.dialects.coreason.making import content
+from tests.dialects.coreason.recipe_texts import content
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 

@@ -9,8 +9,8 @@ from agentnb.dialects.coreason.parts.run_settings import MAX_STEPS
 from agentnb.dialects.coreason.schema import RecipeDefinition
 from agentnb.load import load
 from agentnb.session import Session
-from tests.dialects.coreason.files import EVALUATOR, INVENT, release_20, release_21, release_22
-from tests.dialects.coreason.making import agent, codes, content, problems, router
+from tests.dialects.coreason.recipe_texts import agent, codes, content, problems, router
+from tests.dialects.coreason.release_recipes import EVALUATOR, INVENT, release_20, release_21, release_22
 
 
 @pytest.mark.parametrize(

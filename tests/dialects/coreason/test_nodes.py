@@ -10,8 +10,8 @@ from agentnb.errors import Place
 from agentnb.load import load
 from agentnb.recipe.model import Rescue
 from agentnb.session import Session
-from tests.dialects.coreason.making import agent, content, router
-from tests.session.making import path
+from tests.dialects.coreason.recipe_texts import agent, content, router
+from tests.session.small_sessions import path
 
 PLACE = Place("t.yaml", 1, 1)
 JUDGE = {

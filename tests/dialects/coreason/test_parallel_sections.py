@@ -10,8 +10,8 @@ from agentnb.dialects.coreason.parts.parallel_sections import make_sections
 from agentnb.load import load
 from agentnb.recipe.model import ROOT, Edge, Node, Rescue
 from agentnb.session import Session
-from tests.dialects.coreason.making import agent, content, router
-from tests.session.making import path
+from tests.dialects.coreason.recipe_texts import agent, content, router
+from tests.session.small_sessions import path
 
 IN_PARALLEL = {"execution_mode": "parallel"}
 JUDGE = {"id": "e", "type": "evaluator", "target_variable": "output", "evaluator_agent_ref": "judge",

@@ -11,7 +11,7 @@ from agentnb.dialects.coreason.parts.profiles import (
     SemanticRef,
     SolverConfig,
 )
-from tests.dialects.coreason.files import INVENT, MIND, MODEL, ON_A_NODE, WISH
+from tests.dialects.coreason.release_recipes import INVENT, MIND, MODEL, ON_A_NODE, WISH
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from agentnb.errors import ExecutionError
 from agentnb.load import load
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse, Usage
-from tests.dialects.coreason.making import agent, content
+from tests.dialects.coreason.recipe_texts import agent, content
 
 RULE = {"variable": "user.age", "operator": "gte", "value": 18, "error_message": "You have to be 18."}
 

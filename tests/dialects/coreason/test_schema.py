@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from agentnb.dialects.coreason.schema import GraphTopology, RecipeDefinition, expand
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from tests.dialects.coreason.files import release_20, release_21, release_22
-from tests.dialects.coreason.making import agent, content
+from tests.dialects.coreason.recipe_texts import agent, content
+from tests.dialects.coreason.release_recipes import release_20, release_21, release_22
 
 
 def made(**changes):

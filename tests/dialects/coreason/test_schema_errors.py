@@ -7,8 +7,8 @@ import pytest
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.sources import format_path
-from tests.dialects.coreason.files import changed, release_21, release_22, without
-from tests.dialects.coreason.making import HEAD, content, problems
+from tests.dialects.coreason.recipe_texts import HEAD, content, problems
+from tests.dialects.coreason.release_recipes import changed, release_21, release_22, without
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

@@ -10,8 +10,8 @@ import pytest
 from agentnb.dialects.coreason import GraphExecutor
 from agentnb.errors import NodeExecutionError
 from agentnb.load import load
-from tests.dialects.coreason.making import agent, content
-from tests.session.gates import until
+from tests.dialects.coreason.recipe_texts import agent, content
+from tests.session.gated_nodes import until
 
 
 def ask(id):

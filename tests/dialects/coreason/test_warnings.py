@@ -5,8 +5,8 @@ import pytest
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
-from tests.dialects.coreason.files import EVALUATOR
-from tests.dialects.coreason.making import HEAD, agent, content, problems
+from tests.dialects.coreason.recipe_texts import HEAD, agent, content, problems
+from tests.dialects.coreason.release_recipes import EVALUATOR
 
 ONE = "topology: [{id: a, type: agent, agent_ref: x}]\n"
 

@@ -18,7 +18,7 @@ from agentnb.dialects.polaris import (
     system,
 )
 from agentnb.errors import AgentNbError
-from tests.dialects.polaris.making import (
+from tests.dialects.polaris.polaris_graphs import (
     Plan,
     Result,
     execute,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from agentnb.dialects.polaris import Graph
 from agentnb.dialects.polaris.parts.available_outputs import Flow, Outputs
 from agentnb.dialects.polaris.parts.levels import Levels
-from tests.dialects.polaris.making import Plan, Result, fail, fix, note, plan, tell
+from tests.dialects.polaris.polaris_graphs import Plan, Result, fail, fix, note, plan, tell
 
 
 def flow_of(graph):

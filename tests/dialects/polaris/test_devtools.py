@@ -4,7 +4,7 @@ import logging
 
 import agentnb as nb
 from agentnb.dialects.polaris import DevToolsPlugin, Graph, HooksAPI, Res, SystemInfo, system
-from tests.dialects.polaris.making import execute, plan
+from tests.dialects.polaris.polaris_graphs import execute, plan
 
 
 @system

@@ -10,7 +10,7 @@ import agentnb as nb
 from agentnb.dialects.polaris import ConditionalEdge, Graph, JoinNode, LoopNode, Out, ParallelNode, SwitchNode
 from agentnb.dialects.polaris.parts.graph import MOST_NESTED
 from agentnb.errors import RecipeError
-from tests.dialects.polaris.making import Plan, fail, fix, note, nothing, plan, tell, work
+from tests.dialects.polaris.polaris_graphs import Plan, fail, fix, note, nothing, plan, tell, work
 
 
 def edges(graph):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from agentnb.dialects.polaris import Graph
 from agentnb.dialects.polaris.parts.levels import Levels
 from agentnb.dialects.polaris.schema import SequentialEdge
-from tests.dialects.polaris.making import Plan, fail, fix, note, plan, tell, work
+from tests.dialects.polaris.polaris_graphs import Plan, fail, fix, note, plan, tell, work
 
 
 def test_each_node_stands_in_the_subgraph_that_it_is_walked_to_in():

@@ -12,7 +12,7 @@ from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
 from agentnb.dialects.polaris.loader import load, make_initial_board, make_recipe, recognise
 from agentnb.dialects.polaris.schema import SequentialEdge
 from agentnb.sources import Source
-from tests.dialects.polaris.making import PLAN, RESULT, Plan, Result, fail, fix, note, path, plan, tell, work
+from tests.dialects.polaris.polaris_graphs import PLAN, RESULT, Plan, Result, fail, fix, note, path, plan, tell, work
 
 
 def session_of(graph, **options):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from agentnb.dialects.polaris import Graph
 from agentnb.dialects.polaris.schema import list_children
-from tests.dialects.polaris.making import Plan, note, plan, tell, work
+from tests.dialects.polaris.polaris_graphs import Plan, note, plan, tell, work
 
 
 def test_the_subgraphs_of_a_node_are_called_as_people_see_them():

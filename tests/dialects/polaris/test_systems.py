@@ -10,7 +10,7 @@ import pytest
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
 from agentnb.dialects.polaris.parts.systems import System, is_system, read_system, to_system
 from agentnb.errors import RecipeError
-from tests.dialects.polaris.making import Plan, Result, execute
+from tests.dialects.polaris.polaris_graphs import Plan, Result, execute
 
 
 def takes(function):

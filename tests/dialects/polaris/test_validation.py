@@ -10,7 +10,7 @@ from agentnb.dialects.polaris.parts.validation import CODES
 from agentnb.dialects.polaris.schema import JoinNode, SequentialEdge
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from tests.dialects.polaris.making import Plan, Result, fail, fix, note, nothing, plan, tell, work
+from tests.dialects.polaris.polaris_graphs import Plan, Result, fail, fix, note, nothing, plan, tell, work
 
 
 def errors(graph):

@@ -1,4 +1,4 @@
-"""providers: what the tests of LLMHandler share: a handler of one server, a provider of one's own, no keys around."""
+"""What the tests of LLMHandler share: a handler of one server, a provider of one's own, no keys around."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from agentnb.dialects.symphony.parts.llm_handler import LLMHandler
 from agentnb.dialects.symphony.parts.llm_types import LLMMessage
 from agentnb.world.llm.providers import PROVIDERS
-from tests.world.llm.serving import KEY, serve
+from tests.world.llm.model_server import KEY, serve
 
 __all__ = ["HI", "Meeting", "Own", "no_keys", "serve", "served"]
 

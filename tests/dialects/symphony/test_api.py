@@ -1,4 +1,4 @@
-"""api: a task from its words to its result: the truth table of the protocol, and that nothing is ever raised."""
+"""A task from its words to its result: the truth table of the protocol, and that nothing is ever raised."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ import pytest
 import agentnb as nb
 from agentnb.dialects.symphony import AgentConfig, AgentExecutor, LLMHandler, LLMResponse, ToolRegistry
 from agentnb.errors import with_article
-from tests.dialects.symphony.making import call, executor, registry
+from tests.dialects.symphony.symphony_agents import call, executor, registry
 
 NONE = {"tool_name": "none", "response": "bye"}
 

@@ -12,8 +12,8 @@ from agentnb.secrets import mask_text
 from agentnb.world.llm import base
 from agentnb.world.llm.base import LLMError
 from tests.dialects.symphony.providers import HI, Own, no_keys, serve, served
+from tests.world.llm.model_server import KEY
 from tests.world.llm.protocols import PROTOCOLS, OpenAI
-from tests.world.llm.serving import KEY
 
 __all__ = ["no_keys", "serve"]  # fixtures
 

@@ -1,4 +1,4 @@
-"""loader: an agent's config, in a file, a text, a dict or an object, becomes a recipe; all its mistakes are told."""
+"""An agent's config, in a file, a text, a dict or an object, becomes a recipe; all its mistakes are told."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 import agentnb as nb
 from agentnb import cli
 from agentnb.dialects.symphony import AgentConfig, AgentExecutor
-from tests.dialects.symphony.making import call, executor, registry
+from tests.dialects.symphony.symphony_agents import call, executor, registry
 
 TEXT = """
 name: Support

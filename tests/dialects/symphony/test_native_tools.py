@@ -12,9 +12,9 @@ from agentnb.dialects.symphony import AgentConfig, AgentExecutor, LLMResponse
 from agentnb.errors import RecipeError
 from agentnb.trace import SimulationTrace
 from agentnb.world.llm.recorded import RecordedClient
-from tests.dialects.symphony.making import registry
+from tests.dialects.symphony.symphony_agents import registry
+from tests.world.llm.model_server import serve
 from tests.world.llm.protocols import OpenAI, client
-from tests.world.llm.serving import serve
 
 __all__ = ["serve"]
 

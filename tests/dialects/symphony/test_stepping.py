@@ -12,7 +12,7 @@ import agentnb as nb
 from agentnb.board.values import thaw
 from agentnb.clock import FrozenClock
 from agentnb.dialects.symphony.api import make_result
-from tests.dialects.symphony.making import call, executor
+from tests.dialects.symphony.symphony_agents import call, executor
 
 ROOT = Path(__file__).parents[3]
 NONE = {"tool_name": "none", "response": "bye"}
@@ -194,7 +194,7 @@ def test_the_log_warns_of_the_one_and_tells_the_other_as_an_error(caplog: pytest
 
 @pytest.mark.parametrize("setup", ["", "import logging; logging.basicConfig()"])
 def test_the_log_is_heard_where_logging_is_set_up_plainly_and_else_not_at_all(setup: str) -> None:
-    lines = [setup, "from tests.dialects.symphony.making import executor",
+    lines = [setup, "from tests.dialects.symphony.symphony_agents import executor",
              "executor('{\"answer\": 42}').execute_task('go')", "executor('words').execute_task('go')"]  # fmt: skip
     ran = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT, check=True)
     heard = [line.split(":")[:2] for line in ran.stderr.splitlines() if "agentnb" in line]
@@ -284,7 +284,7 @@ def test_no_secret_of_a_call_is_kept(tmp_path: Path) -> None:
 def test_a_tool_goes_out_again_after_a_crash_only_where_it_may(tmp_path: Path, repeatable: bool, waits: bool) -> None:
     script = """
 import os, sys
-from tests.dialects.symphony.making import call, executor
+from tests.dialects.symphony.symphony_agents import call, executor
 agent = executor(call("pay"), tools=("pay",))
 agent.tools.register_tool("pay", {"handler": lambda given: os._exit(9), "repeatable": sys.argv[2] == "True"})
 agent.session("go", store=sys.argv[1]).run()

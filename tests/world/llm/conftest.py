@@ -1,7 +1,7 @@
-"""conftest: servers on this machine, for the tests of clients."""
+"""Servers on this machine, for the tests of clients."""
 
 from __future__ import annotations
 
-from tests.world.llm.serving import serve
+from tests.world.llm.model_server import serve
 
 __all__ = ["serve"]

@@ -1,4 +1,4 @@
-"""protocols: what the servers of each vendor answer, in their own JSON, and how a client is pointed at one."""
+"""What the servers of each vendor answer, in their own JSON, and how a client is pointed at one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 
 from agentnb.world.llm.base import LLMMessage, LLMRequest
 from agentnb.world.llm.providers import PROVIDERS, client_of
-from tests.world.llm.serving import KEY, of_events, of_json
+from tests.world.llm.model_server import KEY, of_events, of_json
 
 
 class OpenAI:

@@ -1,4 +1,4 @@
-"""decision: what a model's answer decides, row by row of the protocol's truth table."""
+"""What a model's answer decides, row by row of the protocol's truth table."""
 
 import json
 

@@ -4,8 +4,8 @@ import pytest
 
 from agentnb.errors import AgentRuntimeError
 from agentnb.world.llm.base import LLMError
+from tests.world.llm.model_server import of_json
 from tests.world.llm.protocols import Gemini, ask, client, request
-from tests.world.llm.serving import of_json
 
 SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}}
 

@@ -1,4 +1,4 @@
-"""test_in_sessions: models as a session's nodes ask them: calls, retries, time-outs, tokens as they arrive, secrets."""
+"""Models as a session's nodes ask them: calls, retries, time-outs, tokens as they arrive, secrets."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from agentnb.engine.control.listeners import Token
 from agentnb.errors import AgentRuntimeError
 from agentnb.world.llm.base import LLMMessage, LLMRequest, LLMResponse, Usage
 from agentnb.world.llm.direct_call import Pieces, complete
-from tests.session.making import session
+from tests.session.small_sessions import session
+from tests.world.llm.model_server import KEY
 from tests.world.llm.protocols import PROTOCOLS, Gemini, OpenAI, client
-from tests.world.llm.serving import KEY
 
 each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
 

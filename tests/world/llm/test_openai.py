@@ -6,8 +6,8 @@ from agentnb.errors import AgentRuntimeError
 from agentnb.world.llm.base import LLMError
 from agentnb.world.llm.openai import OpenAICompatibleClient
 from agentnb.world.llm.providers import client_of
+from tests.world.llm.model_server import KEY, of_json
 from tests.world.llm.protocols import OpenAI, ask, client, request
-from tests.world.llm.serving import KEY, of_json
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 

@@ -9,7 +9,7 @@ from agentnb.errors import ExecutionError
 from agentnb.trace import SimulationTrace
 from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage
 from agentnb.world.llm.recorded import RecordedClient
-from tests.session.making import session
+from tests.session.small_sessions import session
 
 
 def talk(**options):

@@ -11,7 +11,7 @@ from agentnb.session import Session
 from agentnb.world.llm.base import LLMRequest, LLMResponse
 from agentnb.world.llm.scripted import ScriptedClient
 from tests.kinds.test_parallel import branching
-from tests.session.making import session
+from tests.session.small_sessions import session
 
 
 def ask(script, number=0, of_node=0, node="n"):

@@ -11,7 +11,7 @@ from agentnb.session import Session
 from agentnb.ui.view_model import make_screen
 from agentnb.world.llm.base import LLMRequest, LLMResponse
 from agentnb.world.llm.simulated import SimulatedClient
-from tests.session.making import session
+from tests.session.small_sessions import session
 
 
 def test_it_says_that_it_is_not_real():

@@ -10,9 +10,9 @@ import pytest
 
 from agentnb.world.llm.base import LLMError, LLMMessage, LLMRequest, LLMResponse, ToolCall, ToolDefinition, Usage
 from agentnb.world.llm.vendor import name_sent
-from tests.session.making import session
+from tests.session.small_sessions import session
+from tests.world.llm.model_server import of_json
 from tests.world.llm.protocols import PROTOCOLS, Anthropic, Gemini, OpenAI, ask, client, request
-from tests.world.llm.serving import of_json
 
 each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
 both = pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])

@@ -1,4 +1,4 @@
-"""test_vendor: what holds for every vendor's client, through each SDK and a server that speaks its protocol."""
+"""What holds for every vendor's client, through each SDK and a server that speaks its protocol."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from agentnb.secrets import mask_text
 from agentnb.world.llm.base import LLMError, LLMRequest, Usage
 from agentnb.world.llm.providers import PROVIDERS, client_of
 from agentnb.world.llm.vendor import Reply, VendorClient
+from tests.world.llm.model_server import KEY, Answer, of_json
 from tests.world.llm.protocols import PROTOCOLS, Gemini, OpenAI, ask, client, request
-from tests.world.llm.serving import KEY, Answer, of_json
 
 each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
 TALK = (("system", "Be kind."), ("system", "Be short."), ("user", "Hi"), ("assistant", "Yes?"), ("user", "Why?"))

@@ -1,4 +1,4 @@
-"""mcp_server: a real MCP server for the tests, over stdio or, with a port as its argument, over HTTP."""
+"""A real MCP server for the tests, over stdio or, with a port as its argument, over HTTP."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.world.tools.adapters import describe_answer, to_tool
-from tests.world.tools.making import spec
+from tests.world.tools.tool_samples import spec
 
 
 class Search:

@@ -13,7 +13,7 @@ from agentnb.errors import ExecutionError
 from agentnb.secrets import mask_text
 from agentnb.world.tools import http
 from agentnb.world.tools.invocation import find_failure
-from tests.world.tools.making import tool, wrong
+from tests.world.tools.tool_samples import tool, wrong
 
 
 class Answers(BaseHTTPRequestHandler):

@@ -11,7 +11,7 @@ from agentnb.load import load
 from agentnb.recipe.model import ToolSpec
 from agentnb.world.tools.import_path import PREFIX
 from agentnb.world.tools.loading import check_tools
-from tests.world.tools.making import tool, write, wrong
+from tests.world.tools.tool_samples import tool, write, wrong
 
 MCP_RECIPE = """
 meta: {name: asks}

@@ -8,7 +8,7 @@ import pytest
 
 from agentnb.secrets import hide
 from agentnb.world.tools.invocation import bind_tool, find_failure, find_items, takes_timeout, to_result
-from tests.world.tools.making import spec
+from tests.world.tools.tool_samples import spec
 
 
 class Sync:

@@ -8,7 +8,7 @@ import pytest
 from agentnb.errors import RecipeError
 from agentnb.secrets import mask_text
 from agentnb.world.tools import close_tools, load_tools
-from tests.world.tools.making import spec, tool, write
+from tests.world.tools.tool_samples import spec, tool, write
 
 
 def load(*specs, folder=None, allow=(), **given):

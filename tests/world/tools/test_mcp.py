@@ -14,9 +14,9 @@ import pytest
 from agentnb.errors import ExecutionError
 from agentnb.world.tools import close_tools, load_tools
 from agentnb.world.tools.invocation import find_failure
-from tests.session.making import graph, session
+from tests.session.small_sessions import graph, session
 from tests.world.tools import mcp_server
-from tests.world.tools.making import spec, write
+from tests.world.tools.tool_samples import spec, write
 
 HERE = Path(__file__).parent
 SERVER = {"command": "python", "args": ["mcp_server.py"]}

@@ -9,7 +9,7 @@ from agentnb.secrets import mask_text
 from agentnb.world.tools import mcp_config
 from agentnb.world.tools.allow_list import Allowed
 from agentnb.world.tools.mcp_config import get_tool_name, make_settings
-from tests.world.tools.making import spec, write
+from tests.world.tools.tool_samples import spec, write
 
 
 def settings(config, folder=None, allow=()):

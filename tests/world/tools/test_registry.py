@@ -11,7 +11,7 @@ from agentnb.clock import FrozenClock
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.world.tools.registry import ContextIntelligenceAPI, ToolRegistry
 from agentnb.world.tools.tool_config import ToolConfig, ToolMetrics, ToolResult
-from tests.world.tools.registries import ALL_WAYS, OWN, WAYS, City, Failing, aecho, echo, registry_of
+from tests.world.tools.registry_samples import ALL_WAYS, OWN, WAYS, City, Failing, aecho, echo, registry_of
 
 # -- which there are -------------------------------------------------------------------------------------------------
 

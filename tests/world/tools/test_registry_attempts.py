@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.world.tools.registry import ToolRegistry
 from agentnb.world.tools.tool_config import ToolConfig, ToolResult
-from tests.world.tools.registries import OWN, WAYS, Failing, Pauses, echo, registry_of
+from tests.world.tools.registry_samples import OWN, WAYS, Failing, Pauses, echo, registry_of
 
 # -- time and attempts -----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""conftest: logs that the real package wrote; nothing here changes them, so one of each is enough."""
+"""Logs that the real package wrote; nothing here changes them, so one of each is enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""programs: runs of the real activegraph package, kept in its own stores, for the tests that read them back."""
+"""Runs of the real activegraph package, kept in its own stores, for the tests that read them back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_behaviors: the recipe that a log tells of."""
+"""The recipe that a log tells of."""
 
 from __future__ import annotations
 

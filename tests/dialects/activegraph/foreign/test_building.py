@@ -1,4 +1,4 @@
-"""test_building: the steps, writes, events, acts and reads that a log becomes, against what the package makes of it."""
+"""The steps, writes, events, acts and reads that a log becomes, against what the package makes of it."""
 
 from __future__ import annotations
 

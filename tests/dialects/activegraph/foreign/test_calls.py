@@ -1,4 +1,4 @@
-"""test_calls: what a log tells of models and tools, as rows of calls."""
+"""What a log tells of models and tools, as rows of calls."""
 
 from __future__ import annotations
 

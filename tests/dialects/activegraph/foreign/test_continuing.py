@@ -1,4 +1,4 @@
-"""test_continuing: Runtime.load opens a store that the real package wrote, and goes on as the package would."""
+"""Runtime.load opens a store that the real package wrote, and goes on as the package would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_deliveries: which events belong to one step, also where a log was cut in the middle of one."""
+"""Which events belong to one step, also where a log was cut in the middle of one."""
 
 from __future__ import annotations
 

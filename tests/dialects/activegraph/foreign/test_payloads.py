@@ -1,4 +1,4 @@
-"""test_payloads: events that do not tell what their types ask for are refused, each with its place."""
+"""Events that do not tell what their types ask for are refused, each with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_reading: runs out of real stores, and what is said of stores that are none."""
+"""Runs out of real stores, and what is said of stores that are none."""
 
 from __future__ import annotations
 

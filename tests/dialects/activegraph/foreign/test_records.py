@@ -1,4 +1,4 @@
-"""test_records: what a log's words become here."""
+"""What a log's words become here."""
 
 from __future__ import annotations
 

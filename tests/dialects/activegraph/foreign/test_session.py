@@ -1,4 +1,4 @@
-"""test_session: a log is gone through like any run, and nothing of it can be changed."""
+"""A log is gone through like any run, and nothing of it can be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""test_writing: a log that is written here is one that the package opens, and the same one."""
+"""A log that is written here is one that the package opens, and the same one."""
 
 from __future__ import annotations
 

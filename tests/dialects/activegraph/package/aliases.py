@@ -1,4 +1,4 @@
-"""aliases: `import activegraph` gives this dialect: copied as conftest.py beside the package's own tests.
+"""`import activegraph` gives this dialect: copied as conftest.py beside the package's own tests.
 
 The package spreads its names over submodules; here all of them stand in one namespace. So each `activegraph.x.y` is a
 module without contents that looks its names up there. A name that this dialect does not have is a class that cannot be

@@ -1,4 +1,4 @@
-"""helpers: what the package's tests import from a file that its source distribution leaves out.
+"""What the package's tests import from a file that its source distribution leaves out.
 
 Written anew after how the tests use it: a schema of claims, a provider that answers by a function, one that fails.
 """

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import agentnb as nb
+from tests.cli.command_files import called
+
+MODULE = """
+import networkx as nx
+
+def make(grade="good"):
+    graph = nx.DiGraph(name="asking")
+    graph.add_node("ask", kind="tool", function="search", inputs={"question": "question"})
+    graph.add_node("grade", function=lambda found: {"grade": "GRADE"}, inputs={"found": "found"})
+    graph.add_edge("ask", "grade")
+    return graph
+
+def search(question):
+    return {"found": question.upper()}
+
+def model(request):
+    return "said"
+"""
+
+
+@pytest.fixture
+def module(there, monkeypatch, request):
+    name = f"agents_{abs(hash(request.node.name))}"
+    Path(f"{name}.py").write_text(MODULE)
+    Path(f"{name}_other.py").write_text(MODULE.replace("GRADE", "poor"))
+    monkeypatch.syspath_prepend(str(there))
+    return name
+
+
+def test_a_recipe_its_tools_and_its_model_may_be_objects_of_python(module, capsys):
+    words = ("run", f"{module}:make", "--tools", f"search={module}:search", "--llm", f"{module}:model",
+             "--input", "question=where", "--trace", "run.json")  # fmt: skip
+    code, out, err = called(capsys, *words)
+    assert (code, err) == (0, "")
+    assert "WHERE" in out
+    code, _, err = called(capsys, "run", f"{module}:other")
+    assert (code, "L583" in err) == (1, True)
+
+
+def test_a_run_is_exported_replayed_and_told_where_it_differs(module, capsys):
+    called(capsys, "run", f"{module}:make", "--tools", f"search={module}:search", "--input", "question=where",
+           "--store", "runs.db")  # fmt: skip
+    for name in ("run.json", "run.jsonl", "run.parquet", "run.csv", "run.mmd"):
+        code, out, err = called(capsys, "export", "runs.db", "-o", name)
+        assert (code, err, "2 steps" in out, Path(name).exists()) == (0, "", True, True)
+    code, _, err = called(capsys, "export", "run.json", "-o", "run.jsn")
+    assert (code, "U592" in err, "'.json'" in err) == (1, True, True)
+    code, out, _ = called(capsys, "replay", f"{module}:make", "run.jsonl")
+    assert (code, "holds" in out) == (0, True)
+    code, out, _ = called(capsys, "replay", f"{module}_other:make", "run.jsonl")
+    assert code == 1
+    for word in ("step 2", "grade", "'GRADE'", "'poor'"):
+        assert word in out
+    code, out, _ = called(capsys, "replay", f"{module}_other:make", "run.jsonl", "--holds", "route", "--json")
+    assert (code, json.loads(out)["ok"]) == (0, True)
+
+
+def test_a_waiting_run_is_answered_resumed_and_forked(there, capsys):
+    Path("agents.yaml").write_text("agents:\n  reader: {topic: refund}\n  closer: {closed: true}\n")
+    code, _, _ = called(capsys, "run", "refunds.yaml", "--script", "agents.yaml", "-i", "ticket=x", "--store", "r.db")
+    assert code == 4
+    code, out, _ = called(capsys, "resume", "r.db", "refunds.yaml", "--script", "agents.yaml")
+    assert (code, "waiting" in out) == (4, True)
+    code, out, err = called(capsys, "answer", "r.db", "refunds.yaml", "yes", "--script", "agents.yaml")
+    assert (code, err) == (0, "")
+    assert "finished" in out
+    code, out, err = called(capsys, "fork", "r.db", "refunds.yaml", "--at", "1", "--edit", "topic=other",
+                            "--script", "agents.yaml", "--json")  # fmt: skip
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert (told["status"], told["board"]["topic"]) == ("finished", "other")
+    assert len(nb.runs("r.db")) == 2
+
+
+def test_help_names_the_exit_codes_of_each_command(capsys):
+    for command in ("resume", "answer", "fork", "replay", "export", "run"):
+        with pytest.raises(SystemExit):
+            called(capsys, command, "--help")
+        assert "exit codes" in capsys.readouterr().out

@@ -1,0 +1,238 @@
+"""What becomes of requests to an LLMHandler: their settings, streams, those of sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import networkx as nx
+import pytest
+
+from agentnb.dialects.symphony.parts.llm_handler import LLMHandler
+from agentnb.dialects.symphony.parts.llm_types import LLMRequest, LLMResponse
+from agentnb.recipe.model import ROOT, Node, Recipe, Region
+from agentnb.session import Session
+from agentnb.world.llm import base
+from agentnb.world.llm.base import LLMClient, LLMError
+from tests.dialects.symphony.providers import HI, Meeting, Own, no_keys, serve, served
+from tests.session.small_sessions import session
+from tests.world.llm.model_server import KEY
+from tests.world.llm.protocols import PROTOCOLS, Anthropic, Gemini, OpenAI
+
+__all__ = ["no_keys", "serve"]  # fixtures
+
+each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+
+# ------------------------------------------------------------------------------------------------------------ requests
+
+
+def test_the_settings_of_a_request_are_sent_and_never_stay(serve):
+    handler, server = served(serve, OpenAI.whole(), temperature=0.5, max_tokens=100)
+    own = {"model": "m-9", "temperature": 0.1, "maxTokens": 7}
+    for config in (None, own, None):
+        handler.complete(LLMRequest(HI, config))
+    sent = [(asked.body["model"], asked.body["temperature"], asked.body["max_tokens"]) for asked in server.asked]
+    assert sent == [("m-1", 0.5, 100), ("m-9", 0.1, 7), ("m-1", 0.5, 100)]
+
+
+CONFIGS = ({"model": "left", "temperature": 0.1}, {"model": "right", "temperature": 0.9, "max_tokens": 5})
+
+
+@pytest.mark.parametrize("way", ["threads", "tasks", "streams", "session's"])
+def test_two_requests_at_the_same_time_keep_their_own_settings(way, serve):
+    meeting = Meeting(2)
+    whole = OpenAI.stream("Hello") if way == "streams" else OpenAI.whole()
+    handler, server = served(serve, whole._replace(hold=meeting), temperature=0.5)
+    asked = [LLMRequest(HI, config) for config in CONFIGS]
+
+    async def together():
+        if way == "session's":
+            return await asyncio.gather(*(handler.client().complete(request) for request in asked))
+        return await asyncio.gather(*(handler.acomplete(request) for request in asked))
+
+    if way in {"threads", "streams"}:
+        with ThreadPoolExecutor(2) as pool:
+            ask = handler.complete if way == "threads" else lambda request: [*handler.complete_stream(request)]
+            list(pool.map(ask, asked))
+    else:
+        asyncio.run(together())
+    assert meeting.broken is False
+    sent = {row.body["model"]: (row.body["temperature"], row.body.get("max_tokens")) for row in server.asked}
+    assert sent == {"left": (0.1, None), "right": (0.9, 5)}
+    server.answers[:] = [OpenAI.whole()]
+    handler.complete(LLMRequest(HI))
+    assert (server.asked[-1].body["model"], server.asked[-1].body["temperature"]) == ("m-1", 0.5)
+
+
+def test_one_who_cannot_await_may_ask_in_a_running_loop(serve):
+    handler, _ = served(serve, OpenAI.whole())
+
+    async def main():
+        return handler.complete(LLMRequest(HI)).content
+
+    assert asyncio.run(main()) == "Hello"
+
+
+def test_the_seconds_of_a_request_hold_for_any_provider(serve):
+    handler, _ = served(serve, OpenAI.whole()._replace(hold=threading.Event()))
+    held = threading.Event()
+    handler.register_provider("slow", lambda request: held.wait(10))
+    for name in ("openai", "slow"):
+        with pytest.raises(TimeoutError, match=r"has not answered within 0.2 s"):
+            handler.complete(LLMRequest(HI, {"timeout": 0.2}, provider=name))
+    held.set()
+
+
+@each
+def test_json_mode_is_asked_of_those_that_have_it_and_gives_text(protocol, serve):
+    server, handler = serve(protocol.whole('{"a": 1}')), LLMHandler()
+    handler.register_provider(
+        {"provider": protocol.name, "model": "m-1", "api_key": KEY, "base_url": server.url + protocol.prefix}
+    )
+    assert handler.complete(LLMRequest(HI, expects_json_response=True)).content == '{"a": 1}'
+    body = server.asked[0].body
+    assert body.get("response_format") == ({"type": "json_object"} if protocol is OpenAI else None)
+    assert body.get("generationConfig", {}).get("responseMimeType") == (
+        "application/json" if protocol is Gemini else None
+    )
+    assert protocol is not Anthropic or "json" not in str(body)
+
+
+# ------------------------------------------------------------------------------------------------------------- streams
+
+
+def test_a_stream_gives_its_pieces_and_then_the_whole(serve):
+    handler, _ = served(serve, OpenAI.stream("Hel", "lo"), prices={"input": 1, "output": 1})
+    stream = handler.complete_stream(LLMRequest(HI))
+    assert [*stream] == ["Hel", "lo"]
+    assert (stream.response.content, stream.response.usage.tokens_out) == ("Hello", 3)
+
+    async def main():
+        return [piece async for piece in handler.acomplete_stream(LLMRequest(HI))]
+
+    assert asyncio.run(main()) == ["Hel", "lo"]
+
+
+def test_a_provider_without_streaming_gives_one_piece():
+    handler = LLMHandler.of(lambda request: "Hello")
+    assert [*handler.complete_stream(LLMRequest(HI))] == ["Hello"]
+
+
+class Streaming(Own):
+    def complete_stream(self, request):
+        yield "Hel"
+        yield LLMResponse("lo", "own-1", {"prompt_tokens": 1, "completion_tokens": 2})
+
+
+class StreamingLater(Own):
+    async def complete_stream(self, request):
+        for piece in ("Hel", {"content": "lo", "model": "own-1", "usage": {"total_tokens": 3}}):
+            await asyncio.sleep(0)
+            yield piece
+
+
+@pytest.mark.parametrize("provider", [Streaming(), StreamingLater()], ids=["now", "later"])
+def test_a_provider_that_streams_in_its_own_way_is_heard(provider):
+    handler = LLMHandler.of(provider)
+    stream = handler.complete_stream(LLMRequest(HI))
+    assert [*stream] == ["Hel", "lo"]
+    assert (stream.response.model, stream.response.usage.total_tokens) == ("own-1", 3)
+    assert handler.complete(LLMRequest(HI)).content == "None: Hi"
+
+
+def test_an_abandoned_stream_of_a_providers_own_is_closed():
+    over = threading.Event()
+
+    class Endless(Own):
+        def complete_stream(self, request):
+            try:
+                while True:
+                    yield "one"
+            finally:
+                over.set()
+
+    for piece in LLMHandler.of(Endless()).complete_stream(LLMRequest(HI)):
+        assert piece == "one"
+        break
+    assert over.wait(10)
+
+
+def test_an_error_of_a_stream_arrives_where_it_is_read(serve):
+    handler, _ = served(serve, OpenAI.stream_fails("Hel", "it is too much"))
+    stream = handler.complete_stream(LLMRequest(HI))
+    assert next(stream) == "Hel"
+    with pytest.raises(LLMError, match="it is too much"):
+        next(stream)
+
+
+# ---------------------------------------------------------------------------------------------------------- in sessions
+
+
+def talk(**model):
+    params = {"ref": "one", "prompt": "Be short.", "output": "a", "model": model}
+    node = Node("one", "agent", inputs={"q": ("q",)}, params=params)
+    return Recipe(
+        "talk", "agentnb", nodes={"one": node}, edges=(), entry=("one",), regions={ROOT: Region(ROOT, ("one",), "one")}
+    )
+
+
+@pytest.mark.parametrize("client", [False, True], ids=["itself", "as a client"])
+def test_a_handler_is_a_sessions_model(client, serve):
+    handler, server = served(serve, OpenAI.whole(), prices={"input": 1, "output": 2})
+    handler.register_provider("other", lambda request: LLMResponse("other", "o-1", {"prompt_tokens": 4}))
+    llm = handler.client() if client else handler
+    assert isinstance(llm, LLMClient)
+    run = Session(talk(model="m-7", temperature=0.3), {"q": "why"}, llm=llm)
+    run.run()
+    row = run.trace.frames.calls.iloc[0]
+    assert (run.board["a"], row["tokens_in"], str(row["cost_usd_exact"])) == ("Hello", 7, "0.000013")
+    assert (server.asked[0].body["model"], server.asked[0].body["temperature"]) == ("m-7", 0.3)
+    run = Session(talk(provider="Other"), {"q": "why"}, llm=llm)
+    run.run()
+    assert (run.board["a"], run.trace.frames.calls.iloc[0]["tokens_in"]) == ("other", 4)
+    assert len(server.asked) == 1
+
+
+def test_a_session_hears_the_pieces_and_its_time_limit_holds(serve):
+    handler, _ = served(serve, OpenAI.stream("Hel", "lo"))
+    run, heard = Session(talk(), {"q": "why"}, llm=handler), []
+    run.subscribe(lambda token: heard.append(token.text), to="token")
+    run.run()
+    assert (heard, run.board["a"]) == (["Hel", "lo"], "Hello")
+
+    slow, _ = served(serve, OpenAI.whole()._replace(hold=threading.Event()))
+    run = Session(talk(request_timeout=0.2), {"q": "why"}, llm=slow)
+    run.run()
+    assert (run.status, "has not answered within 0.2 s" in str(run.error)) == ("failed", True)
+
+
+@pytest.mark.parametrize("whole", [lambda handler: handler, LLMHandler.get_provider], ids=["handler", "provider"])
+def test_a_script_goes_on_with_a_run_and_says_that_it_is_one(whole):
+    handler = whole(LLMHandler.of(["first", "second"]))
+    made = nx.DiGraph(name="two")
+    for name in ("one", "two"):
+        made.add_node(name, kind="agent", prompt="Go.", output=name)
+    made.add_edge("one", "two")
+    run = session(made, {}, llm=handler)
+    run.run()
+    run.back()
+    run.run()
+    assert (run.board["one"], run.board["two"]) == ("first", "second")
+    assert handler.made_up
+    assert not LLMHandler.of(lambda request: "").made_up
+    assert not LLMHandler().made_up
+
+
+def test_a_value_stays_one_in_a_session_unless_json_is_asked_for_as_text():
+    client = LLMHandler.of([{"a": 1}]).client()
+    plain, asked = (base.LLMRequest((), settings=settings) for settings in ({}, {"json_object": True}))
+    assert (client.complete(plain).content, client.complete(asked).content) == ({"a": 1}, '{"a": 1}')
+
+
+def test_a_provider_that_a_session_names_and_nobody_knows_is_told():
+    handler = LLMHandler()
+    handler.register_provider("mine", ["x"])
+    run = Session(talk(provider="yours"), {"q": "why"}, llm=handler)
+    run.run()
+    assert (run.status, "X465" in str(run.error)) == ("failed", True)

@@ -1,0 +1,24 @@
+"""Another process: revives runs from JSON, goes on, and tells how they ended."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from agentnb.engine.persistence.snapshot import revive
+from tests.engine.graph_shapes import board, path, shape_of, step
+
+
+def main() -> None:
+    told = json.load(sys.stdin)
+    ends = []
+    for document in told["runs"]:
+        run = revive(shape_of(told["name"]).plan(), document)
+        while run.pos < run.at.s_pend[run.position - run.at.base]:
+            step(run)
+        ends.append({"path": path(run), "board": board(run)})
+    json.dump(ends, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

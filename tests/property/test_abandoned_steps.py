@@ -1,0 +1,101 @@
+"""A step that a limit stops is given up, and draws the same when it runs again, as if nothing had stopped it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.clock import TickingClock
+from agentnb.engine.control.budget import Budget
+from agentnb.engine.core.event_queue import emit_from_outside
+from agentnb.engine.core.run import Run
+from agentnb.engine.effects.dispatch import EffectDispatcher
+from agentnb.session import Session
+from agentnb.session.limits import Limits
+from agentnb.session.reopen import reopen_run
+from agentnb.session.session import make_session as session_of_run
+from agentnb.store import MemoryLog
+from agentnb.world.effect import Effect
+from tests.engine.graph_shapes import SHAPES, Shape, shape_of
+from tests.property.interrupted_runs import facts
+from tests.session.shape_sessions import LEAF
+
+DOES = st.lists(st.sampled_from(["chance", "gauss", "id", "time", "emit", "tool", "llm"]), min_size=2, max_size=6)
+WAYS = st.sampled_from(["in memory", "kept", "opened again"])
+
+
+def drawing(name: str, does: list[str]) -> Shape:
+    """Return a shape whose leaf draws by chance, of ids and of the clock, and calls, in this order."""
+    shape, leaf = shape_of(name), LEAF[name]
+
+    def inner(then: Any) -> Any:
+        async def do(work: Any) -> Any:
+            drawn: list[Any] = list(work.board.get("drawn", ()))
+            run = work.run
+            for what in does:
+                if what in ("tool", "llm"):
+                    target = (lambda prompt: f"about {prompt}") if what == "tool" else None
+                    said = await work.call(Effect(what, "ask", {"prompt": f"{len(drawn)}"}, target=target))
+                    drawn.append(said.content if what == "llm" else said)
+                elif what == "emit":
+                    drawn.append(str(work.emit("note", {"n": len(drawn)}).time))
+                else:
+                    drawn.append(
+                        run.random.random()
+                        if what == "chance"
+                        else run.random.gauss(0, 1)
+                        if what == "gauss"
+                        else run.ids("thing")
+                        if what == "id"
+                        else str(run.clock.now())
+                    )
+            return {**then(work), "drawn": drawn}
+
+        return do
+
+    nodes = [
+        replace(node, params={**node.params, "do": inner(node.params["do"])}) if node.id == leaf else node
+        for node in shape.nodes
+    ]
+    return replace(shape, nodes=nodes, llm=shape.llm or (lambda request: request.prompt.upper()))
+
+
+def session_of(name: str, does: list[str], **limits: int) -> Session:
+    shape = drawing(name, does)
+    run = Run(shape.plan(), EffectDispatcher(), clock=TickingClock(), seed=7)
+    run.begin(shape.inputs)
+    for payload in shape.emits:
+        emit_from_outside(run, "hello", payload)
+    return session_of_run(run, Limits(Budget(**limits)), name, dict(shape.inputs), "r")
+
+
+def told(session: Session) -> Any:
+    return {**facts(session), "times": [str(event.time) for event in session.events]}
+
+
+def to_its_end(session: Session) -> Session:
+    while session.status not in ("finished", "idle", "exhausted") and session.position < 40:
+        session.step()
+    return session
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@given(does=DOES, way=WAYS, limit=st.sampled_from(["max_tool_calls", "max_llm_calls", "max_frames"]))
+def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, limit):
+    wanted = told(to_its_end(session_of(name, does)))
+    session = session_of(name, does, **{limit: 0})
+    if way != "in memory":
+        session._parts.persistence.record_new_run(MemoryLog(), "step")
+    for most in range(1, 40):
+        if to_its_end(session).status != "exhausted":
+            break
+        if way == "opened again":
+            log, plan = session._parts.state.log, session._parts.run.plan
+            session.close()
+            session = reopen_run(log, log.run("r"), plan)
+        session.set_budget(**{limit: most})
+    assert told(session) == wanted

@@ -1,0 +1,62 @@
+"""A run that was cut at any entry of its log goes on, and becomes the run that was never cut, event for event."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.session.reopen import reopen_run
+from agentnb.store import MemoryLog, open_log
+from tests.engine.graph_shapes import SHAPES
+from tests.property.interrupted_runs import cut, facts, finished, kept_session
+from tests.property.modelled_sessions import session_of
+from tests.property.strategies import drawn
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@given(drawn(), st.integers(0, 100))
+def test_a_drawn_run_goes_on_from_any_entry(what, share):
+    session, log = session_of(what.recipe, what.inputs, what.limit), MemoryLog()
+    session._parts.persistence.record_new_run(log, "step")
+    wanted = facts(finished(session))
+    at = 1 + share * (log.last(session.run_id) - 1) // 100
+    shorter = cut(log, session.run_id, at)
+    again = reopen_run(shorter, shorter.run(session.run_id), session._parts.run.plan)
+    assert facts(finished(again)) == wanted
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_goes_on_from_any_entry_in_another_process(name, tmp_path):
+    log = MemoryLog()
+    session, asked = kept_session(name, log)
+    wanted = json.loads(json.dumps(facts(finished(session)), default=repr))
+    files = []
+    for at in range(1, log.last("r") + 1):
+        path = tmp_path / f"{at}.db"
+        cut(log, "r", at, open_log(path)).close()
+        files.append(str(path))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.property.interrupted_runs", name],
+        input=json.dumps(files),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    ends: list[Any] = json.loads(done.stdout)
+    assert len(ends) == len(files) > len(session.trace)
+    for at, end in enumerate(ends, start=1):
+        assert end["facts"] == wanted, at
+    answered = [end["asked"] for end in ends]
+    assert answered[0] == len(asked)
+    assert answered[-1] == 0
+    assert sorted(answered, reverse=True) == answered  # what was answered before the cut is never asked for again

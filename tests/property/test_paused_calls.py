@@ -1,0 +1,111 @@
+"""What people change while a step is held inside is done again in its replay at its place: it finds no difference."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentnb.board.values import thaw
+from agentnb.engine.core.rng import get_draws
+from agentnb.engine.replay.step_record import Record
+from agentnb.session.reopen import reopen_run
+from agentnb.store import MemoryLog
+from tests.engine.graph_shapes import SHAPES
+from tests.property.interrupted_runs import facts
+from tests.property.paused_calls import done, ended, finds_nothing, kept
+
+ASKED = st.lists(st.sampled_from(["tool", "llm", "human", "emit"]), min_size=1, max_size=3)
+SENT = st.fixed_dictionaries({"prompt": st.sampled_from(["one", "two"])})
+ACT = st.one_of(
+    st.tuples(st.just("go"), st.sampled_from(["step", "step_into", "run"])),
+    st.tuples(st.just("arguments"), SENT),
+    st.tuples(st.just("answer"), st.sampled_from(["mine", {"n": 1}, [1, "two"]])),
+    st.tuples(st.just("edit"), st.integers(0, 3).map(lambda n: {"told": n, "other": [n]})),
+    st.tuples(st.just("emit"), st.sampled_from(["outside", "greeting.done"])),
+    st.tuples(st.sampled_from(["stop", "fork", "back", "reopen"]), st.none()),
+)
+PLAYS = st.lists(st.one_of(st.just(("go", "step_into")), ACT), min_size=4, max_size=20)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@given(doing=ASKED, play=PLAYS, lasts=st.booleans())
+def test_a_replay_finds_nothing_of_what_was_changed_inside(name, doing, play, lasts):
+    session = kept(name, doing, MemoryLog() if lasts else None)
+    for verb, word in play:
+        session = done(session, verb, word)
+        finds_nothing(session)
+    finds_nothing(ended(session))
+
+
+def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_come():
+    session = kept("branches", ["human"])
+    for verb, word in (("go", "step"), ("go", "step_into"), ("emit", "outside"), ("go", "step_into"), ("go", "step")):
+        session = done(session, verb, word)
+    ended(session)
+    record = Record(session._parts.run)
+    assert record.run.plan.nodes[record.read_step(3).act.node].id == "first"
+    ((before, _, after),) = (thaw(wrote.new) for wrote in record.read_step(3).writes if wrote.path == ("seen first",))
+    assert (before[2], after[2]) == (0, 1)
+    finds_nothing(session)
+
+
+def test_an_event_from_outside_takes_no_number_of_a_step_that_was_cut():
+    session = kept("reactive", ["emit"], MemoryLog())
+    for verb, word in (("go", "step_into"), ("reopen", None), ("emit", "outside")):
+        session = done(session, verb, word)
+    ended(session)
+    events = session.events
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert {event.id: event.type for event in events}["evt_003"] == "greeting.done"
+    finds_nothing(session)
+
+
+def test_a_replay_from_the_middle_gives_each_event_its_own_number():
+    session = kept("reactive", ["emit", "human"], MemoryLog())
+    for verb, word in (("go", "run"), ("emit", "greeting.done"), ("reopen", None)):
+        session = done(session, verb, word)
+    ended(session)
+    for start in range(session.position):
+        assert session.replay(start, strict="values").ok
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@given(doing=ASKED, play=PLAYS)
+def test_a_copy_stands_inside_a_step_as_the_original_does(name, doing, play):
+    log, copy = MemoryLog(), MemoryLog()
+    session = kept(name, doing, log)
+    for verb, word in play:
+        if verb != "reopen":
+            session = done(session, verb, word)
+        session.save(copy)
+    session.close()
+    first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
+    for _ in range(2):
+        assert (second.pending, second.position, facts(second)) == (first.pending, first.position, facts(first))
+        assert get_draws(first._parts.run) == get_draws(second._parts.run)
+        ended(first)
+        ended(second)
+
+
+def test_a_step_that_was_entered_is_saved_where_the_run_has_gone_back_before_its_frame():
+    session = kept("branches", ["emit", "tool"], MemoryLog())
+    for _ in range(3):
+        session = done(session, "go", "step_into")
+    session = done(session, "back", None)
+    copy = MemoryLog()
+    session.save(copy)
+    second = reopen_run(copy, copy.run("r"), session._parts.run.plan)
+    assert (second.position, facts(second)) == (session.position, facts(session))
+
+
+def test_a_question_that_was_withdrawn_is_withdrawn_in_a_copy_too():
+    log, copy = MemoryLog(), MemoryLog()
+    session = kept("branches", ["tool", "human"], log)
+    for verb in ("step_into", "step_into", "step_into", "step_into", "step_into", "stop"):
+        session = done(session, "stop", None) if verb == "stop" else done(session, "go", verb)
+        session.save(copy)
+    session.close()
+    first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
+    assert (second.pending, facts(second)) == (first.pending, facts(first))
+    assert second.pending == ()

@@ -1,0 +1,22 @@
+"""Small recipes made by hand, for the tests of the rules."""
+
+from __future__ import annotations
+
+from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
+
+
+def node(name, kind="noop", **more):
+    return Node(name, kind, **more)
+
+
+def recipe(nodes, edges=(), entry=None, regions=(), **more):
+    """Return a recipe: nodes as Nodes or ids, edges as Edges or (source, target, kind)."""
+    made = [each if isinstance(each, Node) else node(each) for each in nodes]
+    entry = (made[0].id,) if entry is None and made else tuple(entry or ())
+    ways = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
+    every = {ROOT: Region(ROOT, entry), **{region.id: region for region in regions}}
+    return Recipe("made", "test", {each.id: each for each in made}, ways, entry, regions=every, **more)
+
+
+def told(rule, made):
+    return [(problem.code, problem.severity) for problem in rule(made)]

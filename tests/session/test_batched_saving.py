@@ -1,0 +1,192 @@
+"""What a batch may lose and what it may not, and what an interrupt leaves of what is kept."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import itertools
+import sys
+
+import pytest
+
+import agentnb as nb
+from agentnb.engine.core import step, work
+from agentnb.engine.effects import dispatch
+from agentnb.engine.persistence import deltas, journal
+from agentnb.session import callbacks, execution, rollback
+from agentnb.session.reopen import reopen_run
+from agentnb.store import MemoryLog, memory
+from tests.kills import recipe as told_in_parts
+from tests.session.failing_stores import ROUNDS, Tools, is_kept, looping
+from tests.session.test_failing_stores import WAYS, Parts, place, to_the_end
+from tests.store.stores import Elsewhere
+
+__all__ = ["place"]  # the fixture
+
+
+# ----------------------------------------------------------------------------------------------------------- in batches
+
+
+BATCHES = """
+import json
+import agentnb as nb
+from tests.session.failing_stores import Tools, looping
+tools = Tools()
+tools.during["tell 4"] = lambda: (say(session.position), wait())
+session = nb.Session(looping(tools), {"n": 0}, store=sys.argv[1], run_id="run", durability=json.loads(sys.argv[2]))
+session.run()
+say(session.position)
+wait()
+"""
+
+
+def kept_after_a_kill(place, durability, until=None):
+    """Kill a program whose run waits in its 12th step; return how many of its 11 steps are kept."""
+    with Elsewhere(place, BATCHES, durability) as they:
+        assert they.hears() == "11"
+        log = nb.store.open_log(place)
+        while until is not None and not until(log.last("run")):
+            pass
+        they.dies()
+        return len(nb.open(place, "run").trace)
+
+
+@pytest.mark.parametrize(("steps", "kept"), [(1, 11), (3, 9), (4, 8), (1000, 0)])
+def test_of_a_batch_at_most_so_many_steps_are_lost(place, steps, kept):
+    found = kept_after_a_kill(place, f'{{"steps": {steps}, "ms": 600000}}')
+    assert found == kept
+    assert 11 - found <= steps
+
+
+def test_nothing_of_a_batch_waits_longer_than_it_may(place):
+    assert kept_after_a_kill(place, '{"steps": 1000, "ms": 20}', until=lambda last: last > 1) == 11
+
+
+def test_a_batch_loses_nothing_where_the_run_ends_or_is_put_away(place):
+    longest = {"steps": 1000, "ms": 600_000}
+
+    def session(run_id):
+        return nb.Session(looping(Tools()), {"n": 0}, store=place, run_id=run_id, durability=longest)
+
+    ends, stops, closed = map(session, ("ends", "stops", "closed"))
+    ends.run()
+    stops.run(max_steps=4)
+    closed.run(max_steps=5)
+    closed.close()
+    is_kept(ends)
+    is_kept(stops)
+    assert len(nb.open(place, "closed").trace) == 5
+
+
+def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
+    tools, found = Tools(), []
+    session = nb.Session(looping(tools), {"n": 0}, store=place, run_id="run", durability={"steps": 99, "ms": 600_000})
+    tools.during["tell 2"] = lambda: found.extend(
+        [
+            session._parts.state.log.last("run"),
+            session.save(),
+            len(
+                reopen_run(session._parts.state.log, session._parts.state.log.run("run"), session._parts.run.plan).trace
+            ),
+        ]
+    )
+    session.run()
+    assert (found[0], found[2]) == (1, 5)
+
+
+def test_a_program_that_ends_by_itself_loses_nothing_of_a_batch(place):
+    with Elsewhere(place, BATCHES, '{"steps": 1000, "ms": 600000}') as they:
+        assert they.hears() == "11"
+        they.told()
+        assert they.hears() == str(3 * ROUNDS)
+        they.told()
+        they.ends()
+    assert (nb.open(place, "run").status, nb.runs(place)["writer"].isna().all()) == ("finished", True)
+
+
+# ---------------------------------------------------------------------------------------------------------- and besides
+
+
+def test_a_run_that_went_back_and_on_again_stands_where_it_went_on():
+    log, copies = MemoryLog(), []
+    tools = Tools()
+    session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run")
+    session.step(5)
+    session.goto(2)
+    tools.during["ask 1"] = lambda: copies.append(copied(log))
+    session.run()
+    (cut,) = copies  # as a kill in the middle of this run would have left it
+    again = reopen_run(cut, cut.run("run"), session._parts.run.plan)
+    assert (again.position, len(again._parts.run.left)) == (3, 1)
+
+
+def copied(log):
+    made = MemoryLog()
+    made.create(log.run("run"), list(log.entries("run")))
+    return made
+
+
+KEEPING = tuple(module.__file__ for module in (journal, deltas, memory))
+STEPPING = tuple(module.__file__ for module in (step, callbacks, execution, rollback, dispatch, work))
+
+
+@functools.cache
+def checked_by_python(code):
+    """Return the offsets in a code object at which Python looks for signals: after calls and jumps back."""
+    code_points = list(dis.get_instructions(code))
+    return {
+        after.offset
+        for before, after in itertools.pairwise(code_points)
+        if before.opname.startswith(("CALL", "JUMP_BACKWARD"))
+    }
+
+
+class Interrupting:
+    """Raises a KeyboardInterrupt once: at the point of that number where a signal can be noticed, in some files."""
+
+    def __init__(self, at, files):
+        self.left, self.files = at, files
+
+    def __call__(self, frame, event, arg):
+        if not frame.f_code.co_filename.endswith(self.files):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "call" or (event == "opcode" and frame.f_lasti in checked_by_python(frame.f_code)):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupted(work, at, files):
+    """Do something, interrupted at that point; return whether it came so far."""
+
+    def apart():
+        """Keep what a cut `except` block handled in this generator, or every later error has it as its context."""
+        yield work()
+
+    before, tracer = sys.gettrace(), Interrupting(at, files)
+    sys.settrace(tracer)
+    try:
+        next(apart())
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    assert sys.exc_info() == (None, None, None)
+    return tracer.left <= 0
+
+
+@WAYS
+@pytest.mark.parametrize("files", [KEEPING, (*KEEPING, *STEPPING)], ids=["log", "all"])
+def test_an_interrupt_loses_nothing_that_is_kept_and_doubles_nothing(files, durability, monkeypatch):
+    monkeypatch.setattr(told_in_parts, "PARTS", 2)
+    every = 23 if files is KEEPING else 47
+    for at in itertools.count(1, every):
+        session = told_in_parts.begin(Parts(), MemoryLog(), durability=durability, rounds=1)
+        session.step(2)
+        if not interrupted(lambda: session.step(2), at, files):  # noqa: B023  (called at once)
+            break
+        to_the_end(session)
+        is_kept(session)
+    assert at > 250  # there are as many of them

@@ -1,0 +1,380 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.clock import FrozenClock, TickingClock
+from agentnb.errors import ExecutionError
+from agentnb.load import load
+from agentnb.samples import samples
+from agentnb.session import Session
+from tests.samples.installed import NAMES
+from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, looping, session
+
+ANSWERS = {
+    "triage": ["shorter, please", "approve"],
+    "approval": ["yes", "yes"],
+    "trip": ["Rome"],
+    "cafe": ["tea", "pay"],
+}
+EVENTS = {
+    "team": [("goal.created", {"goal": "Write about swifts"})],
+    "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
+}
+
+
+def begun(name, **options):
+    """Return a session of a sample, told of the events that it waits for."""
+    run = Session(samples(name), answers=ANSWERS.get(name), **options)
+    for type_, payload in EVENTS.get(name, ()):
+        run.emit(type_, payload)
+    return run
+
+
+def again(name, run):
+    """Return the sample once more; behaviors tell the id of the run that they were made for, so theirs is the same."""
+    return run.recipe if name in EVENTS else samples(name)
+
+
+class Guard:
+    """What is called while a session runs, and may not be called while it is replayed."""
+
+    def __init__(self):
+        self.closed, self.calls = False, 0
+
+    def __call__(self, function):
+        def guarded(*given, **named):
+            assert not self.closed, "an effect was run in a replay"
+            self.calls += 1
+            return function(*given, **named)
+
+        return guarded
+
+
+def finds_nothing(run, guard=None):
+    """Replay a session from every step on, on every level; nothing of it changes, and nothing goes out."""
+    if guard is not None:
+        guard.closed = True
+    stood = (run.position, run.status, dict(run.board), run.trace.to_json())
+    for start in range(run.position + 1):
+        for strict in ("path", "values", "reads"):
+            report = run.replay(start, strict=strict)
+            assert (report.ok, report.divergences, report.unsure) == (True, (), ())
+    assert stood == (run.position, run.status, dict(run.board), run.trace.to_json())
+    if guard is not None:
+        guard.closed = False
+
+
+# --------------------------------------------------------------------------------------------------- every kind of run
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_sample_is_what_its_record_says(name):
+    end = "idle" if name in EVENTS else "finished"
+    for move in (Session.run, lambda run: [run.step() for _ in range(40) if run.status != end]):
+        run = begun(name)
+        move(run)
+        assert run.status == end
+        finds_nothing(run)
+        assert run.replay(recipe=again(name, run), strict="reads").ok
+
+
+def flaky(guard, fails, error):
+    def look(word):
+        if guard.calls <= fails:
+            raise error
+        return {"found": word}
+
+    return look
+
+
+@pytest.mark.parametrize("fails", [0, 2, 3])
+def test_tools_that_fail_and_are_tried_again(fails):
+    guard = Guard()
+    made = calling(guard(flaky(guard, fails, KeyError("gone"))), attempts=3)
+    made.add_node("rescue", function=lambda board: {"rescued": True})
+    made.add_edge("look", "rescue", kind="error")
+    run = session(made, {"word": "rain"})
+    run.run()
+    assert (run.status, run.board.get("rescued")) == ("finished", True if fails == 3 else None)
+    finds_nothing(run, guard)
+
+
+def test_a_time_out_takes_its_edge_again():
+    guard = Guard()
+
+    async def slow(word):
+        await asyncio.sleep(60)
+
+    made = calling(slow, timeout=0.01)
+    made.add_node("late", function=guard(lambda board: {"late": True}))
+    made.add_edge("look", "late", kind="timeout")
+    run = session(made, {"word": "rain"})
+    run.run()
+    assert run.board["late"]
+    finds_nothing(run)
+
+
+def test_a_run_that_stands_at_a_failure():
+    run = session(broken())
+    run.run()
+    run.retry()
+    assert (run.status, run.position) == ("failed", 3)
+    finds_nothing(run)
+    run.edit({"fixed": True})
+    run.run()
+    assert run.status == "finished"
+    finds_nothing(run)
+
+
+def test_a_tool_that_changes_what_it_is_given_and_one_that_reads_the_board():
+    guard = Guard()
+
+    def append(log):
+        log.append("x")
+
+    made = nx.MultiDiGraph(name="in place")
+    made.add_node("one", kind="tool", function=guard(append), inputs={"log": "log"})
+    made.add_node("two", kind="tool", function=guard(lambda board: board["log"].append(board["n"])))
+    made.add_node("three", function=lambda board: board["log"].append("y"))
+    made.add_node("count", function=lambda board: {"size": len(board["log"])})
+    nx.add_path(made, ["one", "two", "three", "count"])
+    run = session(made, {"log": [], "n": 5})
+    run.run()
+    assert (run.board["log"], run.board["size"]) == (["x", 5, "y"], 3)
+    finds_nothing(run, guard)
+
+
+@dataclass
+class Article:
+    title: str
+    content: str
+
+
+def test_a_tool_that_answers_an_object_answers_it_again():
+    guard = Guard()
+    run = session(calling(guard(lambda word: Article(word, "long"))), {"word": "rain"})
+    run.run()
+    assert run.board["look"] == Article("rain", "long")
+    finds_nothing(run, guard)
+
+
+def test_agents_models_and_people():
+    guard = Guard()
+    made = nx.MultiDiGraph(name="asking")
+    made.add_node("bound", kind="agent", inputs={"n": "n"})
+    made.add_node("asked", kind="agent", inputs={"n": "n"})
+    made.add_node("who", kind="human", prompt="Who?", output="who")
+    made.add_node("last", function=lambda board: {"last": [board["bound"], board["asked"], board["who"]]})
+    nx.add_path(made, ["bound", "asked", "who", "last"])
+    run = session(made, {"n": 1}, tools={"bound": guard(lambda n: n + 1)}, llm=guard(lambda request: "said"))
+    run.run()
+    assert run.status == "waiting"
+    finds_nothing(run, guard)
+    run.answer("me")
+    run.run()
+    assert run.board["last"] == [2, "said", "me"]
+    finds_nothing(run, guard)
+
+
+def test_an_answer_and_edits_while_somebody_is_asked():
+    run = session(asking())
+    run.run()
+    run.edit({"before": 7})
+    run.answer("yes")
+    run.run()
+    finds_nothing(run)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_held_call_that_a_person_has_changed(side):
+    guard = Guard()
+    run = session(calling(guard(lambda word: {"found": word})), {"word": "rain"})
+    run.breakpoints.add(call="tool", side=side)
+    run.run()
+    (pending,) = run.pending
+    run.edit({"word": "sun"})
+    run.change(pending.id, **({"arguments": {"word": "snow"}} if side == "before" else {"answer": {"found": "fog"}}))
+    run.run()
+    assert run.board["found"] == ("snow" if side == "before" else "fog")
+    finds_nothing(run, guard)
+
+
+def test_people_events_and_travel():
+    run = session(counting(5), {"n": 0})
+    run.step(3)
+    run.edit({"n": 2, "more": [1]})
+    run.emit("hello", {"a": 1})
+    run.set_next("check")
+    run.skip({"skipped": True})
+    run.run()
+    finds_nothing(run)
+    run.goto(4)
+    finds_nothing(run)
+    run.edit({"n": 4})
+    run.run()
+    finds_nothing(run)
+    for fork in run.forks:
+        finds_nothing(fork)
+
+
+def test_after_a_reset_both_runs_are_replayed():
+    run = session(counting(), {"n": 0})
+    run.run()
+    run.reset()
+    run.step(2)
+    finds_nothing(run)
+    (before,) = run.forks
+    finds_nothing(before)
+
+
+def test_a_fork_with_other_tools_and_another_model():
+    guard = Guard()
+    made = calling("look")
+    made.add_node("say", kind="agent", inputs={"word": "word"})
+    made.add_node("shout", function="louder", inputs={"say": "say"})
+    nx.add_path(made, ["after", "say", "shout"])
+    tools = {"look": guard(lambda word: "one"), "louder": lambda say: {"loud": say.upper()}}
+    run = session(made, {"word": "rain"}, tools=tools)
+    run.run()
+    fork = run.fork(at=2, tools={"louder": lambda say: {"loud": say + "!"}}, llm=guard(lambda request: "hey"))
+    fork.run()
+    assert (run.board["loud"], fork.board["loud"]) == ("MOCKED OUTPUT FROM SAY", "hey!")
+    finds_nothing(run, guard)
+    finds_nothing(fork, guard)
+    again = fork.fork(at=4, tools={"louder": lambda say: {"loud": "?"}})
+    again.run()
+    finds_nothing(again, guard)
+
+
+def test_parallel_branches_that_ran_at_the_same_time():
+    guard = Guard()
+    made = fan("a", "b", "c", b=lambda board: board.get("nowhere"))
+    made.nodes["a"].update(kind="tool", function=guard(lambda board: {"a": 5}))
+    run = session(made)
+    run.run()
+    finds_nothing(run, guard)
+
+
+def test_loops_subgraphs_and_a_step_at_a_time():
+    run = session(looping(looping(counting(2), times=2), times=2), {"n": 0})
+    while run.status != "finished":
+        run.step()
+    finds_nothing(run)
+
+
+@pytest.mark.parametrize("clock", [FrozenClock(), TickingClock()])
+def test_clocks_are_read_and_not_moved(clock):
+    run = session(counting(), {"n": 0}, clock=clock)
+    run.step(2)
+    run.emit("e")
+    run.run()
+    at = clock.at
+    finds_nothing(run)
+    assert clock.at == at
+
+
+def test_in_a_running_loop_and_beside_async_nodes():
+    async def later(board):
+        await asyncio.sleep(0)
+        return {"later": board.get("x", 0)}
+
+    async def main():
+        run = session(graph("a", "b", b=later), {"x": 1})
+        await run.arun()
+        return run.replay(strict="reads")
+
+    assert asyncio.run(main()).ok
+
+
+def test_the_evaluator_goes_round_as_it_went():
+    run = Session(samples("document"), llm=lambda request: '{"score": 0.4, "critique": "more"}')
+    run.run()
+    finds_nothing(run)
+
+
+# ----------------------------------------------------------------------------------------------- back from a store
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sample_that_was_kept_and_opened_again(name, tmp_path):
+    run = begun(name, store=tmp_path / "runs.db")
+    run.run()
+    run.close()
+    finds_nothing(nb.open(tmp_path / "runs.db", recipe=again(name, run)))
+
+
+def secretive():
+    """Return a graph in which a secret goes into a tool, and what is made of it decides the way."""
+    made = nx.MultiDiGraph(name="secretive")
+    made.add_node("size", function=lambda api_key: {"size": len(api_key)}, inputs={"api_key": "api_key"})
+    made.add_node(
+        "look", kind="tool", function=lambda api_key, n: {"found": n}, inputs={"api_key": "api_key", "n": "n"}
+    )
+    made.add_node("twice", function=lambda board: {"twice": board["size"] * 2})
+    made.add_node("end", function=lambda board: {"end": 1})
+    made.add_node("other", function=lambda board: {"end": 2})
+    nx.add_path(made, ["size", "look", "twice"])
+    made.add_edge("twice", "end", when="size > 8")
+    made.add_edge("twice", "other")
+    return made
+
+
+def test_what_is_masked_is_said_to_be_and_is_no_false_alarm(tmp_path):
+    run = session(secretive(), {"api_key": "sk-123456789", "n": 1}, store=tmp_path / "runs.db")
+    run.run()
+    finds_nothing(run)
+    run.close()
+    again = nb.open(tmp_path / "runs.db", recipe=load(secretive()))
+    again.goto(2)
+    report = again.replay(strict="reads")
+    assert (report.ok, [row.path for row in report.unsure]) == (True, ["size"])  # what the tool was sent is as masked
+    again.goto(4)
+    report = again.replay(strict="reads")
+    assert [(row.step, row.what, row.path) for row in report.divergences] == [(3, "masked", "size")]
+    assert "how it goes on depends on 'size'" in repr(report)
+    again._parts.persistence.fill({"api_key": "sk-123456789"})
+    finds_nothing(again)
+
+
+def test_an_answer_that_is_not_whole_here_says_nothing_of_what_follows_from_it(tmp_path):
+    @dataclass
+    class Said:
+        words: str
+
+    made = calling(lambda word: {"token": f"t0ken of {word}", "said": Said(word)})
+    made.add_node("size", function=lambda board: {"size": len(board["token"])})
+    made.add_node("words", function=lambda board: {"words": board["said"].words})
+    nx.add_path(made, ["after", "size", "words"])
+    run = session(made, {"word": "rain"}, store=tmp_path / "runs.db")
+    run.run()
+    finds_nothing(run)
+    run.close()
+    report = nb.open(tmp_path / "runs.db", recipe=load(made)).replay()
+    assert [row.path for row in report.unsure] == ["size", "words"]
+    assert [(row.step, row.what, row.path) for row in report.divergences] == [(5, "masked", "said")]
+
+
+def test_failures_with_an_answer_lead_the_same_way_from_a_store(tmp_path):
+    made = nx.MultiDiGraph(name="refused")
+    made.add_node("look", kind="tool", function=lambda n: 1 / 0, inputs={"n": "n"}, attempts=2)
+    made.add_node("rescue", function=lambda board: {"rescued": True})
+    made.add_edge("look", "rescue", kind="error")
+    run = session(made, {"n": 1}, store=tmp_path / "runs.db")
+    run.run()
+    run.close()
+    again = nb.open(tmp_path / "runs.db", recipe=load(made))
+    assert again.board["rescued"]
+    finds_nothing(again)
+
+
+def test_a_run_without_its_recipe_cannot_be_replayed(tmp_path):
+    run = session(counting(), {"n": 0}, store=tmp_path / "runs.db")
+    run.run()
+    run.close()
+    with pytest.raises(ExecutionError, match="L450"):
+        nb.open(tmp_path / "runs.db").replay()

@@ -1,0 +1,129 @@
+"""Names that match nothing: keys, tables, tools and inputs."""
+
+from __future__ import annotations
+
+import pickle
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from tests.session.small_sessions import calling, counting, graph, session
+
+ASKING = {
+    "a breakpoint's key": lambda run, key: run.breakpoints.add(key=key),
+    "a breakpoint's condition": lambda run, key: run.breakpoints.add(when=f"{key} > 1"),
+    "a watch": lambda run, key: run.watch(key),
+    "a watched rule": lambda run, key: run.watch({">": [{"var": key}, 1]}),
+    "until": lambda run, key: run.run(until=f"{key} > 1"),
+    "until backwards": lambda run, key: run.run_back(until=f"{key} > 1"),
+    "who_wrote": lambda run, key: run.who_wrote(key),
+    "who_wrote below": lambda run, key: run.who_wrote(f"{key}.deep"),
+    "wide": lambda run, key: run.trace.wide(["n", key]),
+}
+
+
+def budgeted(**declared):
+    made = graph("plan", "spend", plan=lambda budget: {"budget": budget - 1}, spend=lambda: None)
+    made.nodes["plan"]["inputs"] = {"budget": "budget"}
+    for name, keys in declared.items():
+        made.nodes[name]["writes"] = keys
+    run = session(made, {"budget": 3, "n": 1})
+    run.run()
+    return run
+
+
+@pytest.mark.parametrize("ask", ASKING.values(), ids=ASKING)
+def test_a_misspelt_key_is_refused_with_a_suggestion(ask):
+    run = budgeted()
+    with pytest.raises(nb.ExecutionError, match="did you mean 'budget'") as caught:
+        ask(run, "bugdet")
+    assert caught.value.problems[0].code == "X145"
+    assert (len(run.breakpoints), len(run.watches), run.status) == (0, 0, "finished")
+    ask(run, "budget")
+
+
+@pytest.mark.parametrize("ask", ASKING.values(), ids=ASKING)
+def test_a_key_that_a_function_may_still_write_is_accepted(ask):
+    ask(budgeted(), "order")
+    ask(budgeted(), "budgets")
+
+
+@pytest.mark.parametrize("name", [name for name in ASKING if name != "wide"])
+def test_where_each_node_declares_its_writes_any_other_key_is_refused(name):
+    run = budgeted(plan=["budget"], spend=["order.total"])
+    with pytest.raises(nb.ExecutionError, match="X145"):
+        ASKING[name](run, "invoice")
+    ASKING[name](run, "order")
+
+
+def test_a_key_that_a_person_wrote_is_known():
+    run = budgeted(plan=["budget"], spend=["order"])
+    run.edit({"bugdet": 5})
+    run.who_wrote("bugdet")
+    assert run.trace.wide("bugdet").columns.tolist() == ["step", "node", "bugdet"]
+
+
+@pytest.mark.parametrize("word", ["nix", "chek", "nix.deep"])
+def test_until_refuses_a_word_that_is_no_node_and_no_key(word):
+    run = session(counting(limit=10**9), {"n": 0})
+    with pytest.raises(nb.ExecutionError, match="X118"):
+        run.run(until=word)
+    with pytest.raises(nb.ExecutionError, match="X118"):
+        run.run_back(until=word)
+    assert run.position == 0
+    run.run(until="n > 2")
+    assert run.board["n"] == 3
+
+
+def test_the_board_suggests_the_nearest_key():
+    run = budgeted()
+    with pytest.raises(KeyError, match="did you mean 'budget'") as caught:
+        run.board["bugdet"]
+    assert caught.value.args == ("bugdet",)
+    assert pickle.loads(pickle.dumps(caught.value)).args == ("bugdet",)
+    assert run.board.get("bugdet") is None
+
+
+def test_a_function_that_reads_a_misspelt_key_says_which_one_there_is():
+    run = session(graph("a", a=lambda board: {"x": board["bugdet"]}), {"budget": 3})
+    run.run()
+    assert "did you mean 'budget'" in run.error.what
+    assert isinstance(run.cause, KeyError)
+
+
+def test_a_table_that_does_not_exist():
+    frames = budgeted().trace.frames
+    with pytest.raises(KeyError, match="did you mean 'steps'"):
+        frames["stpes"]
+    with pytest.raises(AttributeError, match="did you mean 'steps'"):
+        _ = frames.stpes
+
+
+@pytest.mark.parametrize(("name", "order"), [("nosuch", "remove it"), ("loook", "did you mean 'look'")])
+def test_a_tool_that_nothing_calls_is_refused(name, order):
+    with pytest.raises(nb.ExecutionError, match=order) as caught:
+        session(calling("look"), {"word": "x"}, tools={"look": lambda word: word, name: len})
+    assert [problem.code for problem in caught.value.problems] == ["X146"]
+
+
+def declared(**inputs):
+    made = nx.DiGraph(name="declared", inputs=inputs)
+    made.add_node("a", function=lambda board: None)
+    return nb.load(made)
+
+
+def test_an_unknown_input_is_a_warning_with_a_suggestion():
+    recipe = declared(wishes={"type": "array", "default": []})
+    with pytest.warns(UserWarning, match=r"R220(.|\n)*did you mean 'wishes'") as caught:
+        run = nb.Session(recipe, {"wishs": [1]})
+    assert len(caught) == 1
+    assert run.board["wishs"] == [1]
+
+
+def test_where_a_recipe_declares_no_inputs_only_misspelt_ones_are_warned_of():
+    session(counting(), {"n": 0, "more": 1})
+    made = graph("a", a=lambda budget: None)
+    made.nodes["a"]["inputs"] = {"budget": "budget"}
+    with pytest.warns(UserWarning, match="did you mean 'budget'"):
+        session(made, {"bugdet": 1})

@@ -1,0 +1,93 @@
+"""A file that is not a store of ours, or no whole one, is told and was not changed."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from agentnb.store import SqlLog
+from tests.store.stores import changed, everything, refused, row, some
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def log(path):
+    made = SqlLog(path)
+    yield made
+    made.close()
+
+
+def test_a_file_that_is_no_database_is_left_as_it_is(log, path):
+    path.write_text("name: triage\n" * 100)
+    before = everything(path.parent)
+    for act in (log.runs, lambda: log.create(row())):
+        assert "was not changed" in refused("L416", act)
+        assert everything(path.parent) == before
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_the_database_of_another_program_is_left_as_it_is(log, path, mode):
+    with changed(path, f"PRAGMA journal_mode={mode}") as connection:
+        connection.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, id TEXT)")
+        connection.execute("CREATE TABLE meta (key TEXT, value TEXT)")
+        connection.execute("INSERT INTO events VALUES (1, 'evt_001')")
+    before = path.read_bytes()
+    for act in (log.runs, lambda: log.create(row())):
+        assert "events, meta" in refused("L416", act)
+    assert path.read_bytes() == before
+
+
+def test_what_another_program_has_not_finished_is_left_as_it_is(path, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    with changed(path, "PRAGMA journal_mode=wal") as connection:
+        connection.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, id TEXT)")
+        for each in ("runs.db", "runs.db-wal"):
+            shutil.copy(path.with_name(each), copy)
+    before = everything(copy)
+    assert before["runs.db-wal"]
+    refused("L416", SqlLog(copy / "runs.db").create, row())
+    assert {name: everything(copy)[name] for name in before} == before
+
+
+def test_a_store_of_a_newer_agentnb_is_left_as_it_is(log, path):
+    log.create(row())
+    log.close()
+    with changed(path, "UPDATE agentnb_meta SET value = '2'"):
+        pass
+    before = path.read_bytes()
+    for act in (log.runs, lambda: log.append("one", some(1, 1))):
+        assert "version 2" in refused("L415", act)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM agentnb_meta", "UPDATE agentnb_meta SET value = 'one'"])
+def test_a_store_that_has_lost_its_version_is_damaged(log, path, statement):
+    log.create(row())
+    log.close()
+    with changed(path, statement):
+        pass
+    refused("L422", log.runs)
+
+
+def test_a_store_that_has_lost_a_table_is_damaged(log, path):
+    log.create(row(), some(1, 1))
+    with changed(path, "DROP TABLE agentnb_entries"):
+        pass
+    refused("L422", log.entries, "one")
+    refused("L422", log.append, "one", some(2, 2))
+
+
+def test_a_damaged_file_is_told(log, path):
+    log.create(row(), some(1, 2000, "x" * 100))
+    log.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    refused("L422", lambda: list(log.entries("one")))
+    path.write_bytes(whole)
+    assert list(log.entries("one")) == some(1, 2000, "x" * 100)

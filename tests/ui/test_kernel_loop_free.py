@@ -1,0 +1,150 @@
+"""Into, answers and approvals leave the kernel's loop free for other cells, however long a node takes."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import networkx as nx
+import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+import agentnb as nb
+from agentnb.recipe.model import Node, Recipe
+from agentnb.session import Session
+from agentnb.ui.command_queue import Request
+from agentnb.world.effect import Effect
+from tests.engine.graph_shapes import Shape, leaf
+from tests.session.gated_nodes import Barrier, live, until
+from tests.session.shape_sessions import session_of
+from tests.session.small_sessions import graph, session
+from tests.ui import ticket_recipe
+from tests.ui.test_command_queue import made, settled
+
+
+def test_into_a_slow_node_leaves_the_loop_free():
+    async def main():
+        slow = Barrier()
+        run = session(graph("a", "gate", gate=slow))
+        run.step()
+        desk, _ = made(run)
+        desk.ask(Request("into"))
+        await until(slow.begun.is_set)  # with the loop held, nothing here would run before the node has ended
+        assert not slow.go.is_set()
+        slow.go.set()
+        await settled(desk)
+        assert run.status == "finished"
+
+    live(main)
+
+
+def test_after_an_answer_a_slow_node_leaves_the_loop_free():
+    async def main():
+        slow = Barrier()
+
+        def refund(board):
+            return {**slow(board), "reply": "refunded"}
+
+        recipe = ticket_recipe.recipe()
+        nodes = {**recipe.nodes, "refund": Node("refund", "function", params={"function": refund})}
+        run = Session(
+            Recipe("triage", "test", nodes, recipe.edges, recipe.entry), {"ticket": "money back"}, validate_inputs=False
+        )
+        desk, _ = made(run)
+        desk.ask(Request("run"))
+        await until(lambda: run.status == "waiting")
+        desk.ask(Request("answer", "yes", "ask"))
+        await until(slow.begun.is_set)
+        assert run.status == "running"
+        slow.go.set()
+        await run.wait()
+        await settled(desk)
+        assert run.status == "finished"
+
+    live(main)
+
+
+def test_what_an_approval_lets_a_node_do_leaves_the_loop_free():
+    async def main():
+        slow = Barrier()
+
+        async def pay(work):
+            told = await work.call(Effect("approval", "pay", {"amount": 5}))
+            await work.call(Effect("tool", "pay", {}, target=lambda **_: slow({}), blocking=True))
+            return {"paid": told["approved"]}
+
+        run = session_of("pays", Shape([leaf("pay", pay)], [], ("pay",), [], {}))
+        run.step()
+        desk, _ = made(run)
+        desk.ask(Request("approve"))
+        await until(slow.begun.is_set)
+        slow.go.set()
+        await settled(desk)
+        assert run.board["paid"] is True
+
+    live(main)
+
+
+def _asking_graph(function):
+    made = nx.DiGraph(name="asking", entry="decide")
+    made.add_node("decide", function=function, asks=True)
+    return made
+
+
+def _asking_program(function):
+    class State(TypedDict, total=False):
+        decided: str
+
+    def decide(state):
+        return {"decided": function({})["decided"]}
+
+    builder = StateGraph(State)
+    builder.add_node("decide", decide)
+    builder.add_edge(START, "decide")
+    return builder.compile()
+
+
+ASKING = {
+    "a function": lambda slow: _asking_graph(lambda board: {"decided": nb.ask("Go?"), **slow(board)}),
+    "langgraph": lambda slow: _asking_program(lambda board: {"decided": interrupt("Go?"), **slow(board)}),
+}
+
+
+@pytest.mark.parametrize("way", ["step", "run"])
+@pytest.mark.parametrize("kind", ASKING)
+def test_what_a_function_does_after_the_answer_leaves_the_loop_free(kind, way):
+    async def main():
+        slow = Barrier()
+        run = Session(nb.load(ASKING[kind](slow)), {})
+        desk, _ = made(run)
+        desk.ask(Request(way))
+        await until(lambda: run.status == "waiting")
+        await settled(desk)
+        desk.ask(Request("answer", "yes", "decide"))
+        await until(slow.begun.is_set)
+        slow.go.set()
+        await settled(desk)
+        await until(lambda: run.status == "finished")
+        assert run.board["decided"] == "yes"
+
+    live(main)
+
+
+def test_a_function_that_is_stopped_after_the_answer_writes_nothing_and_runs_again_with_the_answer():
+    async def main():
+        slow = Barrier()
+        run = Session(nb.load(ASKING["a function"](slow)), {})
+        desk, _ = made(run)
+        desk.ask(Request("step"))
+        await until(lambda: run.status == "waiting")
+        await settled(desk)
+        desk.ask(Request("answer", "yes", "decide"))
+        await until(slow.begun.is_set)
+        desk.ask(Request("stop"))
+        await settled(desk)
+        slow.go.set()
+        assert (len(run.trace), "decided" in run.board) == (0, False)
+        await run.astep()
+        assert (run.status, run.board["decided"]) == ("finished", "yes")
+
+    live(main)

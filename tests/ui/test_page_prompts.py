@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+import agentnb as nb
+from agentnb.recipe.model import Edge, Node, Recipe
+from tests.session.shape_sessions import asking, to_where_it_waits
+from tests.ui import ticket_recipe
+from tests.ui.test_page import CONTRAST
+
+pytestmark = pytest.mark.needs_chromium
+
+EVIL = (
+    "<script>window.owned = 1</script><img src=x onerror='window.owned = 2'>"
+    "<a href='javascript:window.owned = 3'>a</a>\" onmouseover=\"window.owned = 4"
+)
+
+
+@pytest.fixture
+def approving(host):
+    on = host(to_where_it_waits(asking("cycle", "approval")))
+    on.show(problems=[])
+    return on
+
+
+@pytest.fixture
+def calling(host):
+    session = nb.Session(nb.samples("moderation"))
+    for _ in range(3):
+        session.step_into()
+    return host(session)
+
+
+def card(on):
+    return on.page.locator(".agentnb-ask")
+
+
+def test_an_approval_shows_what_is_asked_and_is_given(approving):
+    assert "requests approval for may it" in card(approving).inner_text()
+    assert card(approving).get_by_label("of", exact=True).input_value() == "again"
+    approving.button("Approve").click()
+    assert approving.obey() == ["approve"]
+    assert approving.session.board["said"]["approved"] is True
+    assert card(approving).count() == 0
+
+
+def test_an_approval_is_denied_with_a_reason(approving):
+    approving.page.get_by_label("reason, if you deny it").fill("too dear")
+    approving.button("Deny").click()
+    assert approving.obey() == ["deny"]
+    assert approving.session.board["said"] == {"approved": False, "reason": "too dear", "by": None}
+
+
+def test_what_leave_is_asked_for_is_changed_and_granted_so(approving):
+    card(approving).get_by_label("of", exact=True).fill("something else")
+    approving.button("Approve").click()
+    assert approving.obey() == ["change", "approve"]
+    assert approving.session.board["said"]["arguments"] == {"of": "something else"}
+
+
+def test_a_change_of_what_leave_is_asked_for_may_be_kept_first(approving):
+    card(approving).get_by_label("of", exact=True).fill("something else")
+    approving.button("Keep changes").click()
+    assert approving.obey() == ["change"]
+    assert card(approving).get_by_label("of", exact=True).input_value() == "something else"
+    assert not approving.button("Keep changes").is_visible()
+
+
+def test_enter_in_the_reason_denies_and_never_approves(approving):
+    approving.page.get_by_label("reason, if you deny it").press("Enter")
+    assert approving.obey() == ["deny"]
+
+
+def test_what_is_sent_can_be_read_and_changed_and_then_its_answer(calling):
+    assert "llm is about to call Moderation" in card(calling).inner_text()
+    box = card(calling).get_by_label("user message")
+    assert box.input_value() == "Comment 7 by Kim: You are a fool."
+    assert not calling.button("Keep changes").is_visible()
+    box.fill("Comment 8 by Bo: Thank you.")
+    calling.button("Send it").click()
+    assert calling.obey() == ["change", "into"]
+    assert calling.session.pending[0].arguments["messages"][1]["content"] == "Comment 8 by Bo: Thank you."
+
+    assert "Moderation has answered llm" in card(calling).inner_text()
+    card(calling).get_by_text("What was sent").click()
+    assert "Comment 8 by Bo" in card(calling).inner_text()
+    card(calling).get_by_label("response").fill("Leave it.")
+    calling.button("Keep changes").click()
+    assert calling.obey() == ["change"]
+    assert card(calling).get_by_label("response").input_value() == "Leave it."
+    calling.button("Accept the answer").click()
+    assert calling.obey() == ["into"]
+    assert calling.session.board["answer"]["response"] == "Leave it."
+
+
+def test_what_is_typed_stays_while_the_screen_changes_and_goes_along_with_any_step(calling):
+    box = card(calling).get_by_label("user message")
+    box.fill("half a")
+    calling.show(said="something else")
+    assert box.input_value() == "half a"
+    calling.button("Step").click()
+    assert calling.obey() == ["change", "step"]
+    assert calling.session.trace.steps[-1].node_id == "llm"
+
+
+def test_a_change_is_undone(calling):
+    box = card(calling).get_by_label("user message")
+    box.fill("x")
+    calling.button("Undo changes").click()
+    assert box.input_value().startswith("Comment 7")
+    assert not calling.button("Undo changes").is_visible()
+
+
+@pytest.mark.parametrize("button", ["Send it", "Step", "Keep changes"])
+def test_what_is_no_number_goes_nowhere_and_is_said_at_its_place(calling, button):
+    (part,) = calling.page.locator(".agentnb-ask .agentnb-field:has([aria-label=json_object])").all()
+    card(calling).get_by_text("1 setting").click()
+    part.get_by_label("kind").select_option(label="number")
+    box = part.get_by_label("json_object")
+    box.fill("perhaps")
+    card(calling).get_by_text("1 setting").click()  # folded away, it is opened again where it is wrong
+    calling.button(button).click()
+    assert calling.sent() == []
+    assert "This is not a number" in card(calling).inner_text()
+    assert box.get_attribute("aria-invalid") == "true"
+    assert box.evaluate("box => box === document.activeElement")
+
+
+def test_a_node_that_gets_another_answer_does_not_lose_the_focus_to_the_notebook(calling):
+    calling.button("Send it").focus()
+    calling.page.keyboard.press("Enter")
+    calling.obey()
+    assert calling.page.evaluate("Boolean(document.activeElement.closest('.agentnb-cockpit'))")
+
+
+def test_messages_stand_by_themselves_and_the_settings_below_them(calling):
+    assert card(calling).locator("[data-role]").count() == 2
+    roles = [part.get_attribute("data-role") for part in card(calling).locator("[data-role]").all()]
+    assert roles == ["system", "user"]
+    assert card(calling).locator("details [aria-label=json_object]").count() == 1
+
+
+def test_a_person_answers_in_place_of_the_model(calling):
+    calling.button("Answer it myself").click()
+    box = card(calling).get_by_label("answer in place of Moderation")
+    assert box.evaluate("box => box === document.activeElement")
+    box.fill("It is harmless.")
+    calling.button("Use this answer").click()
+    assert calling.obey() == ["change", "into"]
+    calling.session.step()
+    assert "It is harmless." in str(calling.session.board["answer"])
+
+
+def asked(host, **declared):
+    graph = nx.DiGraph(name="asks")
+    graph.add_node("ask", kind="human", prompt="Well?", output="said", **declared)
+    session = nb.Session(nb.load(graph))
+    session.step()
+    on = host(session)
+    on.show(problems=[])
+    return on
+
+
+def test_a_number_is_asked_for_and_nothing_else_is_taken(host):
+    on = asked(host, schema={"type": "integer"})
+    box = on.page.get_by_label("Well?")
+    box.fill("many")
+    box.press("Enter")
+    assert on.sent() == []
+    assert "This is not a number" in card(on).inner_text()
+    box.fill("3")
+    box.press("Enter")
+    on.obey()
+    assert on.session.board["said"] == 3
+
+
+def test_yes_or_no_are_two_buttons(host):
+    on = asked(host, schema={"type": "boolean"})
+    assert card(on).get_by_role("textbox").count() == 0
+    on.button("no").click()
+    on.obey()
+    assert on.session.board["said"] is False
+
+
+def test_a_choice_among_many_is_a_list(host):
+    on = asked(host, options=list(range(20)))
+    on.page.get_by_label("Well?").select_option("17")
+    on.button("Answer").click()
+    on.obey()
+    assert on.session.board["said"] == 17
+
+
+def test_who_is_asked_to_choose_may_say_nothing_else(host):
+    on = asked(host, options=["a", "b"])
+    assert on.page.get_by_label("another answer for ask").is_hidden()
+    on.button("Another answer").click()
+    on.page.get_by_label("another answer for ask").fill("both")
+    on.page.get_by_label("another answer for ask").press("Enter")
+    on.obey()
+    assert (on.session.status, "said" in on.session.board) == ("waiting", False)
+
+
+def test_a_new_question_has_the_focus_only_where_the_cockpit_had_it_and_nobody_types(host):
+    graph = nx.DiGraph(name="asks")
+    graph.add_node("ask", kind="human", prompt="Well?", output="said")
+    session = nb.Session(nb.load(graph))
+    on = host(session)
+    places = {
+        "document.activeElement.blur()": False,
+        "document.querySelector('.agentnb-filter').focus()": False,
+        "document.querySelector('.agentnb-cockpit').focus()": True,
+    }
+    for place, has in places.items():
+        on.show()
+        on.page.evaluate(place)
+        session.step()
+        on.show()
+        assert on.page.get_by_label("Well?").evaluate("box => box === document.activeElement") is has
+        session.goto(0)
+
+
+def hostile():
+    """Return a session whose every text tries to be more than text, waiting for a person."""
+    nodes = {
+        EVIL: Node(EVIL, "function", label=EVIL, writes=(EVIL,), params={"function": lambda: {EVIL: EVIL}}),
+        "ask": Node(
+            "ask", "human", label=EVIL, params={"prompt": EVIL, "output": "x", "options": [EVIL], "role": EVIL}
+        ),
+    }
+    session = nb.Session(
+        Recipe(EVIL, "test", nodes, (Edge(EVIL, "ask", "conditional", ticket_recipe.When("k", EVIL), EVIL),), (EVIL,)),
+        {"k": EVIL},
+    )
+    session.breakpoints.add(node=EVIL)
+    session.breakpoints.add(key=EVIL)
+    session.watch("k")
+    for _ in range(3):
+        session.run()
+    assert session.status == "waiting"
+    return session
+
+
+def test_a_recipe_full_of_scripts_does_nothing(host):
+    on = host(hostile())
+    on.show()
+    for name in on.page.locator(".agentnb-board .agentnb-key").all():
+        name.click()
+    on.obey()
+    for node in on.page.locator("g.node").all():
+        node.hover()
+    on.page.wait_for_timeout(100)
+    assert on.page.evaluate("window.owned") is None
+    bad = ":is(script, img, a, iframe, object, foreignObject, [onerror], [onmouseover])"
+    assert on.page.evaluate("bad => document.querySelectorAll(`.agentnb-cockpit ${bad}`).length", bad) == 0
+    assert "<script>window.owned" in card(on).inner_text()
+    assert "<script>window.owned" in on.page.locator(".agentnb-stops").inner_text()
+
+
+def test_a_hostile_approval_does_nothing(host):
+    session = to_where_it_waits(asking("cycle", "approval"))
+    on = host(session)
+    row = {"path": [EVIL], "label": EVIL, "text": EVIL, "as": "fixed", "note": EVIL}
+    base = {
+        "id": "1",
+        "kind": "approval",
+        "node": EVIL,
+        "name": EVIL,
+        "prompt": EVIL + "?",
+        "role": EVIL,
+        "left": 3,
+        "options": [],
+    }
+    on.show(
+        pending=[
+            {**base, "arguments": [row]},
+            {**base, "id": "2", "kind": "call", "arguments": [{**row, "as": "text"}], "answer": None},
+        ]
+    )
+    assert card(on).count() == 2
+    assert on.page.evaluate("window.owned") is None
+    assert on.page.evaluate("document.querySelectorAll('.agentnb-ask :is(script, img, a)').length") == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["approving", "calling"])
+def test_all_of_it_can_be_read_in_both_themes(request, name, theme):
+    on = request.getfixturevalue(name)
+    on.session.breakpoints.add(when="failure > 1")
+    on.session.watch("failure")
+    on.show()
+    on.page.evaluate("theme => { document.body.dataset.jpThemeLight = String(theme === 'light'); }", theme)
+    on.page.wait_for_selector(f".agentnb-cockpit[data-theme={theme}]")
+    on.page.locator(".agentnb-board .agentnb-key").first.click()
+    on.obey()
+    assert on.page.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize("width", [420, 1300])
+@pytest.mark.parametrize("name", ["approving", "calling"])
+def test_nothing_of_it_hangs_over_the_edge(request, name, width):
+    on = request.getfixturevalue(name)
+    on.page.set_viewport_size({"width": width, "height": 800})
+    on.session.breakpoints.add(
+        when="task == 'a_condition_of_one_very_long_word_that_has_no_place_where_it_could_be_broken'"
+    )
+    on.show()
+    on.page.locator(".agentnb-board .agentnb-key").first.click()
+    on.obey()
+    assert on.page.evaluate("document.documentElement.scrollWidth") <= width
+    cut = """[...document.querySelectorAll('.agentnb-cockpit :is(.agentnb-buttons, .agentnb-ask, .agentnb-stops)')]
+        .filter(part => part.scrollWidth > part.clientWidth + 1).map(part => part.className)"""
+    assert on.page.evaluate(cut) == []
