@@ -38,6 +38,7 @@ _KNOWN_MODULES: Final = frozenset(
     {"agentnb", "builtins", "datetime", "decimal", "pathlib", "networkx", "numpy", "pandas"}
 )
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
+_UNCHANGED: Final = set[type]()  # classes of known modules of which `_bound_size` has found that it leaves them as is
 _COLLECTIONS: Final = (list, tuple, dict, set, frozenset)
 _VARIABLES: Final = ("Self", "Level", "Listener")  # names in annotations that are not classes
 _ABSTRACT: Final[dict[str, Any]] = {
@@ -46,7 +47,8 @@ _ABSTRACT: Final[dict[str, Any]] = {
 }  # fmt: skip
 _ITEMS: Final = re.compile(r"(?:Iterable|Sequence|Collection)\[(?:\w+\.)*(\w+)")
 _VALUES: Final = re.compile(r"Mapping\[[^,\]]+, (?:\w+\.)*(\w+)")
-_LAZY: Final = frozenset({"answers", "llm", "stream"})  # arguments that may be iterators; they are read during the run
+# Arguments that may be iterators, which are read during the run; and `self`, which the class itself has made.
+_AS_GIVEN: Final = frozenset({"answers", "llm", "self", "stream"})
 MOST_BITS: Final = 1024  # of an integer argument: an amount, a step or a seed
 _ENGINE: Final = frozenset({"Run", "Work"})
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {str: str.__str__, int: int.__int__, float: float.__float__}
@@ -92,9 +94,10 @@ class _Signature:
         return (*plain, *args[len(plain) :]), {name: self._convert(name, value) for name, value in words.items()}
 
     def _convert(self, name: str, value: Any) -> Any:
+        if name in _AS_GIVEN:
+            return value
         kind = self.kinds.get(name)
-        convert = kind.convert if kind is not None else _bound_size
-        found = value if name in _LAZY else convert(value)
+        found = (kind.convert if kind is not None else _bound_size)(value)
         if found is UNREADABLE:
             raise self._make_error(f"{name} is {_noun(value)} whose items cannot be read, or that has too many")
         return found
@@ -232,7 +235,7 @@ def _without_brackets(annotation: str) -> set[str]:
 def _bound_size(value: Any) -> Any:
     """Convert a collection of a foreign class to a built-in one, with limited length; return other values as is."""
     kind = type(value)
-    if kind in _PLAIN or kind in _COLLECTIONS:
+    if kind in _PLAIN or kind in _UNCHANGED or kind in _COLLECTIONS:
         return value
     for base in _COLLECTIONS:
         if issubclass(kind, base) and not _is_known(kind):
@@ -242,6 +245,8 @@ def _bound_size(value: Any) -> Any:
     if call(issubclass, kind, Iterator) is True:
         found = call(lambda: list(islice(value, MOST_ITEMS + 1)))
         return found if type(found) is list and len(found) <= MOST_ITEMS else UNREADABLE
+    if _is_known(kind):
+        _UNCHANGED.add(kind)
     return value
 
 

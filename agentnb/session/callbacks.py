@@ -30,25 +30,28 @@ class Callbacks:
         """Install the callbacks that are needed now; without listeners, breakpoints and conditions a step has none."""
         state = self._state
         run, hooks, breakpoints, until = state.run, state.hooks, state.breakpoint_rows, state.until
-        at_calls = [row for row in breakpoints.values() if row.call is not None] if breakpoints else ()
+        at_calls = at_nodes = 0
+        for row in breakpoints.values():
+            at_calls += row.call is not None
+            at_nodes += row.node is not None
+        listeners = hooks.rows
         run.armed = bool(
-            hooks.rows["step"]
-            or hooks.rows["error"]
+            listeners["step"]
+            or listeners["error"]
             or hooks.schedules
             or run.limiter is not None
             or state.limits.asked
-            or len(breakpoints) > len(at_calls)
+            or len(breakpoints) > at_calls
             or until is not None
             or state.journal is not None
             or run.recorded is not None
         )
         run.run_id = self._run_id
         run.after = attach(state, self._after_step)
-        at_nodes = any(row.node is not None for row in breakpoints.values()) if breakpoints else False
         run.before = self._stops_before if at_nodes or (until is not None and until.turn is not None) else None
         run.hold = self._holds_call if at_calls or state.steps_into else None
         run.at_emit = step_into.stop if state.steps_into else None
-        run.tell = self._token if hooks.rows["token"] else None
+        run.tell = self._token if listeners["token"] else None
 
     def _run_id(self) -> str:
         return self._state.run_id

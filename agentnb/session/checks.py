@@ -190,7 +190,7 @@ def to_inputs(inputs: Any) -> dict[str, Any]:
         RecipeError: R207, they are not a mapping.
         BoardError: B105, a key is not a string.
     """
-    if inputs is None or isinstance(inputs, Mapping):
+    if inputs is None or type(inputs) is dict or isinstance(inputs, Mapping):
         for key in inputs or ():
             if not isinstance(key, str):
                 raise make_key_error(key, _INPUTS)
@@ -207,6 +207,8 @@ def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:
     Raises:
         ExecutionError: X101, every unknown name.
     """
+    if answers is None and llm is None:
+        return
     scripts = {"answers": answers, "llm": None if hasattr(llm, "complete") or callable(llm) else llm}
     problems = [
         Problem("X101", f"there is no node {safe_repr(name)}", f"{word}=...",
@@ -247,8 +249,10 @@ def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
     Raises:
         ExecutionError: X146, every such name.
     """
+    if not tools or recipe.reactive is not None:
+        return
     agents = get_agents(recipe.meta)
-    if not tools or recipe.reactive is not None or any(agent.tools is None for agent in agents.values()):
+    if any(agent.tools is None for agent in agents.values()):
         return  # these may call any tool of the session
     known = {*recipe.nodes, *recipe.tools}
     for node in recipe.nodes.values():

@@ -217,8 +217,7 @@ class HookNotifier:
             depth, parent = depth + 1, frames[parent].parent
         name, place = node.node.label or node.id, branch if branch >= 0 else None
         event = GraphEvent(Schedule(schedule), self.state.run_id, node.id, name, node.kind.name, depth, place, **rest)
-        frame_now = self.run.frames.get(of.frame)
-        self._tell(event, None if frame_now is None else frame_now.acts.get(of))
+        self._tell(event, self.run.live.get(self.run.tables.act(of)))
 
     def _tell(self, event: GraphEvent, act: Activation | None = None) -> None:
         run = self.run

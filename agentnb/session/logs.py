@@ -169,8 +169,9 @@ def is_heard(logger: logging.Logger, level: int) -> bool:
         return False
     at: logging.Logger | None = logger
     while at is not None:
-        if any(handler.level <= level and not isinstance(handler, logging.NullHandler) for handler in at.handlers):
-            return True
+        for handler in at.handlers:
+            if handler.level <= level and not isinstance(handler, logging.NullHandler):
+                return True
         at = at.parent if at.propagate else None
     return False
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from agentnb.engine.control.listeners import Hooks
 from agentnb.session.async_execution import AsyncExecution
@@ -24,6 +23,28 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
     from agentnb.session.session import Session
     from agentnb.session.state import State
+
+
+Part = TypeVar("Part")
+
+
+class part(Generic[Part]):  # noqa: N801  (a decorator, as `cached_property` is)
+    """A part of a session, made when it is first needed: a `cached_property` whose first access takes no lock."""
+
+    def __init__(self, make: Callable[[Any], Part]) -> None:
+        self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
+
+    @overload
+    def __get__(self, parts: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, parts: object, owner: type) -> Part: ...
+
+    def __get__(self, parts: object | None, owner: type) -> Self | Part:
+        if parts is None:
+            return self
+        made: Part = vars(parts).setdefault(self._name, self._make(parts))  # of two threads, both receive one
+        return made
 
 
 class Parts:
@@ -62,44 +83,44 @@ class Parts:
     def _schedule_timeout(self) -> None:
         self.background.schedule_timeout()
 
-    @cached_property
+    @part
     def rollback(self) -> Rollback:
         """What keeps a session whole when a move fails."""
         return Rollback(self.state)
 
-    @cached_property
+    @part
     def persistence(self) -> Persistence:
         """What saves the session."""
         return Persistence(self.state, self.callbacks)
 
-    @cached_property
+    @part
     def notifications(self) -> Notifications:
         """What follows each change."""
         return Notifications(self.state, self.persistence, self._schedule_timeout)
 
-    @cached_property
+    @part
     def execution(self) -> Execution:
         """What steps and runs."""
         return Execution(self.state, self.callbacks, self.rollback, self.persistence, self.notifications)
 
-    @cached_property
+    @part
     def async_execution(self) -> AsyncExecution:
         """What steps and runs for async code."""
         return AsyncExecution(self.state, self.execution, self.rollback, self.notifications)
 
-    @cached_property
+    @part
     def background(self) -> BackgroundRun:
         """What runs after `start()`."""
         return BackgroundRun(
             self.state, self.execution, self.async_execution, self.rollback, self.persistence, self.notifications
         )
 
-    @cached_property
+    @part
     def navigation(self) -> Navigation:
         """What moves through the recorded run."""
         return Navigation(self.state, self.rollback, self.execution, self.background, self.notifications)
 
-    @cached_property
+    @part
     def interventions(self) -> Interventions:
         """What people do to the run."""
         return Interventions(
@@ -107,7 +128,7 @@ class Parts:
             self.navigation, self.background, self.notifications,
         )  # fmt: skip
 
-    @cached_property
+    @part
     def forks(self) -> Forks:
         """The forks and abandoned branches."""
         return Forks(
@@ -115,12 +136,12 @@ class Parts:
             self._make_session,
         )  # fmt: skip
 
-    @cached_property
+    @part
     def explanations(self) -> Explanations:
         """Why the run went where it did."""
         return Explanations(self.state)
 
-    @cached_property
+    @part
     def pictures(self) -> Pictures:
         """Drawings of the run."""
         return Pictures(self.state)

@@ -216,7 +216,7 @@ class State:
     def trace(self) -> SimulationTrace:
         """The live trace of the run."""
         if self._trace is None:
-            from agentnb.trace import SimulationTrace
+            from agentnb.trace.trace import SimulationTrace
 
             run, limits, recipe, world = self.run, self.limits, self.recipe, self.run.world
             self._trace = SimulationTrace.of(

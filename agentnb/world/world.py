@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, with_article
 from agentnb.recipe.agent_expansion import WHOLE
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agentnb.world.toolbox import Toolbox
 
 Script = Sequence[Any] | Mapping[str, Any]
+_NO_VARIABLES: Final = Environment()
 
 
 class World:
@@ -52,13 +53,13 @@ class World:
         environment: Environment | None = None,
     ) -> None:
         self.strict = strict
-        self.environment = Environment() if environment is None else environment
+        self.environment = _NO_VARIABLES if environment is None else environment
         self.agents = dict(agents or {})
         self.tools = dict(tools or {})
         self.given = self.tools if given is None else dict(given)
         self.llm: LLMClient | None = None if llm is None else to_client(llm)
         self.answers = _parse_script(answers)
-        self.resources = resources if isinstance(resources, Resources) else Resources(resources)
+        self.resources = resources if type(resources) is Resources else Resources(resources)
 
     def tool(self, name: str, node: Node) -> Callable[..., Any]:
         """Return the callable with this name.

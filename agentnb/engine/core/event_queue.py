@@ -129,7 +129,7 @@ def _forget(run: Run, act: Activation) -> None:
     """Forget a finished activation triggered by an event: a reactive run has as many of them as steps."""
     if act.event >= 0:
         run.live.pop(act.id, None)
-        act.frame.acts.pop(act.row, None)
+        act.frame.acts.pop(act.id, None)
 
 
 def _find_event(run: Run, seq: int, emitted: Sequence[Event]) -> Event:

@@ -6,7 +6,7 @@ The inputs of a frame, and the result of the last step inside it, are derived fr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.scopes import Scope
 from agentnb.board.values import thaw
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Perform, Work
 
 
+UNKNOWN: Final = -2  # as `Activation.next`
+
+
 class Frame:
     """An open region of one run: its scope, the iteration of its body, and the activations in it."""
 
@@ -29,7 +32,7 @@ class Frame:
         self.row, self.id, self.parent, self.scope = row, row.id, parent, scope
         self.depth: int = parent.depth + 1 if parent else 0
         self.iteration = 1
-        self.acts: dict[ActRow, Activation] = {}
+        self.acts: dict[int, Activation] = {}
         self.stage: Stage | None = None
         # A lane is a unit of concurrency: the root, or a branch of a parallel section with everything inside it.
         self.lane: Frame = self if parent is None or row.branch >= 0 else parent.lane
@@ -54,10 +57,12 @@ class Frame:
 class Activation:
     """One scheduling of a node in a frame, created once and reused, with its scope and next activation resolved.
 
-    `next` is the number of the activation that always follows: -1 none, -2 not determined yet, -3 it depends on edges.
-    `quick` is True if the frontier can simply advance by one (an ordinary activation in the root frame). `leads` has
-    the numbers of the activations that its edges led to, by target.
+    `next` is the number of the activation that always follows: UNKNOWN until it is determined, else as
+    `PlanNode.always`. `quick` is True if the frontier can simply advance by one (an ordinary activation in the root
+    frame). `leads` has the numbers of the activations that its edges led to, by target.
     """
+
+    work: Work
 
     __slots__ = (
         "cost",
@@ -77,17 +82,20 @@ class Activation:
     )
 
     def __init__(self, number: int, row: ActRow, node: PlanNode, frame: Frame, run: Run) -> None:
-        self.id, self.row, self.node, self.frame = number, row, node, frame
-        self.what, self.event, self.scope = row.what, row.event, frame.scope
-        perform = run.plan.performs[node.index]
+        self.id = number
+        self.row = row
+        self.node = node
+        self.frame = frame
+        self.scope = frame.scope
+        _, _, what, self.event, _ = row
+        self.what, plan = what, run.plan
+        perform = plan.performs[node.index]
         self.perform: Perform = perform if run.begins is None else run.begins(self, perform)
-        self.cost = int(node.node.counted and not row.what)
-        self.flag = COUNTED * self.cost
-        plan = run.plan
-        self.quick = frame.parent is None and not (row.what or plan.joins or plan.reacts or plan.supersteps)
-        self.next = -2
+        self.cost = 0 if what else node.cost
+        self.flag = COUNTED if self.cost else 0
+        self.quick = plan.advances_by_one and not what and frame.parent is None
+        self.next = UNKNOWN
         self.leads: dict[int, int] = {}
-        self.work: Work = run.work_of(self)
 
 
 def get_frame_inputs(run: Run, frame: int) -> dict[str, Any]:

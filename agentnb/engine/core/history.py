@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from agentnb.board.paths import Path
+from agentnb.engine.core.lazy_attributes import LazyAttributes
 from agentnb.text import LONGEST_TEXT, safe_str
 
 if TYPE_CHECKING:
@@ -236,59 +236,119 @@ class Tables:
 NOW: Final = 1 << 60  # later than any step
 _ints: Final = array("I").__copy__
 _times: Final = array("q").__copy__
+_flags: Final = array("B").__copy__
 
 
-@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
-class History:
-    """The steps after `base` of one branch of a run; earlier steps belong to the parent."""
+class History(LazyAttributes):
+    """The steps after `base` of one branch of a run; earlier steps belong to the parent.
 
-    tables: Tables
-    base: int = 0
-    parent: History | None = None
-    name: str | None = None
-    s_act: array[int] = field(default_factory=_ints)
-    s_t0: array[int] = field(default_factory=_times)
-    s_t1: array[int] = field(default_factory=_times)
-    s_flag: array[int] = field(default_factory=array("B").__copy__)
-    s_pos: array[int] = field(default_factory=_ints)
-    s_wend: array[int] = field(default_factory=_ints)
-    s_pend: array[int] = field(default_factory=_ints)
-    w_code: array[int] = field(default_factory=_ints)
-    w_new: list[Any] = field(default_factory=list)
-    w_old: list[Any] = field(default_factory=list)
-    p_act: array[int] = field(default_factory=_ints)
-    p_val: list[Any] = field(default_factory=list)
-    asides: dict[int, int] = field(default_factory=dict)  # the first push of each aside -> the end of the aside
-    returns: dict[int, int] = field(default_factory=dict)  # the last push of each -> where the waiting ones begin
-    replaced: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # see `replace`
-    blocks: dict[int, int] = field(default_factory=dict)  # the first push of each replacement -> the end of it
-    places: dict[int, int] = field(default_factory=dict)  # the last push of each replacement -> the push it replaces
-    r_code: array[int] = field(default_factory=_ints)
-    r_step: array[int] = field(default_factory=_ints)
-    in_place: set[int] = field(default_factory=set)
-    order: dict[int, int] = field(default_factory=dict)
-    reduced: dict[int, tuple[Part, ...]] = field(default_factory=dict)  # a write in a branch -> its parts
-    rare: list[int] = field(default_factory=list)
-    opened: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    closed: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    errors: dict[int, Failure] = field(default_factory=dict)
-    notes: dict[int, Note] = field(default_factory=dict)
-    waited: dict[int, int] = field(default_factory=dict)  # ns that a step waited for a person
-    people: list[Act] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    times: dict[int, tuple[datetime, ...]] = field(default_factory=dict)  # step -> the clock times it read
-    loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
-    checkpoints: list[Checkpoint] = field(default_factory=list)
-    restored: Checkpoint | None = None  # the state that was restored last, if not at the tip; shared by runs
-    sealed: int = -1
-    counted: dict[tuple[str, int | None], list[int]] = field(default_factory=dict)
-    indexed: int = 0
-    steps: dict[int, list[int]] = field(default_factory=dict)  # the steps of each node, of the first `listed` rows
-    listed: int = 0
-    tops: list[int] = field(default_factory=list)
-    before: int | None = None  # see `inherited`
-    plan: Plan | None = None  # the plan its steps were made with; None if unknown
+    `plan` is the one that its steps were made with; None if unknown.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "asides",
+        "base",
+        "before",
+        "blocks",
+        "calls",
+        "checkpoints",
+        "closed",
+        "counted",
+        "errors",
+        "events",
+        "in_place",
+        "indexed",
+        "listed",
+        "loose",
+        "name",
+        "notes",
+        "opened",
+        "order",
+        "p_act",
+        "p_val",
+        "parent",
+        "people",
+        "places",
+        "plan",
+        "r_code",
+        "r_step",
+        "rare",
+        "reduced",
+        "replaced",
+        "restored",
+        "returns",
+        "s_act",
+        "s_flag",
+        "s_pend",
+        "s_pos",
+        "s_t0",
+        "s_t1",
+        "s_wend",
+        "sealed",
+        "steps",
+        "tables",
+        "times",
+        "tops",
+        "w_code",
+        "w_new",
+        "w_old",
+        "waited",
+    )  # fmt: skip
+
+    # Rare data, by step if not stated otherwise.
+    asides: dict[int, int]  # the first push of each aside -> the end of the aside
+    returns: dict[int, int]  # the last push of each -> where the waiting ones begin
+    blocks: dict[int, int]  # the first push of each replacement -> the end of it
+    places: dict[int, int]  # the last push of each replacement -> the push it replaces
+    r_code: array[int]
+    r_step: array[int]
+    in_place: set[int]  # numbers of writes
+    order: dict[int, int]  # a write that deletes a key -> how many keys followed it
+    reduced: dict[int, tuple[Part, ...]]  # a write in a branch -> its parts
+    rare: list[int]  # the steps that changed the frames
+    opened: dict[int, tuple[int, ...]]
+    closed: dict[int, tuple[int, ...]]
+    errors: dict[int, Failure]
+    notes: dict[int, Note]
+    waited: dict[int, int]  # ns that a step waited for a person
+    events: list[Event]
+    calls: list[Call]
+    times: dict[int, tuple[datetime, ...]]  # the clock times that a step read
+    counted: dict[tuple[str, int | None], list[int]]
+    steps: dict[int, list[int]]  # the steps of each node, of the first `listed` rows
+    tops: list[int]
+
+    lazy: ClassVar = {
+        "asides": dict, "returns": dict, "blocks": dict, "places": dict, "r_code": _ints, "r_step": _ints,
+        "in_place": set, "order": dict, "reduced": dict, "rare": list, "opened": dict, "closed": dict, "errors": dict,
+        "notes": dict, "waited": dict, "events": list, "calls": list, "times": dict, "counted": dict, "steps": dict,
+        "tops": list,
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        tables: Tables,
+        base: int = 0,
+        parent: History | None = None,
+        name: str | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.tables, self.base, self.parent, self.name, self.plan = tables, base, parent, name, plan
+        self.s_act, self.s_pos, self.s_wend, self.s_pend = _ints(), _ints(), _ints(), _ints()
+        self.s_t0, self.s_t1, self.s_flag = _times(), _times(), _flags()
+        self.w_code = _ints()
+        self.w_new: list[Any] = []
+        self.w_old: list[Any] = []
+        self.p_act = _ints()
+        self.p_val: list[Any] = []
+        self.replaced: dict[int, tuple[int, int, int]] = {}  # see `replace`
+        self.people: list[Act] = []
+        self.loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
+        self.checkpoints: list[Checkpoint] = []
+        self.restored: Checkpoint | None = None  # the state that was restored last, if not at the tip; shared by runs
+        self.sealed, self.indexed, self.listed = -1, 0, 0
+        self.before: int | None = None  # see `inherited`
 
     def __repr__(self) -> str:
         """Return one line with the range of steps."""

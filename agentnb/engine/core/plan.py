@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,16 +18,24 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Kind, Perform, Work
 
 _NONE: Final = frozenset[int]()
+# Of `PlanNode.always`: no edge leads on; every edge whose condition holds; the first whose condition holds.
+NO_EDGE, EVERY, FIRST = -1, -3, -4
+_code_of: Final = attrgetter("__code__")
 Way = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
 
 
 class PlanNode:
-    """A node as the engine runs it, with its outgoing edges by kind; `Plan.performs` has its function."""
+    """A node as the engine runs it, with its outgoing edges by kind; `Plan.performs` has its function.
 
-    __slots__ = ("errors", "id", "index", "kind", "node", "out", "routes", "timeouts")
+    `always` is the node that its ordinary edges always lead to, or how their conditions decide. `cost` is what a step
+    of it counts towards max_steps.
+    """
+
+    __slots__ = ("always", "cost", "errors", "id", "index", "kind", "node", "out", "routes", "timeouts")
 
     def __init__(self, index: int, node: Node, kind: Kind) -> None:
         self.index, self.id, self.node, self.kind = index, node.id, node, kind
+        self.always, self.cost = NO_EDGE, int(node.counted)
         self.out: tuple[Way, ...] = ()
         self.routes: dict[int, Edge] = {}
         self.errors: tuple[int, ...] = ()
@@ -57,8 +66,9 @@ class Compiled:
         own = self._place(like.nodes if like is not None else [])
         for edge in recipe.ways:
             self._add(edge)
-        if recipe.timeouts == "error":
-            for node in own:
+        for node in own:
+            node.always = self._find_always(node.out)
+            if recipe.timeouts == "error":
                 node.timeouts = node.timeouts or node.errors
         self.entries = {region.id: self._numbers(region.entry) for region in recipe.regions.values()}
         self.entries["root"] = self._numbers(recipe.entry)
@@ -69,6 +79,7 @@ class Compiled:
             for event_type in node.node.on:
                 self.listeners.setdefault(event_type, []).append(node)
         self.reacts = bool(self.listeners) or recipe.reactive is not None
+        self.advances_by_one = not (self.joins or self.reacts or self.supersteps)  # a step in the root frame
         self.deferred = frozenset(node.index for node in own if node.node.params.get("defer"))
         self.nesting = measure_nesting(recipe)
         if self.supersteps:
@@ -80,11 +91,12 @@ class Compiled:
         ]  # fmt: skip
         self.unbound = tuple(node for node in own if not self._bind_without_world(node))
         functions = [node.params.get("function") for node in recipe.nodes.values()]
-        self._inspected = [(found, found.__code__) for found in functions if type(found) is FunctionType]
+        self._functions = [found for found in functions if type(found) is FunctionType]
+        self._codes = [*map(_code_of, self._functions)]
 
     def is_outdated(self) -> bool:
         """Return True if the code of a function was replaced in place, as autoreload does: its signature may differ."""
-        return any(function.__code__ is not code for function, code in self._inspected)
+        return [*map(_code_of, self._functions)] != self._codes
 
     def _place(self, known: list[PlanNode]) -> list[PlanNode]:
         """Assign each node of the recipe its place in `nodes`; return them in the recipe's order."""
@@ -111,6 +123,15 @@ class Compiled:
                 pass
             case _:
                 source.out += ((self._condition_of(edge.when), target, edge),)
+
+    def _find_always(self, out: tuple[Way, ...]) -> int:
+        if not out:
+            return NO_EDGE
+        if any(edge.kind == "parallel" for _, _, edge in out):
+            return EVERY
+        if out[0][0] is None and (len(out) == 1 or self.first):
+            return out[0][1]
+        return FIRST if self.first else EVERY
 
     def _condition_of(self, when: Any) -> Any:
         """Return the function that evaluates a condition, as strict about missing keys as the world is."""
@@ -158,7 +179,7 @@ class Plan(Compiled):
     """
 
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
-        vars(self).update(vars(_compile(recipe, kinds, strict=getattr(world, "strict", True), like=like)))
+        self.__dict__ = {**vars(_compile(recipe, kinds, strict=getattr(world, "strict", True), like=like))}
         self.world = world
         self.slow = self.quick = _NONE
         if self.unbound:

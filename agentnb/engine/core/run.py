@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import merge
 from itertools import groupby
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agentnb.board.masking import register_secrets
 from agentnb.board.paths import APPEND, DELETE, SET, Path, apply_change
@@ -16,7 +16,8 @@ from agentnb.clock import Clock
 from agentnb.engine.core.event_loops import NeedLoop, is_in_loop
 from agentnb.engine.core.events import get_visible_events
 from agentnb.engine.core.frames import Activation, Frame
-from agentnb.engine.core.history import ActRow, Event, FrameRow, History, Note, Tables
+from agentnb.engine.core.history import ActRow, Checkpoint, Event, FrameRow, History, Note, Tables
+from agentnb.engine.core.lazy_attributes import LazyAttributes
 from agentnb.engine.core.reducers import Part, Reduced, find_added_items, replaces_value
 from agentnb.engine.core.rng import SeededRandom
 from agentnb.engine.core.work import Append, Perform, Work, split_op
@@ -42,12 +43,16 @@ NEVER: Final = 1 << 60
 MAX_FRAMES: Final = 64
 PLAIN: Final = ATOMS - {type(ABSENT)}
 NOTHING: Final = freeze({})
-NO_NUMBERS: Final = frozenset[int]()  # an empty set takes 216 bytes
+_ROOT_ALONE: Final[tuple[tuple[int, int], ...]] = ((0, 1),)  # the root frame, in its first and only iteration
 _new_row: Final = tuple.__new__  # the constructor of a named tuple costs twice as much
 
 
 def _go_on(_act: Activation, code: int) -> int:
     return code
+
+
+def _none() -> None:
+    return None
 
 
 class Halt:
@@ -67,7 +72,7 @@ def make_key_error(key: object, where: str) -> BoardError:
     )  # fmt: skip
 
 
-class Run:
+class Run(LazyAttributes):
     """One run of a plan: its position, and everything that it needs to continue.
 
     `chain` holds the histories from the oldest to this run's own (`history`); `at` is the one that contains the
@@ -89,7 +94,7 @@ class Run:
     activation of a branch and returns whether the run stops.
     """
 
-    # Without slots, the dictionary of so many attributes would be a tenth of the memory of a short run.
+    # What few runs use stays unset until it is needed, and so many attributes would make a large dictionary.
     __slots__ = (
         "__weakref__",
         "after",
@@ -146,6 +151,28 @@ class Run:
         "world",
     )  # fmt: skip
 
+    at_emit: Callable[[Work, Event], None] | None
+    at_retry: Callable[[Work, Effect, int, Exception], None] | None
+    before: Callable[[Activation], bool] | None  # called before an activation of a concurrent branch
+    beside: bool
+    chance: SeededRandom | None  # see `random`
+    chaos: Chaos | None
+    hold: Callable[[Work, Any, str], bool] | None
+    left: list[tuple[tuple[History, ...], int]]
+    max_subgraph_depth: int | None
+    numbering: RLock  # nodes in threads may emit at once; an interrupt may leave it acquired
+    queue_index: QueueIndex | None  # while many branches are open
+    run_id: Callable[[], str]
+    tell: Callable[[str, str, int, int, str], None] | None
+    threaded: bool
+    unseen: frozenset[int]
+
+    lazy: ClassVar = {
+        **dict.fromkeys(("at_emit", "at_retry", "before", "chance", "chaos", "hold", "max_subgraph_depth"), _none),
+        **dict.fromkeys(("beside", "threaded"), bool), "left": list, "numbering": RLock, "queue_index": _none,
+        "run_id": lambda: str, "tell": _none, "unseen": frozenset,
+    }  # fmt: skip
+
     def __init__(
         self,
         plan: Plan,
@@ -166,32 +193,19 @@ class Run:
         self.position = self.pos = self.used = 0
         self.limit = self.stop_at = NEVER
         self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
-        self.armed = self.dirty = self.threaded = self.beside = self.past = False
+        self.armed = self.dirty = self.past = False
         self.plain = False  # driven without an event loop now, though one may be running around it (a kernel's)
         self.lanes, self.halt = NONE, Halt()
         self.after: Callable[[Activation, int], int] = _go_on
-        self.before: Callable[[Activation], bool] | None = None  # called before an activation of a concurrent branch
-        self.left: list[tuple[tuple[History, ...], int]] = []
         self.stood: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
         self.live: dict[int, Activation] = {}
         self.pending_steps: dict[int, PendingStep] = {}
-        self.unseen: frozenset[int] = NO_NUMBERS
-        self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
         self.given = NOTHING
-        self.chance: SeededRandom | None = None  # see `random`
-        self.max_subgraph_depth: int | None = None
-        self.hold: Callable[[Work, Any, str], bool] | None = None
-        self.at_emit: Callable[[Work, Event], None] | None = None
-        self.chaos: Chaos | None = None
         self.limiter: Limiter | None = None
         self.recorded: RecordedSteps | None = None
-        self.run_id: Callable[[], str] = str
         self.masks = False  # whether values may be missing because they were masked when the run was saved
         self.recorder: Recorder | None = None
-        self.tell: Callable[[str, str, int, int, str], None] | None = None
         self.begins: Callable[[Activation, Perform], Perform] | None = None
-        self.at_retry: Callable[[Work, Effect, int, Exception], None] | None = None
-        self.queue_index: QueueIndex | None = None  # while many branches are open
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
 
@@ -218,10 +232,14 @@ class Run:
     def turn(self, node: int, frame: Frame, what: int = 0, event: int = -1, about: int = -1) -> Activation:
         """Return the activation of a node in a frame, the same object each time."""
         row = _new_row(ActRow, (node, frame.id, what, event, about))
-        act = frame.acts.get(row)
+        number = self.tables.act_ids.get(row)
+        if number is None:
+            number = self.tables.act(row)
+        act = self.live.get(number)
         if act is None:
-            act = Activation(self.tables.act(row), row, self.plan.nodes[node], frame, self)
-            frame.acts[row] = self.live[act.id] = act
+            act = Activation(number, row, self.plan.nodes[node], frame, self)
+            act.work = Work(self, act)
+            frame.acts[number] = self.live[number] = act
         return act
 
     def activation(self, number: int) -> Activation:
@@ -263,8 +281,8 @@ class Run:
         frame = self.frames.pop(number)
         if frame.row.policy == "child" and frame.scope.parent is not None:
             frame.scope.parent.open -= 1
-        for act in frame.acts.values():
-            self.live.pop(act.id, None)
+        for act in frame.acts:
+            self.live.pop(act, None)
 
     def inside(self, act: Activation) -> list[Frame]:
         """Return the open frames that this activation's node opened, in branch order."""
@@ -382,9 +400,17 @@ class Run:
 
     def checkpoint(self) -> None:
         """Save a checkpoint of the state, and schedule the next one: after 512 rows plus one per key."""
-        from agentnb.engine.core.time_travel import keep
-
-        self.check_at = self.position + CHECKPOINT_ROWS + keep(self)
+        history, position = self.history, self.position
+        if len(self.frames) == 1:
+            data, frames = {0: dict(self.root.scope.data)}, _ROOT_ALONE
+        else:
+            scopes = {frame.scope.id: frame.scope for frame in self.frames.values()}
+            data = {number: dict(scope.data) for number, scope in scopes.items()}
+            frames = tuple((frame.id, frame.iteration) for frame in self.frames.values())
+        if not history.checkpoints or history.checkpoints[-1].step < position:
+            writes = history.s_wend[position - history.base]
+            history.checkpoints.append(Checkpoint(position, writes, self.used, data, frames))
+        self.check_at = position + CHECKPOINT_ROWS + sum(map(len, data.values())) + len(frames) - 1
         self.set_mark()
 
     def set_mark(self) -> None:

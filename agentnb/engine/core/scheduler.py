@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from agentnb.board.values import freeze
 from agentnb.engine.core import event_queue, queue_index, supersteps
-from agentnb.engine.core.frames import Activation, Frame
+from agentnb.engine.core.frames import UNKNOWN, Activation, Frame
 from agentnb.engine.core.history import (
     AGAIN,
     CARRIED,
@@ -18,14 +18,13 @@ from agentnb.engine.core.history import (
     FrameRow,
 )
 from agentnb.engine.core.interfaces import StepAbandoned
-from agentnb.engine.core.plan import Way
+from agentnb.engine.core.plan import FIRST, NO_EDGE, Way
 from agentnb.engine.core.run import GO, LANES, Run
 from agentnb.engine.core.work import Enter, SendTarget
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Edge
 
 Pushes = list[tuple[int, Any]]
-_UNKNOWN, _EVERY, _FIRST = -2, -3, -4  # of `Activation.next`: unknown yet; every edge that holds; the first that holds
 SHORT: Final = 16  # a queue of so many entries is written anew where it changes in the middle
 
 
@@ -86,16 +85,20 @@ def _make_condition_error(edge: Any, error: Exception) -> ExecutionError:
 
 def follow(run: Run, act: Activation) -> None:
     """Push the activation that follows a quick one, and cache it if it is always the same."""
-    out: tuple[Way, ...] = act.node.out
-    p_act, p_val = run.history.p_act, run.history.p_val
-    if act.next == _UNKNOWN:
-        act.next = _find_next(run, act, out)
-        if act.next >= 0:
-            p_act.append(act.next)
-            p_val.append(None)
-        if act.next > _UNKNOWN:
+    history = run.history
+    if act.next == UNKNOWN:
+        always = act.node.always
+        if always >= 0:
+            act.next = run.turn(always, act.frame).id
+            history.p_act.append(act.next)
+            history.p_val.append(None)
             return
-    if act.next == _FIRST:
+        act.next = always
+        if always == NO_EDGE:
+            return
+    out: tuple[Way, ...] = act.node.out
+    p_act, p_val = history.p_act, history.p_val
+    if act.next == FIRST:
         board = act.work.board
         for call, target, edge in out:
             value = None
@@ -116,17 +119,6 @@ def follow(run: Run, act: Activation) -> None:
     for number, value in find_next_activations(run, act):
         p_act.append(number)
         p_val.append(value)
-
-
-def _find_next(run: Run, act: Activation, out: tuple[Way, ...]) -> int:
-    """Return the activation that always follows this one; -1: none; or how the conditions decide."""
-    if not out:
-        return -1
-    if any(edge.kind == "parallel" for _, _, edge in out):
-        return _EVERY
-    if out[0][0] is None and (len(out) == 1 or run.plan.first):
-        return lead(run, act, out[0][1])
-    return _FIRST if run.plan.first else _EVERY
 
 
 def choose_targets(run: Run, act: Activation, targets: Sequence[str | SendTarget], value: Any) -> Pushes:

@@ -21,23 +21,6 @@ NEAR: Final = 32
 _UNCOUNTED: Final = bytes(number for number in range(256) if not number & COUNTED)
 
 
-def keep(run: Run) -> int:
-    """Save a checkpoint at the run's position; return how many keys it holds."""
-    history = run.history
-    row = run.position - history.base
-    scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
-    checkpoint = Checkpoint(
-        run.position,
-        history.s_wend[row],
-        run.used,
-        {number: dict(scope.data) for number, scope in scopes.items()},
-        tuple((frame.id, frame.iteration) for frame in run.frames.values()),
-    )
-    if not history.checkpoints or history.checkpoints[-1].step < run.position:
-        history.checkpoints.append(checkpoint)
-    return sum(map(len, checkpoint.data.values())) + len(checkpoint.frames) - 1
-
-
 def repair(run: Run) -> None:
     """Roll back uncommitted changes, left by an interrupt or an error. Idempotent."""
     run.queue_index = None
@@ -182,7 +165,7 @@ def _remember(run: Run, history: History, step: int) -> None:
 def _load_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
     root = run.root
     run.frames = {0: root}
-    run.live = {act.id: act for act in root.acts.values()}
+    run.live = dict(root.acts)
     root.scope.open = 0
     root.scope.data, root.scope.shared = checkpoint.data[0], True
     for number, iteration in checkpoint.frames:
@@ -368,15 +351,4 @@ def amend(run: Run, queue: list[int]) -> None:
     run.pos = pos
 
 
-__all__ = [
-    "CHECKPOINT_ROWS",
-    "NO_ACTIVATION",
-    "OPS",
-    "amend",
-    "goto",
-    "keep",
-    "repair",
-    "restore",
-    "start_branch",
-    "undo",
-]
+__all__ = ["CHECKPOINT_ROWS", "NO_ACTIVATION", "OPS", "amend", "goto", "repair", "restore", "start_branch", "undo"]

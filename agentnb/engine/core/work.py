@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from agentnb.board.copies import lend
 from agentnb.board.key_checks import UnknownKey
@@ -15,6 +14,7 @@ from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, is_unchanged, thaw
 from agentnb.engine.core.events import make_event, restore_event
 from agentnb.engine.core.frames import get_frame_inputs, get_last_observation
+from agentnb.engine.core.lazy_attributes import LazyAttributes
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -33,10 +33,8 @@ Phase = Literal["start", "resume"]
 Keep = Literal["now", "next", "step"]
 
 
-_RARE: Final[dict[str, Callable[[], Any]]] = {
-    "kept": list, "emitted": list, "calls": list, "times": list, "out": dict, "asked": list,
-}  # fmt: skip
-_MAKING: Final = RLock()
+def _none() -> None:
+    return None
 
 
 class Append:
@@ -135,7 +133,7 @@ class Kind:
     ignores_world: Callable[[Node], bool] | None = None
 
 
-class Work:
+class Work(LazyAttributes):
     """The node's interface to one step: its view of the board, and the only means to act.
 
     `board` is a read-only Mapping that records what is read. `phase` is `start`, or `resume` when the inside of a
@@ -155,7 +153,6 @@ class Work:
         "emitted",
         "kept",
         "looped",
-        "node",
         "out",
         "own",
         "reads",
@@ -165,6 +162,10 @@ class Work:
         "times",
     )
 
+    lazy: ClassVar = {
+        "asked": list, "called": int, "calls": list, "chance": _none, "dead": bool, "emitted": list, "kept": list,
+        "looped": bool, "out": dict, "result": _none, "times": list,
+    }  # fmt: skip
     # The node's own writes: in `own` until they are on the board, in `kept` after that.
     kept: list[tuple[Path, Any]]
     emitted: list[Event]
@@ -173,31 +174,26 @@ class Work:
     out: dict[int, tuple[int, Effect, Any, int]]  # calls in flight
     asked: list[str]  # the kinds of the calls to a model or a person that this step has started
 
+    result: Any
+    chance: Random | None
+    called: int  # how many calls this step has started; a retried call has several rows
+    dead: bool  # whether the step has ended
+    looped: bool  # whether its own code awaits an event loop
+
     def __init__(self, run: Run, act: Activation) -> None:
-        self.run, self.act, self.node, self.scope = run, act, act.node.node, act.scope
+        self.run = run
+        self.act = act
+        self.scope = act.scope
         self.board = NodeBoard(self)
         self.reads: dict[str, None] = {}
         self.copies: dict[str, tuple[Any, Any]] = {}
         self.own: list[tuple[Path, Any]] = []
-        self.result: Any = None
-        self.chance: Random | None = None
-        self.called = 0  # how many calls this step has started; a retried call has several rows
-        # `busy`: there is more to record than the writes that a node returns. `dead`: the step has ended.
-        # `looped`: its own code awaits an event loop.
-        self.busy = self.dead = self.looped = False
+        self.busy = False  # whether there is more to record than the writes that a node returns
 
-    def __getattr__(self, name: str) -> Any:
-        """Make a collection that few steps use, when it is first used: a run of many nodes has a Work for each."""
-        make = _RARE.get(name)
-        if make is None:
-            raise AttributeError(f"Work has no attribute {name!r}", name=name, obj=self)
-        with _MAKING:  # threads of one step may ask at once
-            try:
-                return object.__getattribute__(self, name)
-            except AttributeError:
-                found = make()
-                setattr(self, name, found)
-                return found
+    @property
+    def node(self) -> Node:
+        """The node, as written in the recipe."""
+        return self.act.node.node
 
     @property
     def phase(self) -> Phase:
@@ -356,8 +352,8 @@ class Work:
         self.reads.clear()
         self.copies.clear()
         self.own.clear()
-        for name in _RARE:
-            getattr(self, name).clear()
+        for each in (self.kept, self.emitted, self.calls, self.times, self.out, self.asked):
+            each.clear()
         self.chance = None
         self.called = 0
         self.busy = self.looped = False
