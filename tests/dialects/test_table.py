@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import agentnb as nb
 from agentnb.dialects.table import DIALECTS, load_recipe, sort_problems
 from agentnb.errors import Problem, RecipeError
 from agentnb.sources import read_text
@@ -40,3 +41,19 @@ def test_errors_are_raised_with_the_warnings():
     with pytest.raises(RecipeError) as caught:
         load_recipe(read_text(text), DIALECTS["coreason"])
     assert [each.code for each in caught.value.problems] == ["R104", "R127"]
+
+
+@pytest.mark.parametrize(
+    ("given", "noun"),
+    [
+        ("", "an empty text"),
+        (None, "None"),
+        ([1], "a list"),
+        (3, "one value"),
+        (True, "one value"),
+        (object(), "an object"),
+    ],
+)
+def test_what_a_dialect_cannot_read_is_named(given, noun):
+    with pytest.raises(RecipeError, match=f"R107: {noun} cannot be read as coreason"):
+        nb.load(given, dialect="coreason")

@@ -27,6 +27,7 @@ import os
 import py_compile
 import random
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -41,7 +42,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ QUIET = ("-W", "default", "-o", "faulthandler_timeout=0", "-p", "no:cacheprovide
 # Tests run at first, then, and at most, for one mutant that its module's own tests do not find. Thousands of tests run
 # a line of the step; the last part is for survivors alone.
 FIRST, SECOND, MOST = 30, 150, 1500
+EACH = 4  # tests taken of a file at once: each file costs its imports
 SAME = {"Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot"}  # operators whose mutants mean the same here
 # The parts of a syntax tree that operators change, and the operators of Python that are none to them.
 CHANGED = {
@@ -78,8 +80,9 @@ CHANGED = {
     *("for_stmt", "if_stmt", "while_stmt", "assert_stmt"),
 }
 PUNCTUATION = set("()[]{},.:;=@") | {"->", ":=", "..."}
-# Seconds for the tests of one mutant: so many, and so many times what they took without it. An endless loop is found.
-LIMIT, TIMES = 60, 5
+# Seconds of processor time for the tests of one mutant: so many, and so many times what they took without it. That ends
+# an endless loop; a deadlock ends after PATIENCE times as long. So a busy machine kills no mutant.
+LIMIT, TIMES, PATIENCE = 60, 5, 5
 # What tests import, besides the project.
 IMPORTED = ["hypothesis", "IPython", "ipywidgets", "jinja2", "jsonschema", "networkx", "pandas", "pydantic", "pytest"]
 IMPORTED += ["sqlalchemy", "yaml", "xdist.plugin", "anyio.pytest_plugin", "_hypothesis_pytestplugin"]
@@ -261,7 +264,7 @@ class Tests:
         connection.close()
 
     def covering(self, place: Place) -> list[str]:
-        """Return the tests for a place: the module's own file, then the tests that run it, the fastest of each file."""
+        """Return the tests for a place: the module's own file, then those that run it, of the nearest folders first."""
         found = self._running(place.module, range(place.line, place.last_line + 1))
         if not found:
             lines, names = on_import(ROOT / place.module, place.line)
@@ -271,8 +274,8 @@ class Tests:
         for test in sorted(found, key=lambda test: (self.seconds.get(test, 0.0), test)):
             by_file[test.split("::")[0]].append(test)
         by_file.pop(own, None)
-        rounds = max(map(len, by_file.values()), default=0)
-        others = [tests[at] for at in range(rounds) for tests in by_file.values() if at < len(tests)]
+        near = sorted(by_file.values(), key=lambda tests: -closeness(tests[0], place.module))
+        others = [test for tests in near for test in tests[:EACH]] + in_turn([tests[EACH:] for tests in near])
         return [*([own] if own else []), *others[:MOST]]
 
     def fastest(self, number: int) -> list[str]:
@@ -303,6 +306,17 @@ class Tests:
             numbers = [number for number, line in enumerate(code.splitlines(), 1) if pattern.search(line)]
             found |= self._running(module, numbers)
         return found
+
+
+def closeness(test: str, module: str) -> int:
+    """Return how many folders a test and a module have in common."""
+    pairs = zip(Path(test.partition("::")[0]).parts[1:], Path(module).parts[1:], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def in_turn(lists: list[list[str]]) -> list[str]:
+    """Return the first of each list, then the second of each, and so on."""
+    return [found for row in zip_longest(*lists) for found in row if found is not None]
 
 
 def tests_of(module: str) -> str:
@@ -366,11 +380,11 @@ def difference(code: str, mutated: str) -> str:
 
 
 def passes(tests: list[str], copy: Path, limit: float) -> bool:
-    """Run tests in a copy of the project; return whether all pass, within so many seconds."""
+    """Run tests in a copy of the project; return whether all pass, within so many seconds of processor time."""
     (copy / "tests-to-run.txt").write_text("\n".join(tests), encoding="utf-8")
-    process = FORKS.Process(target=run_tests, args=(copy,))
+    process = FORKS.Process(target=run_tests, args=(copy, int(limit)))
     process.start()
-    process.join(limit)
+    process.join(limit * PATIENCE)
     if process.is_alive():
         with suppress(ProcessLookupError):
             os.killpg(process.pid or 0, signal.SIGKILL)
@@ -378,9 +392,10 @@ def passes(tests: list[str], copy: Path, limit: float) -> bool:
     return process.exitcode == 0
 
 
-def run_tests(copy: Path) -> None:
+def run_tests(copy: Path, limit: int) -> None:
     """Run the tests that a copy of the project lists, in this process, and end it with pytest's code."""
     os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     with Path(os.devnull).open("r+b") as nowhere:
         for stream in range(3):
             os.dup2(nowhere.fileno(), stream)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from pydantic import Field, create_model
 
 from agentnb.dialects.coreason.loader import recognise
 from agentnb.dialects.coreason.parts.run_settings import MAX_STEPS
 from agentnb.dialects.coreason.schema import RecipeDefinition
+from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
 from tests.dialects.coreason.recipe_texts import agent, codes, content, problems, router
@@ -159,6 +162,13 @@ def test_a_definition_of_another_package_is_read_by_its_dump():
     mine = RecipeDefinition.model_validate(content(["a"]))
     other = type("RecipeDefinition", (), {"metadata": mine.metadata, "model_dump": lambda self, **how: mine.dump()})()
     assert load(other).fingerprint == load(mine).fingerprint
+
+
+def test_what_json_cannot_hold_in_it_is_named_as_a_file_would():
+    part = {"x_design": (Any, Field(serialization_alias="x-design"))}
+    other = create_model("RecipeDefinition", metadata=(create_model("Metadata", **part), ...), topology=(Any, None))
+    with pytest.raises(RecipeError, match=r"R244: the value of metadata\.x-design\.by is a bytes"):
+        load(other(metadata={"x_design": {"by": b"\xff"}}), dialect="coreason")
 
 
 def test_nothing_counts_beyond_the_fifty_steps_that_it_may_take():
