@@ -8,7 +8,7 @@ import textwrap
 from typing import Any
 
 from agentnb.errors import Place, Problem, RecipeError, with_article
-from agentnb.recipe.user_functions import GENERATES, UNKNOWN_SOURCE, is_async, is_generator
+from agentnb.recipe.user_functions import GENERATES, UNKNOWN_SOURCE, is_async, is_generator, source_lines
 from agentnb.text import safe_repr
 
 __all__ = ["check_callable", "get_callable_text", "make_condition_problem"]
@@ -47,7 +47,7 @@ def get_callable_text(function: Any) -> str:
     if name != "<lambda>":
         return str(name)
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip())
+        tree = ast.parse(textwrap.dedent("".join(source_lines(function)[0])).strip())
     except UNKNOWN_SOURCE:
         return "a lambda"
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]

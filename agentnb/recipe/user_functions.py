@@ -8,8 +8,11 @@ import tokenize
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
-# What `inspect.getsource` raises if the source is not there, or has changed since it was loaded.
+# What `source_lines` raises if the source is not there, or has changed since it was loaded.
 UNKNOWN_SOURCE: Final = (OSError, TypeError, IndexError, SyntaxError, tokenize.TokenError)
+# The file of code made from a text by `exec` and `eval`. Since Python 3.13 that of the program of `python -c` as well,
+# whose text Python then takes for the source of them all.
+NO_FILE: Final = "<string>"
 GENERATES: Final = "calling a generator function runs none of it: it only returns a generator"
 COLLECT: Final = "return a list of what it yields"
 _UNRUN: Final[dict[type, str]] = {
@@ -19,6 +22,17 @@ _UNRUN: Final[dict[type, str]] = {
     map: "a map object",
     filter: "a filter object",
 }
+
+
+def source_lines(function: Any) -> tuple[list[str], int]:
+    """Return the lines of a function's source, and the number of the first.
+
+    Raises:
+        UNKNOWN_SOURCE: the source is not known.
+    """
+    if getattr(getattr(function, "__code__", None), "co_filename", None) == NO_FILE:
+        raise OSError("it was made from a text")
+    return inspect.getsourcelines(function)
 
 
 def is_async(function: Any) -> bool:

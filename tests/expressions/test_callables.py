@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import linecache
 import tokenize
 
 import pytest
@@ -67,8 +68,13 @@ def test_a_lambda_whose_source_has_changed_has_no_words(error, monkeypatch):
     def raise_error(function):
         raise error
 
-    monkeypatch.setattr(inspect, "getsource", raise_error)
+    monkeypatch.setattr(inspect, "getsourcelines", raise_error)
     assert get_callable_text(lambda board: 1) == "a lambda"
+
+
+def test_a_lambda_made_from_a_text_is_not_read_in_the_program_of_the_command_line(monkeypatch):
+    monkeypatch.setitem(linecache.cache, "<string>", (17, None, ["check = lambda board: 2\n"], "<string>"))
+    assert get_callable_text(eval("lambda board: 1")) == "a lambda"
 
 
 def test_of_two_lambdas_in_one_line_none_is_guessed():

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import functools
 import json
+import linecache
 
 import networkx as nx
+import pytest
 
 import agentnb as nb
 from agentnb.secrets import MASK
+from agentnb.ui.details.raised import find_raise
 from agentnb.ui.details.source import find_function, find_text
 
 YAML = """\
@@ -103,6 +106,14 @@ def test_what_has_no_source_to_read_is_none():
     assert find_function(len) is None
     assert find_function(eval("lambda: 1")) is None
     assert find_function(nb.load) is None
+
+
+def test_what_was_made_from_a_text_is_not_shown_as_the_program_of_the_command_line(monkeypatch):
+    monkeypatch.setitem(linecache.cache, "<string>", (17, None, ["import agentnb\n"], "<string>"))
+    assert find_function(eval("lambda: 1")) is None
+    with pytest.raises(ZeroDivisionError) as caught:
+        eval("1 / 0")
+    assert find_raise(caught.value)["lines"] == []
 
 
 def test_a_node_that_is_built_in_python_is_told_by_its_function():

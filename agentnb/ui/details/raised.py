@@ -9,6 +9,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
+from agentnb.recipe.user_functions import NO_FILE
 from agentnb.ui.details.source import format_place, mask_lines
 
 _AROUND: Final = 4  # lines shown before and after
@@ -31,7 +32,8 @@ def find_raise(error: BaseException | None) -> dict[str, Any] | None:
         return None
     file, number = found
     first = max(number - _AROUND, 1)
-    texts = [linecache.getline(file, each).rstrip("\n") for each in range(first, number + _AROUND + 1)]
+    numbers = range(first, number + _AROUND + 1) if file != NO_FILE else ()
+    texts = [linecache.getline(file, each).rstrip("\n") for each in numbers]
     while texts and not texts[-1].strip():
         texts.pop()
     lines = "".join(traceback.format_exception(error)).splitlines()[-_MOST:]  # whole lines: half a secret is not masked

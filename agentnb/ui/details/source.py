@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.recipe.user_functions import UNKNOWN_SOURCE
+from agentnb.recipe.user_functions import UNKNOWN_SOURCE, source_lines
 from agentnb.secrets import MASK, is_secret
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def find_function(called: Any) -> Written | None:
     if function is None or _is_ours(function):
         return None
     try:
-        lines, first = inspect.getsourcelines(function)
+        lines, first = source_lines(function)
     except UNKNOWN_SOURCE:
         return None
     text = "\n".join(mask_lines(_dedent([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
