@@ -52,7 +52,7 @@ _SAMPLED: Final = {"right": "float64", "low": "float64", "high": "float64", "sam
 _LIMITS: Final = ("max_llm_calls", "max_tokens", "max_cost_usd", "max_seconds")
 _QUANTILE: Final = 1.959964  # of the normal distribution, for intervals of 95 %
 _MOST_SAMPLES: Final = 100_000  # of a fork
-_MOST_ALTERNATIVES: Final = 8  # per value
+_MOST_ALTERNATIVES: Final = 12  # per value
 _PARTS: Final = 4  # a value with parts has so many times more; so many elements of a list are changed
 _ROOM: Final = 100  # steps that a fork may take beyond twice those of the run
 
@@ -233,7 +233,9 @@ def _changes(
         skipped = len({call.call for call in rows.calls(step) if call.kind == "llm"})
         for key, value in outputs.items():
             if candidates is None or key in candidates:
-                found[kind].append(_writes(step, node, kind, outputs, key, values.instead_of(key, value), skipped))
+                found[kind].append(
+                    _writes(step, node, kind, outputs, key, values.instead_of(key, value, step), skipped)
+                )
         if candidates is None:
             found["route"].append(_iter_routes(session, rows, step, node))
     for key, value in session.inputs.items():
@@ -259,7 +261,9 @@ def _iter_routes(session: Session, rows: Dependence, step: int, node: str) -> It
     edges = rows.reading.edges
     targets = [edge.target for edge in edges if edge.source == node and edge.kind not in ("error", "timeout", "event")]
     own = session.recipe.nodes.get(node)
-    targets += [target for _, target in list_choices(own)] if own is not None else []
+    if own is not None and (routes := [target for _, target in list_choices(own)]):
+        targets += routes  # then those that none of its routes leads to
+        targets += [node.id for node in session.recipe.nodes.values() if node.scope == own.scope and node is not own]
     history, row = rows.reading.owner(step)
     pushed = history.p_act[history.s_pend[row - 1] : history.s_pend[row]]
     taken = {rows.reading.nodes[rows.reading.tables.acts[number].node].id for number in pushed}
@@ -293,21 +297,22 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 class _Values:
-    """Values to try instead of a recorded one: those given, those of the same key elsewhere, and neighbours."""
+    """Values to try instead of a recorded one: those given, or read by its step, near it, or elsewhere."""
 
     def __init__(self, session: Session, rows: Dependence, candidates: Mapping[str, Iterable[Any]] | None) -> None:
         self._given = {key: list(values) for key, values in (candidates or {}).items()}
         self._elsewhere: dict[str, list[Any]] = {}
-        columns = rows.columns
+        self._rows, columns = rows, rows.columns
         for row in range(len(columns.w_where)):
             path = rows.path(row)
             if len(path) == 1 and not columns.w_code[row] & 3:
                 self._elsewhere.setdefault(str(path[0]), []).append(columns.w_new[row])
         self._words = [text for node in session.recipe.nodes.values() for text, _ in list_choices(node)]
 
-    def instead_of(self, key: str, value: Any) -> Iterator[Any]:
-        """Yield a few other values for a key."""
-        others = self._given[key] if key in self._given else chain(self._neighbours(value), self._elsewhere_of(key))
+    def instead_of(self, key: str, value: Any, step: int | None = None) -> Iterator[Any]:
+        """Yield a few other values for a key; first those that the step has read, as if it had passed them on."""
+        found = chain(self._read_by(step, value), self._neighbours(value), self._elsewhere_of(key))
+        others = self._given.get(key, found)
         seen = [value]
         most = _MOST_ALTERNATIVES * (_PARTS if isinstance(value, dict | list | str) or is_dataclass(value) else 1)
         for other in islice(others, None if key in self._given else 4 * most):
@@ -317,6 +322,18 @@ class _Values:
             if key not in self._given and len(seen) > most:
                 return
 
+    def _read_by(self, step: int | None, value: Any) -> Iterator[Any]:
+        """Yield the values of the same type that a step read as a whole."""
+        rows = self._rows
+        if step is None:
+            return
+        for read in rows.reads(step):
+            row = next(iter(rows.writers(read.scope, read.path, rows.bound_before(step))), None)
+            if row is not None and rows.path(row) == read.path and not rows.columns.w_code[row] & 3:
+                other = thaw(rows.columns.w_new[row])
+                if type(other) is type(value):
+                    yield other
+
     def _elsewhere_of(self, key: str) -> Iterator[Any]:
         return map(thaw, self._elsewhere.get(key, []))
 
@@ -325,7 +342,8 @@ class _Values:
             case bool():
                 yield not value
             case int():
-                yield from (0, value + 1, value - 1, -value, value * 10, value // 10, value * 2, value // 2)
+                yield from (0, value + 1, value - 1, -value, value * 10, value // 10, value * 2, value // 2,
+                            value * 100, value // 100)  # fmt: skip
             case float():
                 yield from (0.0, value * 10, value / 10, -value, value * 2, value / 2, value * 100, value / 100)
             case str():

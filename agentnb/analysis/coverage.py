@@ -19,10 +19,10 @@ from agentnb.analysis.judging import Judge
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
 from agentnb.analysis.runs import get_recipe, get_runs, trace_of
 from agentnb.arguments import plain_arguments
-from agentnb.engine.core.history import ENTER, ERROR, LEAVE, RUN, STATUS
+from agentnb.engine.core.history import AGAIN, ENTER, ERROR, LEAVE, RUN, STATUS
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import CHOOSERS
-from agentnb.text import safe_str
+from agentnb.text import safe_repr, safe_str
 from agentnb.trace.edge_rows import find_taken_edges
 
 if TYPE_CHECKING:
@@ -254,6 +254,8 @@ class _Visits:
                 yield Element(row.id, "error", node=row.id), self._count(steps[mine & failed])
         yield from self._edges(steps, phase, failed)
         yield from self._branches()
+        yield from self._loops(steps, phase)
+        yield from self._filters()
 
     def _edges(
         self, steps: NDArray[Any], phase: NDArray[Any], failed: NDArray[np.bool_]
@@ -311,6 +313,39 @@ class _Visits:
                 outcome = body if region is None else region.title or body
                 yield (Element(name, "condition", outcome, node=node.id),
                        np.bincount(found, minlength=self.runs).astype(np.int64))  # fmt: skip
+
+    def _loops(self, steps: NDArray[Any], phase: NDArray[Any]) -> Iterator[tuple[Element, NDArray[np.int64]]]:
+        """Yield the outcomes of the conditions of loops: asked before each round (`while`), or after it (`until`)."""
+        index = {row.id: number for number, row in enumerate(self.merged.nodes)}
+        goes_on = {"while": (True, (ENTER, AGAIN), (RUN, LEAVE)), "until": (False, (AGAIN,), (LEAVE,))}
+        for node in self.recipe.nodes.values():
+            for word, (outcome, again, ended) in goes_on.items() if node.kind == "loop" and node.id in index else ():
+                condition = node.params.get(word)
+                if condition is None:
+                    continue
+                name = f"{node.id}: {getattr(condition, 'text', None) or 'a function'}"
+                mine = self.columns.node == index[node.id]
+                for answer, phases in ((outcome, again), (not outcome, ended)):
+                    counts = self._count(steps[mine & np.isin(phase, phases)])
+                    yield Element(name, "condition", outcome=answer, node=node.id), counts
+
+    def _filters(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:
+        """Yield the outcomes of the filters of behaviors: events of their types that were delivered, or not."""
+        filtered = [node for node in self.recipe.nodes.values() if node.on and node.params.get("where")]
+        if not filtered:
+            return
+        index = {row.id: number for number, row in enumerate(self.merged.nodes)}
+        delivered = {(act.node, act.event) for act in self.merged.tables.acts if act.event >= 0}
+        events = self.merged.events()
+        runs = self.merged.runs_of(np.array([event.at for event in events], dtype=np.int64)).tolist()
+        for node in filtered:
+            counts = {answer: np.zeros(self.runs, dtype=np.int64) for answer in (True, False)}
+            for event, run in zip(events, runs, strict=True):
+                if event.type in node.on:
+                    counts[(index.get(node.id), event.seq) in delivered][run] += 1
+            name = f"{node.id}: {safe_repr(node.params['where'], 200)}"
+            for answer, found in counts.items():
+                yield Element(name, "condition", outcome=answer, node=node.id), found
 
 
 def _draw_heat_map(recipe: Recipe, shares: Mapping[Element, float], counts: Mapping[str, str], **look: Any) -> Drawing:

@@ -54,7 +54,7 @@ class Dependence:
         """The rows that write each key of each scope."""
         columns = self.columns
         found: dict[tuple[int, str], list[NDArray[Any]]] = {}
-        for number, rows in _rows_by_number(columns.w_where):
+        for number, rows in _iter_rows_by_number(columns.w_where):
             scope, path = columns.codes[number]
             found.setdefault((scope, str(path[0])), []).append(rows)
         return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
@@ -147,7 +147,7 @@ class Dependence:
         """The steps of each node in each frame."""
         acts = self.reading.tables.acts
         found: dict[tuple[int, int], list[NDArray[Any]]] = {}
-        for number, rows in _rows_by_number(self.columns.act):
+        for number, rows in _iter_rows_by_number(self.columns.act):
             act = acts[number]
             found.setdefault((act.frame, act.node), []).append(rows + 1)
         return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
@@ -289,7 +289,7 @@ class Dependence:
         return list(history.opened.get(entered, ()))
 
 
-def _rows_by_number(column: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+def _iter_rows_by_number(column: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield each number of a column with its rows, in order."""
     order = np.argsort(column, kind="stable")
     numbers, starts = np.unique(column[order], return_index=True)

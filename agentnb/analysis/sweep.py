@@ -98,7 +98,7 @@ def sweep(
     """
     _check_numbers(concurrency, timeout)
     _check_options(session_options)
-    seeds = _seeds_of(seeds)
+    seeds = _list_seeds(seeds)
     work = Work(
         _name_recipes(recipe), dict(models or {}), session_options, timeout, concurrency, tables=parquet is not None
     )
@@ -163,7 +163,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
         raise ExecutionError(Problem("A117", what, f"nb.sweep({name}=...)", why, do))
 
 
-def _seeds_of(seeds: Iterable[int] | None) -> list[int]:
+def _list_seeds(seeds: Iterable[int] | None) -> list[int]:
     """Return the seeds as a list.
 
     A119: a seed of a sweep is not a whole number.

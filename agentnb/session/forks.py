@@ -115,6 +115,8 @@ class Forks:
         made = self._make(run, Limits(budget), name, state.inputs, run_id, state)
         if state.locked is not None:
             made.state.locked = state.locked
+        if state.warned_in_place:
+            made.state.warned_in_place = True
         if state.replayable_from:
             made.state.replayable_from = state.replayable_from
         if isinstance(state.hooks.schedules, HooksAPI):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
 from agentnb.errors import StoreError
+from agentnb.expressions.paths import format_path
 from agentnb.session.run_queries import get_status
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
@@ -30,6 +35,8 @@ class Notifications:
         self._state, self._persistence, self._schedule_timeout = state, persistence, schedule_timeout
         self._told = 0.0
         self._finished: Run | None = None
+        history = state.run.history  # of a reopened run: its changes were announced when it made them
+        self._before = history, max(history.in_place, default=-1)
 
     def save_and_notify(self) -> None:
         """Save what has changed and notify the listeners.
@@ -68,6 +75,27 @@ class Notifications:
             self._finish(state.recipe.finish)
         if state.hooks.rows["change"]:
             state.hooks.tell("change", state.session)
+        if state.run.history.in_place and not state.warned_in_place:
+            self._warn_of_change_in_place()
+
+    def _warn_of_change_in_place(self) -> None:
+        """Warn once per session that a node changed a value that it had read, without assigning it."""
+        history = self._state.run.history
+        known = self._before[1] if history is self._before[0] else -1
+        row = min((row for row in history.in_place if row > known), default=None)
+        if row is None or row >= history.s_wend[-1]:  # not of a committed step
+            return
+        self._state.warned_in_place = True
+        step = history.base + bisect_right(history.s_wend, row)
+        node = self._state.run.node_of(history.s_act[step - history.base])
+        key = format_path(history.tables.codes[history.w_code[row] >> 2][1])
+        warnings.warn(
+            f"step {step}, {safe_repr(node, 200)}, changed {safe_repr(key, 200)} in place. The change is recorded like "
+            "a write; better return the changed value. To stop at such changes: "
+            "session.breakpoints.add(in_place=True). Later ones in this session are not warned of; see "
+            "trace.frames.writes, column in_place",
+            stacklevel=_find_caller_level(),
+        )
 
     def _finish(self, finish: Callable[[Mapping[str, Any], Mapping[str, Any]], None]) -> None:
         """Call the recipe's finish function once, at the end of a run; not for a fork, which is a trial."""
@@ -76,6 +104,14 @@ class Notifications:
         if self._finished is not run and state.parent is None and get_status(run, state.limits) == "finished":
             self._finished = run
             finish(state.inputs, {key: thaw(value) for key, value in run.root.scope.visible_items().items()})
+
+
+def _find_caller_level() -> int:
+    """Return the `stacklevel` for a warning of the calling function that names the line outside of agentnb."""
+    level, frame = 0, sys._getframe(1)  # noqa: SLF001  (there is no other way to it in Python 3.11)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("agentnb."):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]  # checked by the loop
+    return level + 1
 
 
 __all__ = ["TELL_SECONDS", "Notifications"]

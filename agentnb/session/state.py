@@ -73,6 +73,7 @@ class State:
     steps_into: bool = False  # whether calls and events of the node are stops too
     crash: BaseException | None = None  # what ended a background run; `wait` raises it
     unsure: bool = False  # whether an interrupt may have left something to roll back
+    warned_in_place: bool = False  # whether there was a warning of a change in place
     recorded: bool = False  # whether steps go through a recording and run no node
     # Who moves the session:
     going: bool = False  # a background run

@@ -145,10 +145,10 @@ def _make_head(state: State, run: Run) -> str:
         "chaos": None if run.chaos is None else asdict(run.chaos),
         "strict": run.world.strict,
     }
-    return f"{_head_of_all_runs(state.recipe, run)},{to_json_text(rest)[1:]}"
+    return f"{_make_shared_head(state.recipe, run)},{to_json_text(rest)[1:]}"
 
 
-def _head_of_all_runs(recipe: Recipe, run: Run) -> str:
+def _make_shared_head(recipe: Recipe, run: Run) -> str:
     """Return the JSON text that the heads of all runs of a recipe begin with: its masked snapshot and its nodes.
 
     It is made once, unless there are more secrets by now.

@@ -470,3 +470,155 @@ POLARIS = [
 ]  # fmt: skip
 
 BUGS = [*NETWORKX, *AGENTRUNTIME, *COREASON, *SYMPHONY, *ACTIVEGRAPH, *POLARIS]
+
+# -- bugs that were written before anybody saw where their causes are named, and not changed since ---------------------
+
+
+def nx_graph_start(build: Callable[[nx.MultiDiGraph[str]], None], llm: Any = None) -> Callable[[Any], nb.Session]:
+    """Return `start` of a graph that a function builds."""
+
+    def start(given: Any) -> nb.Session:
+        graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name="graph")
+        build(graph)
+        return nb.Session(nb.load(graph), {"n": given}, llm=llm)
+
+    return start
+
+
+def keeps_the_larger(graph: nx.MultiDiGraph[str]) -> None:
+    """Two branches count points, and a reducer of the second keeps the larger number instead of their sum."""
+    graph.add_node("split", function=lambda n: {"out": 0}, inputs={"n": "n"})
+    graph.add_node("words", function=lambda n: {"out": n}, inputs={"n": "n"}, reducers={"out": lambda a, b: a + b})
+    graph.add_node("links", function=lambda n: {"out": n // 5}, inputs={"n": "n"}, reducers={"out": max})
+    graph.add_node("meet", kind="join")
+    for branch in ("words", "links"):
+        graph.add_edge("split", branch, kind="parallel")
+        graph.add_edge(branch, "meet")
+
+
+def branches_overwrite(graph: nx.MultiDiGraph[str]) -> None:
+    """Two branches write one key, and the second one overwrites the first with nothing to say."""
+    graph.add_node("split", function=lambda n: {"asked": n}, inputs={"n": "n"})
+    graph.add_node("expert", function=lambda n: {"out": n * 2}, inputs={"n": "n"})
+    graph.add_node("novice", function=lambda n: {"out": 0} if n > 9 else {}, inputs={"n": "n"})
+    graph.add_node("meet", kind="join")
+    for branch in ("expert", "novice"):
+        graph.add_edge("split", branch, kind="parallel")
+        graph.add_edge(branch, "meet")
+
+
+def swallows(n: int) -> int:
+    """Look a price up; an error is swallowed, and 0 is the answer."""
+    try:
+        return {1: 10, 2: 20, 3: 30}[n]
+    except KeyError:
+        return 0
+
+
+def answers_by_prompt(request: Any) -> str:
+    """Answer as a model that knows nothing but what the prompt says."""
+    prompt = str(request.messages[-1].content)
+    return "refund" if "lamp" in prompt else "reply" if "question" in prompt else "unclear"
+
+
+def prompt_start(prompt: str) -> Callable[[Any], nb.Session]:
+    """Return `start` of an agentruntime agent whose second node asks a model, and whose third acts on its answer."""
+    content = {
+        "meta": {"name": "agent"},
+        "prompts": {"templates": {"classify": {"user": prompt}}},
+        "state": {"reducer": "replace", "shape": dict.fromkeys(("n", "item", "kind", "out"), "a text"), "init": {}},
+        "tools": [{"id": "read", "kind": "python", "impl": "tools.py#read"}],
+        "graph": {"inputs": ["n"], "outputs": ["out"],
+                  "nodes": [art_tool("read", "item", "n"),
+                            {"id": "classify", "type": "llm", "prompt": "classify",
+                             "map": {"set": {"kind": "{{ result.text }}"}}},
+                            {"id": "act", "type": "noop", "map": {"set": {"out": "{{ kind }}!"}}}],
+                  "edges": [{"from": "read", "to": "classify"}, {"from": "classify", "to": "act"}]},
+    }  # fmt: skip
+    return lambda given: nb.Session(
+        nb.load(content), {"n": given}, tools={"read": lambda n: n.lower()}, llm=answers_by_prompt
+    )
+
+
+def rounds_too_few(graph: Graph) -> None:
+    graph.add_loop("again", Plan, lambda plan: plan.n >= 9, lambda body: body.add_system(add_one)).add_system(same)
+
+
+@system
+def gives_up(plan: Out[Plan]) -> Result:
+    return Result(0)
+
+
+def handled(graph: Graph) -> None:
+    graph.add_error_handler(graph.add_system_node(breaks_above), lambda body: body.add_system(gives_up), resume=True)
+
+
+@system
+def breaks_above(plan: Out[Plan]) -> Result:
+    if plan.n > 5:
+        raise ValueError(plan.n)
+    return Result(plan.n)
+
+
+def bill_orders(event: Any, graph: Any, _ctx: Any) -> None:
+    graph.add_object("bill", {"sum": event.payload["n"]})
+
+
+def asks_in_cents(task: str, results: int) -> Any:
+    if task == "hello" or results:
+        return say("hello")
+    return use("charge", amount=int(task) if int(task) < 100 else int(task) * 100)
+
+
+UNSEEN = [
+    Bug("a reducer that keeps the larger", "networkx", nx_graph_start(keeps_the_larger),
+        out, {1: 1, 4: 4}, {10: 12, 20: 24}, "links"),
+    Bug("a branch that overwrites another", "networkx", nx_graph_start(branches_overwrite),
+        out, {1: 2, 5: 10}, {10: 20, 12: 24}, "novice"),
+    Bug("a value from before the discount", "networkx",
+        nx_start({"price": lambda n: {"p": n * 10}, "discount": lambda p: {"q": p - 50 if p > 100 else p},
+                  "tax": lambda p, q: {"t": p // 10}, "sum": lambda q, t: {"out": q + t}},
+                 ("price", "discount"), ("discount", "tax"), ("tax", "sum")),
+        out, {1: 11, 5: 55}, {20: 165, 30: 275}, "tax"),
+    Bug("one item too few in a cycle", "networkx",
+        nx_start({"begin": lambda n: {"i": 0, "out": 0}, "add": lambda i, out: {"i": i + 1, "out": out + i},
+                  "end": lambda out: {"done": out}},
+                 ("begin", "add"), ("add", "add", "i < n"), ("add", "end")),
+        out, {0: 0}, {3: 6, 4: 10}, "add", condition=True),
+    Bug("a default that is wrong", "networkx",
+        nx_start({"rate": lambda n: {"r": {1: 2, 2: 3}.get(n, 1)}, "pay": lambda n, r: {"paid": n * r},
+                  "sum": lambda paid: {"out": paid + 1}}, ("rate", "pay"), ("pay", "sum")),
+        out, {1: 3, 2: 7}, {3: 13, 4: 17}, "rate"),
+    Bug("an error that a tool swallows", "agentruntime",
+        art_start([art_tool("price", "a", "n"), art_tool("tax", "b", "a"), art_tool("total", "out", "b")],
+                  ("price", "tax"), ("tax", "total"),
+                  price=swallows, tax=lambda n: n + n // 10, total=lambda n: n + 1),
+        out, {1: 12, 2: 23}, {4: 45, 5: 56}, "price"),
+    Bug("a prompt that has lost a variable", "agentruntime", prompt_start("What is this about: a question, or what?"),
+        out, {"QUESTION": "reply!"}, {"LAMP": "refund!"}, "classify"),
+    Bug("an answer that is cut off", "coreason",
+        coreason_start([agent("list", text="text"), agent("short", items="items"), agent("say", few="few")],
+                       ("list", "short"), ("short", "say"),
+                       list=lambda text: {"items": text.split()}, short=lambda items: {"few": items[:2]},
+                       say=lambda few: {"out": " and ".join(few)}),
+        out, {"a": "a", "a b": "a and b"}, {"a b c": "a and b and c"}, "short"),
+    Bug("a default route to the wrong agent", "coreason",
+        coreason_start([agent("sort", text="text"), route("topic", "pay", bug="fix"), agent("fix", text="text"),
+                        agent("pay", text="text"), agent("say", text="text")], ("sort", "route"),
+                       sort=lambda text: {"topic": text}, fix=lambda text: {"out": "fixed"},
+                       pay=lambda text: {"out": "paid"}, say=lambda text: {"out": "said"}),
+        out, {"bug": "fixed", "refund": "paid"}, {"hello": "said"}, "route"),
+    Bug("an amount in the wrong unit", "symphony",
+        symphony_start(asks_in_cents, charge=lambda given: given["amount"]),
+        last_result, {"hello": "hello", "5": 5}, {"300": 300, "400": 400}, "llm", key="result"),
+    Bug("an error that a tool reports as an empty result", "symphony",
+        symphony_start(asks_price, price=lambda given: {"desk": 200}.get(given["item"], 0)),
+        last_result, {"hello": "hello", "desk": 200}, {"lamp": 20}, "tool", key="result"),
+    Bug("a filter that never holds", "activegraph",
+        active_start((read, "came"), (small, "small"), (bill_orders, "large", {"kind": "order"})),
+        billed, {1: [1], 2: [2]}, {11: [11], 30: [30]}, "bill_orders", key=None, condition=True),
+    Bug("a loop that ends one round early", "polaris", polaris_start(rounds_too_few),
+        result, {9: 9, 12: 12}, {3: 10, 5: 10}, "again", key=None, condition=True),
+    Bug("a handler that hides a failure", "polaris", polaris_start(handled),
+        result, {1: 1, 2: 2}, {7: 7, 8: 8}, "breaks_above", key=None),
+]  # fmt: skip

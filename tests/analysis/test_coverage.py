@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import agentnb as nb
 from agentnb.errors import ExecutionError
+from tests.analysis.corpus import UNSEEN
 from tests.analysis.random_recipes import INPUTS, KEYS, programs
 
 
@@ -130,3 +131,31 @@ def test_a_run_that_lacks_what_ok_looks_at_is_wrong_but_one_that_never_answers_i
     assert found.iloc[0][["element", "failed", "passed"]].to_list() == ["large", 1, 3]
     with pytest.raises(ExecutionError, match="A118: ok raised KeyError for every run"):
         nb.suspects(runs, lambda run: run.board["typo"])
+
+
+@pytest.mark.parametrize(("word", "goes_on"), [("while", True), ("until", False)])
+def test_the_condition_of_a_loop_has_outcomes(word, goes_on):
+    condition = {"while": "n < 3", "until": "n >= 3"}[word]
+    runs = []
+    for start in (0, 5):
+        inner = nx.DiGraph(name="inner", entry="add")
+        inner.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+        graph = nx.DiGraph(name="rounds", entry="again")
+        graph.add_node("again", kind="loop", graph=inner, **{word: condition})
+        runs.append(nb.Session(nb.load(graph), {"n": start}))
+        runs[-1].run()
+    frame = nb.coverage(runs).to_frame().query("kind == 'condition'")
+    counts = {(row.element, row.outcome): (row.visits, row.runs) for row in frame.itertuples()}
+    again = (3, 1) if word == "while" else (2, 1)  # `until` is asked after the first round
+    assert counts == {(f"again: {condition}", goes_on): again, (f"again: {condition}", not goes_on): (2, 2)}
+
+
+def test_the_filter_of_a_behavior_has_outcomes():
+    bugs = {bug.name: bug for bug in UNSEEN}
+    bug = bugs["a filter that never holds"]
+    runs = [bug.run(given) for given in (1, 11, 30)]
+    frame = nb.coverage(runs).to_frame().query("kind == 'condition'")
+    assert [(row.element, row.outcome, row.visits, row.runs) for row in frame.itertuples()] == [
+        ("bill_orders: {'kind': 'order'}", True, 0, 0), ("bill_orders: {'kind': 'order'}", False, 2, 2),
+    ]  # fmt: skip
+    assert nb.suspects(runs, [True, False, False]).iloc[0]["element"] == "bill_orders: {'kind': 'order'} is False"

@@ -439,14 +439,14 @@ def _encode_steps(history: History, first: int, size: int, last: tuple[int, int,
         return [history.s_act[first], began[0] - before_it, ended[0] - began[0], history.s_flag[first], *ends_now]
     return [
         history.s_act[rows].tolist(),
-        _increases(began, before_it),
+        _compute_increases(began, before_it),
         [*map(sub, ended, began)],
         history.s_flag[rows].tolist(),
-        *(_increases(column[rows].tolist(), start) for column, start in ends),
+        *(_compute_increases(column[rows].tolist(), start) for column, start in ends),
     ]
 
 
-def _increases(column: list[int], start: int) -> list[int]:
+def _compute_increases(column: list[int], start: int) -> list[int]:
     return [*map(sub, column, [start, *column])]  # as many as the column has
 
 
