@@ -136,30 +136,30 @@ class _Writer:
 
     def pieces(self, value: Any, key: object = None) -> Iterator[str]:
         """Yield the text in pieces, until the room is used up."""
-        for piece in self._value(value, key):
+        for piece in self._write_value(value, key):
             yield piece
             self.room -= len(piece)
             if self.room <= 0:
                 return
 
-    def _value(self, value: Any, key: object) -> Iterator[str]:
+    def _write_value(self, value: Any, key: object) -> Iterator[str]:
         if key is not None and value is not None and is_secret(key, value):
             yield repr(str(MASK))
             return
         opened = None if type(value) in _LEAVES else _open_collection(value)
         if opened is None:
-            yield self._leaf(value)
+            yield self._format_leaf(value)
             return
         if id(value) in self.around or len(self.around) >= DEEPEST:
             yield "…"
             return
         self.around.add(id(value))
         try:
-            yield from self._collection(*opened)
+            yield from self._write_collection(*opened)
         finally:
             self.around.discard(id(value))
 
-    def _collection(self, first: str, last: str, parts: Iterator[tuple[Any, Any]]) -> Iterator[str]:
+    def _write_collection(self, first: str, last: str, parts: Iterator[tuple[Any, Any]]) -> Iterator[str]:
         yield first
         number = 0
         for number, (name, item) in enumerate(parts, 1):
@@ -170,14 +170,14 @@ class _Writer:
                 yield "…"
                 return
             if name is not _NO_NAME:
-                yield f"{mask_text(str(name))}=" if last == ")" else f"{self._leaf_or_short(name)}: "
-            yield from self._value(item, None if name is _NO_NAME else name)
+                yield f"{mask_text(str(name))}=" if last == ")" else f"{self._format_leaf_or_short(name)}: "
+            yield from self._write_value(item, None if name is _NO_NAME else name)
         yield ",)" if first == "(" and number == 1 else last
 
-    def _leaf_or_short(self, name: Any) -> str:
-        return self._leaf(name) if type(name) in _LEAVES else "".join(_Writer(self.room).pieces(name))
+    def _format_leaf_or_short(self, name: Any) -> str:
+        return self._format_leaf(name) if type(name) in _LEAVES else "".join(_Writer(self.room).pieces(name))
 
-    def _leaf(self, value: Any) -> str:
+    def _format_leaf(self, value: Any) -> str:
         kind, room = type(value), max(self.room, 0)
         if issubclass(kind, Enum):
             return mask_head(_call_bounded(repr, value, room), room + 1)

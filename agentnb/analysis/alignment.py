@@ -37,10 +37,10 @@ class StepKeys:
     def __init__(self, reading: StepIndex) -> None:
         self.reading = reading
         self.frames = name_frames(reading)
-        self.keys = list(self._keys())
+        self.keys = list(self._get_keys())
         self.numbers = {key: step for step, key in enumerate(self.keys, 1)}
 
-    def _keys(self) -> Iterator[StepKey]:
+    def _get_keys(self) -> Iterator[StepKey]:
         nodes, acts = self.reading.nodes, self.reading.tables.acts
         visits: dict[tuple[str, str, int], int] = {}
         for history, last in self.reading.parts():

@@ -55,11 +55,11 @@ class Comparison:
     def _row(self, pair: Pair, a: StepRows, b: StepRows) -> Row:
         if pair.step_a is None or pair.step_b is None:
             only: Change = "only_b" if pair.step_a is None else "only_a"
-            return Row(only, pair, (self._missing(pair),))
+            return Row(only, pair, (self._make_missing(pair),))
         found = tuple(iter_differences(a, b, pair.step_a, pair.step_b))
         return Row("differs" if found else "same", pair, found)
 
-    def _missing(self, pair: Pair) -> Difference:
+    def _make_missing(self, pair: Pair) -> Difference:
         present, absent = ("b", "a") if pair.step_a is None else ("a", "b")
         visit = "" if pair.key.visit == 1 else f" for the {_format_ordinal(pair.key.visit)} time"
         tip = self._keys[absent == "b"].reading.tip
@@ -99,15 +99,15 @@ class Comparison:
         slices = Slices((self.a, self.b)[side])
         if not is_board:
             return slices.of_step(step)
-        scope = self._scope(side, parted.scope)
+        scope = self._map_scope(side, parted.scope)
         return slices.of_write(scope, tuple(parted.path.split(".")), step)
 
     def _step_before(self, side: int) -> int | None:
         """Return the last step of a run that both runs have, before the first divergence."""
-        steps = [(row.pair.step_a, row.pair.step_b)[side] for row in self._rows_before()]
+        steps = [(row.pair.step_a, row.pair.step_b)[side] for row in self._list_rows_before()]
         return max((step for step in steps if step is not None), default=None)
 
-    def _rows_before(self) -> list[Row]:
+    def _list_rows_before(self) -> list[Row]:
         found = []
         for row in self.rows:
             if row.differences:
@@ -115,7 +115,7 @@ class Comparison:
             found.append(row)
         return found
 
-    def _scope(self, side: int, scope: int) -> int:
+    def _map_scope(self, side: int, scope: int) -> int:
         """Return the number in run `side` of a scope, which is a number of the run that has the write."""
         if not scope:
             return 0
@@ -153,17 +153,17 @@ class Comparison:
         from agentnb.draw.overlay import draw_overlay
 
         recipe = _join_recipes(get_recipe(self.a), get_recipe(self.b))
-        visits = self._visits()
+        visits = self._count_visits()
         marks = self.node_marks()
         parted = self.first_divergence
         counts = {node: _count(visits[0].get(node, 0), visits[1].get(node, 0)) for node in marks}
         tips = {} if parted is None or parted.node is None else {parted.node: f"first divergence: {parted}"}
         return draw_overlay(
-            recipe, nodes=marks, edges=self._edge_marks(recipe), counts=counts, tips=tips, board=board,
+            recipe, nodes=marks, edges=self._mark_edges(recipe), counts=counts, tips=tips, board=board,
             direction=direction, what="two runs of",
         )  # fmt: skip
 
-    def _visits(self) -> tuple[dict[str, int], dict[str, int]]:
+    def _count_visits(self) -> tuple[dict[str, int], dict[str, int]]:
         visits: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for side, keys in enumerate(self._keys):
             for key in keys.keys:
@@ -172,7 +172,7 @@ class Comparison:
 
     def node_marks(self) -> dict[str, tuple[str, ...]]:
         """Return the marks of each node that one of the runs visited: only-a, only-b, differs, parted, as drawn."""
-        visits, parted = self._visits(), self.first_divergence
+        visits, parted = self._count_visits(), self.first_divergence
         differing = {row.pair.key.node for row in self.rows if row.change == "differs"}
         marks = {}
         for node in {**visits[0], **visits[1]}:
@@ -188,7 +188,7 @@ class Comparison:
             marks[node] = tuple(own)
         return marks
 
-    def _edge_marks(self, recipe: Recipe) -> dict[int, tuple[str, ...]]:
+    def _mark_edges(self, recipe: Recipe) -> dict[int, tuple[str, ...]]:
         taken = tuple({(key.node, target) for step, key in enumerate(keys.keys, 1)
                        for target in StepRows(keys).route(step)[0]} for keys in self._keys)  # fmt: skip
         found: dict[int, tuple[str, ...]] = {}
@@ -205,7 +205,7 @@ class Comparison:
         holds = {name: session.expectation_holds for name, session in sessions.items() if session is not None}
         return {name: held for name, held in holds.items() if held is not None}
 
-    def _verdict_lines(self) -> list[str]:
+    def _format_verdict(self) -> list[str]:
         found = []
         for name, held in self.verdicts.items():
             session = get_session(self.a if name == "a" else self.b)
@@ -229,7 +229,7 @@ class Comparison:
         found = [
             f"a: {a}, {_format_steps_count(sizes[0])}",
             f"b: {b}, {_format_steps_count(sizes[1])}",
-            *self._verdict_lines(),
+            *self._format_verdict(),
         ]
         parted = self.first_divergence
         if parted is None:

@@ -51,7 +51,7 @@ class ControlDependence:
     def _compute(self) -> dict[int, tuple[int, ...]]:
         if not self._chooses:
             return {}
-        above = self._immediate_post_dominators()
+        above = self._compute_post_dominators()
         found: dict[int, list[int]] = {}
         for source in sorted(self._chooses):
             stop = above.get(source, END)
@@ -63,7 +63,7 @@ class ControlDependence:
                     node = above.get(node, END)
         return {node: tuple(sources) for node, sources in found.items()}
 
-    def _immediate_post_dominators(self) -> dict[int, int]:
+    def _compute_post_dominators(self) -> dict[int, int]:
         """Return the nearest node that every path from a node to the end passes, for each node."""
         import networkx as nx
 

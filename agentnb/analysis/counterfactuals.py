@@ -311,7 +311,7 @@ class _Values:
 
     def instead_of(self, key: str, value: Any, step: int | None = None) -> Iterator[Any]:
         """Yield a few other values for a key; first those that the step has read, as if it had passed them on."""
-        found = chain(self._read_by(step, value), self._neighbours(value), self._elsewhere_of(key))
+        found = chain(self._read_by(step, value), self._iter_neighbours(value), self._iter_elsewhere(key))
         others = self._given.get(key, found)
         seen = [value]
         most = _MOST_ALTERNATIVES * (_PARTS if isinstance(value, dict | list | str) or is_dataclass(value) else 1)
@@ -334,10 +334,10 @@ class _Values:
                 if type(other) is type(value):
                     yield other
 
-    def _elsewhere_of(self, key: str) -> Iterator[Any]:
+    def _iter_elsewhere(self, key: str) -> Iterator[Any]:
         return map(thaw, self._elsewhere.get(key, []))
 
-    def _neighbours(self, value: Any) -> Iterator[Any]:
+    def _iter_neighbours(self, value: Any) -> Iterator[Any]:
         match value:
             case bool():
                 yield not value
@@ -350,19 +350,24 @@ class _Values:
                 yield from self._words
                 yield ""
                 if value.lstrip().startswith("{"):  # a model's answer: vary what it says, not its letters
-                    yield from map(json.dumps, self._neighbours(_parse(value)))
+                    yield from map(json.dumps, self._iter_neighbours(_parse(value)))
             case list():
                 yield []
                 yield value[:-1]
                 yield value[::-1]
-                yield from _interleave([map(partial(_replace_element, value, at), self._neighbours(part))
+                yield from _interleave([map(partial(_replace_element, value, at), self._iter_neighbours(part))
                                      for at, part in enumerate(value[:_PARTS])])  # fmt: skip
             case dict():
-                yield from _interleave([map(partial(_replace_item, value, name), self._neighbours(part))
+                yield from _interleave([map(partial(_replace_item, value, name), self._iter_neighbours(part))
                                      for name, part in value.items()])  # fmt: skip
             case object() if is_dataclass(value) and not isinstance(value, type):
-                yield from _interleave([_replace_field(value, field.name, self._neighbours(getattr(value, field.name)))
-                                     for field in fields(value) if field.init])  # fmt: skip
+                yield from _interleave(
+                    [
+                        _replace_field(value, field.name, self._iter_neighbours(getattr(value, field.name)))
+                        for field in fields(value)
+                        if field.init
+                    ]
+                )
             case None:
                 yield from (0, "", True)
 
@@ -476,12 +481,12 @@ class _Model:
             )  # fmt: skip
         self.calls += not getattr(self._live, "made_up", False)
         answer = self._live.complete(request)
-        return self._later(answer) if inspect.isawaitable(answer) else self._counted(answer)
+        return self._await_answer(answer) if inspect.isawaitable(answer) else self._count_answer(answer)
 
-    async def _later(self, answer: Awaitable[LLMResponse]) -> LLMResponse:
-        return self._counted(await answer)
+    async def _await_answer(self, answer: Awaitable[LLMResponse]) -> LLMResponse:
+        return self._count_answer(await answer)
 
-    def _counted(self, answer: LLMResponse) -> LLMResponse:
+    def _count_answer(self, answer: LLMResponse) -> LLMResponse:
         usage = getattr(answer, "usage", None) or Usage()
         self._tokens += (usage.tokens_in or 0) + (usage.tokens_out or 0)
         self._cost += float(usage.cost_usd or 0)

@@ -252,12 +252,12 @@ class _Visits:
             yield Element(row.id, "node", node=row.id), self._count(steps[mine & begun])
             if (mine & failed).any():
                 yield Element(row.id, "error", node=row.id), self._count(steps[mine & failed])
-        yield from self._edges(steps, phase, failed)
-        yield from self._branches()
+        yield from self._iter_edges(steps, phase, failed)
+        yield from self._iter_branches()
         yield from self._loops(steps, phase)
         yield from self._filters()
 
-    def _edges(
+    def _iter_edges(
         self, steps: NDArray[Any], phase: NDArray[Any], failed: NDArray[np.bool_]
     ) -> Iterator[tuple[Element, NDArray[np.int64]]]:
         columns, rows = self.columns, self.merged.edges
@@ -295,7 +295,7 @@ class _Visits:
                 self._count(np.setdiff1d(asked, taken[at])),
             )
 
-    def _branches(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:
+    def _iter_branches(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:
         """Yield the regions of decisions and switches, with the number of times that each was opened."""
         frames, nodes = self.merged.tables.frames, self.merged.nodes
         run, opened = -1, dict[tuple[str, str], list[int]]()

@@ -45,7 +45,7 @@ class Dependence:
         self.columns = Columns(self.reading)
         self.recipe = recipe
         self.control = ControlDependence(self.reading.nodes, self.reading.edges)
-        self._asked = self._keys_of_conditions()
+        self._asked = self._collect_condition_keys()
 
     # -- writes -------------------------------------------------------------------------------------------------------
 
@@ -101,10 +101,10 @@ class Dependence:
                 found.append(row)
                 if len(written) <= len(texts) and self.columns.w_code[row] & 3 != APPEND:
                     return found
-            around = self._outer(around)
+            around = self._find_outer(around)
         return found
 
-    def _outer(self, scope: int) -> int | None:
+    def _find_outer(self, scope: int) -> int | None:
         """Return the scope to which reads of a scope fall through."""
         frames = self.reading.tables.frames
         row = frames[scope]
@@ -162,7 +162,7 @@ class Dependence:
 
     # -- reads --------------------------------------------------------------------------------------------------------
 
-    def _keys_of_conditions(self) -> dict[int, frozenset[str] | None]:
+    def _collect_condition_keys(self) -> dict[int, frozenset[str] | None]:
         """Return the keys that the conditions of each node's edges read; None if one of them may read any key."""
         number = {row.id: at for at, row in enumerate(self.reading.nodes)}
         found: dict[int, frozenset[str] | None] = {}
@@ -173,11 +173,11 @@ class Dependence:
                 continue
             source = number[edge.source]
             before = found.get(source, frozenset())
-            own = self._keys_of(edge.when)
+            own = self._find_keys(edge.when)
             found[source] = None if own is None or before is None else before | own
         return found
 
-    def _keys_of(self, when: Any) -> frozenset[str] | None:
+    def _find_keys(self, when: Any) -> frozenset[str] | None:
         """Return the keys that a condition reads; None if they are unknown.
 
         Of a condition from a stored run only the text is left: it is parsed, and trusted if its keys are on the board.

@@ -48,14 +48,16 @@ class _Numbers:
     """The numbers in the merged tables of one run's frames, activations and paths."""
 
     def __init__(self, reading: StepIndex, tables: Tables, seq: int) -> None:
-        self.frames = self._frames(reading, tables)
-        self.acts = np.array([self._act(row, tables, seq) for row in reading.tables.acts] or [0], dtype=np.int64)
-        self.codes = np.array([self._code(scope, path, tables) for scope, path in reading.tables.codes] or [0])
+        self.frames = self._map_frames(reading, tables)
+        self.acts = np.array(
+            [self._map_activation(row, tables, seq) for row in reading.tables.acts] or [0], dtype=np.int64
+        )
+        self.codes = np.array([self._map_path(scope, path, tables) for scope, path in reading.tables.codes] or [0])
         self.root = self.frames[0]
         self.start = tables.act(ActRow(-1, self.root))
 
     @staticmethod
-    def _frames(reading: StepIndex, tables: Tables) -> dict[int, int]:
+    def _map_frames(reading: StepIndex, tables: Tables) -> dict[int, int]:
         root = len(tables.frames)
         tables.frames.append(FrameRow(root, 0, -1, ROOT_SCOPE, "isolated", -1, root, 0))
         found = {0: root}
@@ -68,13 +70,13 @@ class _Numbers:
                     tables.frames.append(row._replace(id=own, parent=found[row.parent], scope=scope))
         return found
 
-    def _act(self, row: ActRow, tables: Tables, seq: int) -> int:
+    def _map_activation(self, row: ActRow, tables: Tables, seq: int) -> int:
         frame = self.frames.get(row.frame)
         if frame is None:  # of another branch
             return 0
         return tables.act(row._replace(frame=frame, event=row.event if row.event < 0 else row.event + seq))
 
-    def _code(self, scope: int, path: Any, tables: Tables) -> int:
+    def _map_path(self, scope: int, path: Any, tables: Tables) -> int:
         own = self.frames.get(scope)
         return 0 if own is None else tables.code(own, path)
 

@@ -136,9 +136,9 @@ class _Slicer:
 
     def value(self, read: ReadRow, bound: int, distance: int) -> None:
         """Follow the value at a path as seen from a scope, made by the writes before `bound`."""
-        self._queue.append(lambda: self._value(read, bound, distance))
+        self._queue.append(lambda: self._follow_path(read, bound, distance))
 
-    def _value(self, read: ReadRow, bound: int, distance: int) -> None:
+    def _follow_path(self, read: ReadRow, bound: int, distance: int) -> None:
         for row in self.rows.writers(read.scope, read.path, bound):
             if row not in self._writes:
                 self._writes.add(row)
@@ -166,13 +166,13 @@ class _Slicer:
             self._add(step, node, call.name, "call", distance)
         act = rows.act(step)
         if act.event >= 0:
-            self._event(step, act.event, distance)
+            self._follow_event(step, act.event, distance)
         self._follow_inputs(step, distance)
         choice = rows.choice_before(step)
         if choice is not None:
-            self._queue.append(lambda: self._choice(choice, distance + 1))
+            self._queue.append(lambda: self._follow_choice(choice, distance + 1))
 
-    def _choice(self, step: int, distance: int) -> None:
+    def _follow_choice(self, step: int, distance: int) -> None:
         """Follow a choice: what the conditions read, or what the node that chose had read and called."""
         if step in self._choices:
             return
@@ -186,7 +186,7 @@ class _Slicer:
         if own and rows.reading.failure(step) is None:
             earlier = rows.choice_before(step)
             if earlier is not None:
-                self._queue.append(lambda: self._choice(earlier, distance + 1))
+                self._queue.append(lambda: self._follow_choice(earlier, distance + 1))
             return
         for read in rows.reads(step):  # the node itself chose, by what it read; or it failed
             self._add(step, node, format_path(read.path), "condition", distance, read.inferred)
@@ -198,7 +198,7 @@ class _Slicer:
         path, bound = rows.path(row), rows.bound_before(step)
         frames = (rows.reading.tables.frames[number] for number in rows.opened_frames(step))
         inner = [frame.scope for frame in frames if frame.scope == frame.id]
-        named = self._named_output(step, path)
+        named = self._find_named_output(step, path)
         same = [scope for scope in inner if str((named or path)[0]) in rows.keys(scope)]
         sure = named is not None or rows.reading.nodes[rows.act(step).node].kind == "parallel"
         for scope in same:
@@ -211,7 +211,7 @@ class _Slicer:
                     self._add(step, rows.node(step), key, "read", distance, inferred=True)
                     self.value(ReadRow(scope, (key,), inferred=True), bound, distance + 1)
 
-    def _named_output(self, step: int, path: Path) -> Path | None:
+    def _find_named_output(self, step: int, path: Path) -> Path | None:
         """Return the inner path that a subgraph copies to a key of the outer board, if its recipe says so."""
         recipe = self.rows.recipe
         node = None if recipe is None else recipe.nodes.get(self.rows.node(step))
@@ -221,7 +221,7 @@ class _Slicer:
             return None
         return (found,) if isinstance(found, str) else tuple(found)
 
-    def _event(self, step: int, seq: int, distance: int) -> None:
+    def _follow_event(self, step: int, seq: int, distance: int) -> None:
         """Follow the event that activated a step to the step that emitted it."""
         event = self.rows.event(seq)
         if event is None:

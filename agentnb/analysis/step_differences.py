@@ -42,14 +42,14 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         """Return it as one sentence, without secrets."""
-        where = "at the start" if self.node is None else self._steps()
+        where = "at the start" if self.node is None else self._format_steps()
         return safe_str(f"{where}: {self.reason}")
 
     def __repr__(self) -> str:
         """Return the sentence in brackets: the raw values may be secrets."""
         return f"<Difference {self}>"
 
-    def _steps(self) -> str:
+    def _format_steps(self) -> str:
         name = safe_repr(self.node, 200)
         if self.step_a == self.step_b:
             return f"step {self.step_a}, {name}"

@@ -219,14 +219,14 @@ class Parts(Results):
             import pyarrow as pa  # noqa: F401  (pandas calls it)
         self.folder = Path(folder)
         self._held: list[Chunk] = []
-        self._next = 1 + max((int(path.stem.rpartition("-")[2]) for path in self._files("runs")), default=0)
+        self._next = 1 + max((int(path.stem.rpartition("-")[2]) for path in self._list_files("runs")), default=0)
 
-    def _files(self, table: str) -> list[Path]:
+    def _list_files(self, table: str) -> list[Path]:
         return sorted((self.folder / table).glob("part-*.parquet"))
 
     def load_run_ids(self) -> Mapping[str, str]:
         """Return the runs in the folder."""
-        paths = self._files("runs")
+        paths = self._list_files("runs")
         return {run_id: "known" for path in paths for run_id in self._read(path, ["run_id"])["run_id"]}
 
     def add(self, made: Chunk) -> None:
@@ -283,7 +283,7 @@ class Parts(Results):
     def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
         """Return the rows of the runs of this sweep, which may be fewer than the folder has."""
         found = []
-        for path in self._files("runs"):
+        for path in self._list_files("runs"):
             for row in self._read(path).to_dict("records"):
                 job = jobs.get(row["run_id"])
                 if job is not None:

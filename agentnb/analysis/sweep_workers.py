@@ -92,9 +92,9 @@ class Work:
 
     def together(self) -> int:
         """Return how many runs share an event loop."""
-        return self.concurrency or (TOGETHER if self._awaits() else 1)
+        return self.concurrency or (TOGETHER if self._is_async() else 1)
 
-    def _awaits(self) -> bool:
+    def _is_async(self) -> bool:
         """Return True if a node's function or a tool is async, or a model is asked that is no script of answers."""
         tools = self.options.get("tools")
         functions = [*(tools.values() if isinstance(tools, Mapping) else ())]

@@ -141,7 +141,7 @@ class CopiedDict(dict[Any, Any], metaclass=BuiltinLike):
             if self.changes is not None:
                 self.changes.mark = object()
 
-    def _change(self) -> None:
+    def _note_change(self) -> None:
         self._touch()
         self.source = None
 
@@ -262,7 +262,7 @@ class CopiedList(list[Any], metaclass=BuiltinLike):
     def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
         return list, (), None, iter(self)
 
-    def _change(self) -> None:
+    def _note_change(self) -> None:
         self.source = None
 
     def copy(self) -> list[Any]:
@@ -316,7 +316,7 @@ class LazyList(CopiedList):
                         self._open(index)
             self.whole = True
 
-    def _change(self) -> None:
+    def _note_change(self) -> None:
         self._open_all()
         self.source = None
 
@@ -373,7 +373,7 @@ def _build_reading_statements(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _wrap_changing(method: Callable[..., Any]) -> Callable[..., Any]:
     def change(self: Any, *args: Any, **words: Any) -> Any:
-        self._change()
+        self._note_change()
         return method(self, *args, **words)
 
     return change

@@ -115,14 +115,14 @@ class Drawing:
         """
         forms: dict[str, Callable[[], Any]] = {
             "image/svg+xml": lambda: self.svg,
-            "image/png": self._small_png,
+            "image/png": self._render_small_png,
             "text/plain": lambda: self.text,
         }
         wanted = [form for form in forms if (not include or form in include) and form not in (exclude or ())]
         bundle = {form: forms[form]() for form in wanted}
         return {form: shown for form, shown in bundle.items() if shown is not None}
 
-    def _small_png(self) -> str | None:
+    def _render_small_png(self) -> str | None:
         """Return the PNG in base64; None if Graphviz would take long or the result is too large for the notebook."""
         from agentnb.draw.render import render_png
 

@@ -47,15 +47,15 @@ class Bands:
 
         Where a node stands between them, the line leaves the node's band first, on the side on which its end lies.
         """
-        along, side = self._turn(near)
+        along, side = self._make_turn(near)
         corners: list[Point] = []
         index = bisect_right(self._lows, side) - 1
         band = self._bands[index] if index >= 0 else None
         if band is not None and side < band.high and band.last > along:
             first, side = along + _LEAVE, band.low if end < side else band.high
-            corners = [(first, self._turn(near)[1]), (first, side)]
+            corners = [(first, self._make_turn(near)[1]), (first, side)]
         corners += [(corridor, side), (corridor, end)]
-        return [self._turn(corner) for corner in corners]
+        return [self._make_turn(corner) for corner in corners]
 
-    def _turn(self, point: Point) -> Point:
+    def _make_turn(self, point: Point) -> Point:
         return (point[1], point[0]) if self._across else point

@@ -50,19 +50,19 @@ class _Plain:
         self.parts: dict[str, _Part] = {}
         self.lines: dict[str, list[tuple[Link, str, str]]] = {}
         for link in picture.links:
-            scope, source, target = self._common_region(link.source, link.target)
+            scope, source, target = self._find_common_region(link.source, link.target)
             self.lines.setdefault(scope, []).append((link, source, target))
         self.order: dict[str, dict[tuple[str, str], None]] = {}
         for ends in picture.order:
-            scope, source, target = self._common_region(*ends)
+            scope, source, target = self._find_common_region(*ends)
             if source != target:
                 self.order.setdefault(scope, {})[source, target] = None
 
     def geometry(self) -> Geometry:
         """Compute the layout and transform it to the picture's direction."""
         for area in reversed(["", *self.areas]):
-            self.parts[area] = self._part(area)
-        spots, frames = self._absolute()
+            self.parts[area] = self._make_part(area)
+        spots, frames = self._compute_absolute()
         routes = {
             link.name: self._route(link, way, area, spots, frames)
             for area, part in self.parts.items() for link, way in part.ways
@@ -71,30 +71,30 @@ class _Plain:
         frames.pop("")
         return _transform(Geometry(whole.width, whole.height, spots, frames, routes), self.picture.direction)
 
-    def _common_region(self, first: str, second: str) -> tuple[str, str, str]:
+    def _find_common_region(self, first: str, second: str) -> tuple[str, str, str]:
         """Return the innermost region that holds both ends, and the two items in it that the ends belong to."""
-        ways = [self._way_up(end) for end in (first, second)]
+        ways = [self._list_ancestors(end) for end in (first, second)]
         if first == second:
             return self.home[first], first, second
         scope = next(area for area in ways[0] if area in ways[1])
-        source, target = (end[-1] if (end := self._below(name, scope)) else name for name in (first, second))
+        source, target = (end[-1] if (end := self._list_below(name, scope)) else name for name in (first, second))
         return scope, source, target
 
-    def _way_up(self, name: str) -> list[str]:
+    def _list_ancestors(self, name: str) -> list[str]:
         way = []
         while name:
             name = self.home[name]
             way.append(name)
         return way
 
-    def _below(self, name: str, scope: str) -> list[str]:
+    def _list_below(self, name: str, scope: str) -> list[str]:
         way = []
         while name != scope:
             way.append(name)
             name = self.home[name]
         return way
 
-    def _size(self, item: str) -> Point:
+    def _get_size(self, item: str) -> Point:
         """Return width and height of a box or area as the layers see it (swapped if layers run across)."""
         if item in self.boxes:
             box = self.boxes[item]
@@ -104,24 +104,24 @@ class _Plain:
             return part.width + 2 * _PAD + _TITLE, max(part.height + 2 * _PAD, room)
         return max(part.width + 2 * _PAD, room), part.height + 2 * _PAD + _TITLE
 
-    def _part(self, area: str) -> _Part:
+    def _make_part(self, area: str) -> _Part:
         items = [name for name, home in self.home.items() if home == area]
         lines = [line for line in self.lines.get(area, []) if line[1] != line[2]]
         loops = [line for line in self.lines.get(area, []) if line[1] == line[2]]
-        level, ways, flips = self._levels(area, items, lines)
-        widths, heights = self._sizes(items, ways, [line[0] for line in lines])
+        level, ways, flips = self._assign_levels(area, items, lines)
+        widths, heights = self._compute_sizes(items, ways, [line[0] for line in lines])
         for link, item, _ in loops:
-            widths[item] += 2 * (LOOP + self._label(link)[0])
+            widths[item] += 2 * (LOOP + self._place_label(link)[0])
         rows = order_layer(level, ways)
         x = place_items(rows, ways, widths)
         part = _Part(width=max((x[item] + widths[item] / 2 for item in x), default=0.0))
-        self._stack(part, rows, x, heights)
+        self._stack_parts(part, rows, x, heights)
         part.ways = [
             (line[0], way[::-1] if flip else way) for line, way, flip in zip(lines, ways, flips, strict=True)
         ] + [(link, [item]) for link, item, _ in loops]
         return part
 
-    def _levels(
+    def _assign_levels(
         self, area: str, items: list[str], lines: list[tuple[Link, str, str]]
     ) -> tuple[dict[Item, int], list[list[Item]], list[bool]]:
         """Return the layer of each item, the items of each line through the layers, and which lines run upwards."""
@@ -134,29 +134,29 @@ class _Plain:
         level = assign_layers(items, [*shown, *wished])
         return level, make_chains(shown, level), flips[: len(lines)]
 
-    def _label(self, link: Link) -> Point:
+    def _place_label(self, link: Link) -> Point:
         if not link.label:
             return (0.0, 0.0)
         size = (link.label_width, EDGE_SIZE + 5)
         return size[::-1] if self.across else size
 
-    def _sizes(
+    def _compute_sizes(
         self, items: list[str], ways: list[list[Item]], links: list[Link]
     ) -> tuple[dict[Item, float], dict[Item, float]]:
         widths: dict[Item, float] = {}
         heights: dict[Item, float] = {}
         for item in items:
-            widths[item], heights[item] = self._size(item)
+            widths[item], heights[item] = self._get_size(item)
         for way, link in zip(ways, links, strict=True):
             for bend in way[1:-1]:
                 widths[bend], heights[bend] = 4.0, 0.0
             if len(way) > 2:
-                wide, high = self._label(link)
+                wide, high = self._place_label(link)
                 middle = find_label_bend(way)
                 widths[middle], heights[middle] = max(wide, 4.0), high
         return widths, heights
 
-    def _stack(
+    def _stack_parts(
         self, part: _Part, rows: list[list[Item]], x: Mapping[Item, float], heights: Mapping[Item, float]
     ) -> None:
         """Assign each row its band of height; beside a big area the others are at the band's upper edge."""
@@ -171,7 +171,7 @@ class _Plain:
             part.height = top + high
             top += high + (_BETWEEN if number + 1 < len(rows) else 0.0)
 
-    def _absolute(self) -> tuple[dict[str, Point], dict[str, Rectangle]]:
+    def _compute_absolute(self) -> tuple[dict[str, Point], dict[str, Rectangle]]:
         """Return the position of each box and the frame of each area; "" is the whole, whose inside starts at 0, 0."""
         spots: dict[str, Point] = {}
         frames: dict[str, Rectangle] = {"": (0.0, 0.0, self.parts[""].width, self.parts[""].height)}
@@ -179,15 +179,15 @@ class _Plain:
             for item, middle in self.parts[area].middles.items():
                 if not isinstance(item, str):
                     continue
-                x, y = self._inside(area, frames, middle)
+                x, y = self._place_inside(area, frames, middle)
                 if item in self.boxes:
                     spots[item] = (x, y)
                 else:
-                    width, height = self._size(item)
+                    width, height = self._get_size(item)
                     frames[item] = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         return spots, frames
 
-    def _inside(self, area: str, frames: Frames, spot: Point) -> Point:
+    def _place_inside(self, area: str, frames: Frames, spot: Point) -> Point:
         left, top, right, _ = frames[area]
         if not area:
             return spot
@@ -201,10 +201,10 @@ class _Plain:
     def _route(self, link: Link, way: list[Item], area: str, spots: Mapping[str, Point], frames: Frames) -> Route:
         part = self.parts[area]
         ends = (link.source, link.target)
-        source, target = (Spot(*spots[end], *self._size(end), self.boxes[end].shape) for end in ends)
+        source, target = (Spot(*spots[end], *self._get_size(end), self.boxes[end].shape) for end in ends)
         if len(way) == 1:
-            return make_loop_route(source, self._label(link)[0], labelled=bool(link.label))
-        shift = self._inside(area, frames, (0.0, 0.0))
+            return make_loop_route(source, self._place_label(link)[0], labelled=bool(link.label))
+        shift = self._place_inside(area, frames, (0.0, 0.0))
         bands = [(part.bands[item][0] + shift[1], part.bands[item][1] + shift[1]) for item in way]
         bends = [(part.middles[item][0] + shift[0], band) for item, band in zip(way[1:-1], bands[1:-1], strict=True)]
         label = None

@@ -101,7 +101,7 @@ class _Writer:
             span.set_attribute("agentnb.inputs", _to_json_text(made.inputs))
         if made.outputs:
             span.set_attribute("agentnb.outputs", _to_json_text(made.outputs))
-        self._calls(span, [call for call in history.calls if call.step == step and call.call != OUTSIDE], began)
+        self._write_calls(span, [call for call in history.calls if call.step == step and call.call != OUTSIDE], began)
         if made.error is not None:
             failure = reading.failure(step)
             span.set_attribute("error.type", "Error" if failure is None else failure.type)
@@ -137,7 +137,7 @@ class _Writer:
         kind = self._kind.CLIENT if call else self._kind.INTERNAL
         return self.tracer.start_span(name, context, kind, said, start_time=began)
 
-    def _calls(self, around: Span, calls: list[Call], began: int) -> None:
+    def _write_calls(self, around: Span, calls: list[Call], began: int) -> None:
         """Send the calls of a step one after the other: of a call only its duration is recorded."""
         for call in calls:
             ended = began + int(call.seconds * 1e9)

@@ -67,7 +67,7 @@ class _Writer:
             told = ", ".join(f"{key} = {safe_repr(value, key=key, limit=40)}" for key, value in made.outputs.items())
             arrow = "->>" if made.error is None else "-x"
             self.lines.append(f"  {source}{arrow}{node}: {step}. {phase}{_escape_text(told or made.kind)}")
-            self._calls(step, node)
+            self._write_calls(step, node)
             if made.error is not None:
                 self.lines.append(f"  Note over {node}: {_escape_text(made.error)}")
             self.before = node
@@ -77,7 +77,7 @@ class _Writer:
                 value: Any = "" if act.target == "" else f" {act.target}"
                 self.lines.append(f"  {person}->>{self.before}: {_escape_text(f'{act.act}{value}')}")
 
-    def _calls(self, step: int, node: str) -> None:
+    def _write_calls(self, step: int, node: str) -> None:
         history, _ = self.trace.reading().owner(step)
         for call in history.calls:
             if call.step != step or call.call == OUTSIDE:

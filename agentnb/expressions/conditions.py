@@ -108,24 +108,24 @@ class Rule:
 
         Raises: ExecutionError: X310 to X313, and those of the rule's templates
         """
-        context, simple = self._context(board)
+        context, simple = self._make_context(board)
         if self._pairs:
-            self.warning = self._oddity(context)
+            self.warning = self._describe_oddity(context)
         try:
-            return self._compiled.evaluate(context if simple else self._json(context))
+            return self._compiled.evaluate(context if simple else self._to_json(context))
         except ExecutionError:
             raise
         except Exception as error:
-            raise ExecutionError(self._problem(error, board)) from error
+            raise ExecutionError(self._make_problem(error, board)) from error
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # the library's internal error
                 raise
-            raise ExecutionError(self._problem(error, board)) from error
+            raise ExecutionError(self._make_problem(error, board)) from error
 
     def explain(self, board: Mapping[str, Any]) -> list[Row]:
         """Return (text, value) of everything that the rule read and compared, in order, and finally of the whole."""
         try:
-            text = self._json(self._context(board)[0])
+            text = self._to_json(self._make_context(board)[0])
         except ExecutionError as error:
             return [(self.text, f"fails: {error.problems[0].what}")]
         if len(text) * len(self._ready.texts) > _TRACE_SIZE:
@@ -141,7 +141,7 @@ class Rule:
         rows = list({(seen, repr(value)): (seen, value) for seen, value in rows[:_MAX_ROWS]}.values())
         return [*rows, _evaluate(self.text, lambda: self.evaluate(board))]
 
-    def _context(self, board: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    def _make_context(self, board: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """Return the rule's context from the board, and whether the library accepts it unchanged."""
         context: dict[str, Any] = {str(key): board[key] for key in board} if self.whole else {}
         simple = not self.whole
@@ -157,37 +157,37 @@ class Rule:
             simple = simple and is_simple(value)
         return context, simple
 
-    def _oddity(self, context: Mapping[str, Any]) -> str:
+    def _describe_oddity(self, context: Mapping[str, Any]) -> str:
         for left, right, text in self._pairs:
             one, other = _resolve_side(context, left), _resolve_side(context, right)
             if (type(one) is str) is not (type(other) is str) and is_number(other if type(one) is str else one):
                 return f"{text} compares text with a number"
         return ""
 
-    def _json(self, context: Mapping[str, Any]) -> str:
+    def _to_json(self, context: Mapping[str, Any]) -> str:
         try:
             return to_json({key: to_finite(value) for key, value in context.items()})
         # RecursionError: from an object's own `model_dump` or items
         except (TypeError, ValueError, RecursionError) as error:
-            raise ExecutionError(self._unfit(context, error)) from error
+            raise ExecutionError(self._make_type_problem(context, error)) from error
 
     # -- messages
 
-    def _where(self) -> str:
+    def _format_where(self) -> str:
         return str(self.place or "<rule>")
 
-    def _unfit(self, context: Mapping[str, Any], error: Exception) -> Problem:
+    def _make_type_problem(self, context: Mapping[str, Any], error: Exception) -> Problem:
         """Return the Problem of a value that JSON does not have, with the key that contains it."""
         holder = next((key for key, value in context.items() if not has_json(value)), "the board")
         why = "it is nested too deep" if isinstance(error, RecursionError) else f"a rule compares JSON values: {error}"
         order = "compare a part of it, or use an expression or a callable"
-        return Problem("X312", f"the rule {_cut(self.text)} cannot read {holder!r}", self._where(), why, order)
+        return Problem("X312", f"the rule {_cut(self.text)} cannot read {holder!r}", self._format_where(), why, order)
 
-    def _problem(self, error: BaseException, board: Mapping[str, Any]) -> Problem:
-        said, where, sort = str(error), self._where(), getattr(error, "error_type", "")
+    def _make_problem(self, error: BaseException, board: Mapping[str, Any]) -> Problem:
+        said, where, sort = str(error), self._format_where(), getattr(error, "error_type", "")
         missing = _THROWN.search(said)
         if sort == "Thrown" and missing and int(missing[1]) < len(self._ready.guards):
-            return self._missing(*self._ready.guards[int(missing[1])], board)
+            return self._make_missing_problem(*self._ready.guards[int(missing[1])], board)
         what = f"the rule {_cut(self.text)}"
         if sort == "BudgetExceeded" or type(error).__name__ == "PanicException":
             why = f"one evaluation may take {_OPERATIONS:,} operations"
@@ -208,7 +208,7 @@ class Rule:
             )
         return Problem("X313", what, where, said, "check the values it reads: session.board")
 
-    def _missing(self, operand: str, comparison: str, board: Mapping[str, Any]) -> Problem:
+    def _make_missing_problem(self, operand: str, comparison: str, board: Mapping[str, Any]) -> Problem:
         what = f"the rule compares {operand!r}, which is missing"
         order = f"write it before, or give a default: {{'var': [{operand!r}, 0]}}"
         gap = next(
@@ -217,10 +217,10 @@ class Rule:
         )
         why = f"in {_cut(comparison)} nothing would count as 0"
         if gap is None:
-            return Problem("X310", what, self._where(), why, order)
+            return Problem("X310", what, self._format_where(), why, order)
         path, known = gap
         why += f"; {'.'.join(path[:-1]) or 'the board'} has: {', '.join(known[:20]) or 'no names'}"
-        return Problem("X310", what, self._where(), why, did_you_mean(path[-1], known, order))
+        return Problem("X310", what, self._format_where(), why, did_you_mean(path[-1], known, order))
 
 
 def compile_rule(rule: Any, *, strict: bool = True, place: Place | None = None) -> Rule:
@@ -305,13 +305,13 @@ class Condition:
             case str():
                 self._asked = template = _compile_expression(source, strict=strict, place=place)
                 self.kind, self.text, self.reads = "text", source.strip(), template.reads
-                self.call = compile_comparison(template.rule, self._sure(template.render), template)
+                self.call = compile_comparison(template.rule, self._make_sure(template.render), template)
             case _:
                 check_callable(source, place)
                 # A source that declares what it reads is trusted.
                 self.reads, self.whole = tuple(getattr(source, "reads", ())), not hasattr(source, "reads")
                 self.kind, self.text = "callable", str(getattr(source, "text", "") or get_callable_text(source))
-                self.call = self._sure(source)
+                self.call = self._make_sure(source)
 
     def __call__(self, board: Mapping[str, Any], /) -> Any:
         """Return the condition's value."""
@@ -339,7 +339,7 @@ class Condition:
             return [_evaluate(self.text, lambda: self.call(board))]
         return self._asked.explain(board)
 
-    def _sure(self, ask: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], Any]:
+    def _make_sure(self, ask: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], Any]:
         def call(board: Mapping[str, Any]) -> Any:
             try:
                 value = ask(board)
@@ -349,7 +349,9 @@ class Condition:
                 raise
             except Exception as error:
                 why = f"{type(error).__name__}: {error}"
-                raise ExecutionError(self._no_answer(why, "make sure of the keys that it reads")) from error
+                raise ExecutionError(
+                    self._make_no_answer_problem(why, "make sure of the keys that it reads")
+                ) from error
             return value
 
         return call
@@ -357,20 +359,24 @@ class Condition:
     def _check_answer(self, value: Any) -> None:
         if inspect.isawaitable(value):
             getattr(value, "close", lambda: None)()
-            raise NoAnswer(self._no_answer("it must be awaited", "write a plain function, not an async one"))
+            raise NoAnswer(
+                self._make_no_answer_problem("it must be awaited", "write a plain function, not an async one")
+            )
         if (found := find_unrun(value)) is not None:
             raise NoAnswer(
-                self._no_answer(f"it returned {found}, of which nothing has run", describe_how_to_run(value))
+                self._make_no_answer_problem(
+                    f"it returned {found}, of which nothing has run", describe_how_to_run(value)
+                )
             )
         try:
             bool(value)  # a DataFrame or an array of several items raises
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise NoAnswer(
-                self._no_answer(why, "return True or False, for example with len(), any() or all()")
+                self._make_no_answer_problem(why, "return True or False, for example with len(), any() or all()")
             ) from error
 
-    def _no_answer(self, why: str, order: str) -> Problem:
+    def _make_no_answer_problem(self, why: str, order: str) -> Problem:
         where = str(self.place or "<condition>")
         return Problem("X314", f"the condition {_cut(self.text)} has no truth value", where, why, order)
 

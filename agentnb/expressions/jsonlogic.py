@@ -195,7 +195,7 @@ class _Rewriting:
         if name in (*_EQUAL, *_ORDERED):
             self._note_pair(arguments, node)
         if name in _EQUAL:
-            return {name: [self._null_safe(item, f"{inner}/{at}") for at, item in enumerate(arguments)]}
+            return {name: [self._make_null_safe(item, f"{inner}/{at}") for at, item in enumerate(arguments)]}
         if name in _ORDERED and self.strict:
             return {name: [self._guard(item, f"{inner}/{at}", node) for at, item in enumerate(arguments)]}
         self._scopes += name in _SCOPED
@@ -220,7 +220,7 @@ class _Rewriting:
         # From any depth of maps and filters: more levels up than a rule can have lead to the root.
         return {"val": [[2 * MAX_DEPTH], key]}
 
-    def _null_safe(self, node: Any, pointer: str) -> Any:
+    def _make_null_safe(self, node: Any, pointer: str) -> Any:
         if _is_literal(node):
             return _NULL if node is None else node
         return {"??": [self.rewritten(node, f"{pointer}/??/0"), _NULL]}

@@ -123,7 +123,7 @@ class Evaluation:
             if name in _LAZY:
                 value = _LAZY[name](self, arguments, scopes, inner)
             else:
-                values = self._values(name, arguments, scopes, inner)
+                values = self._evaluate_all(name, arguments, scopes, inner)
                 if name in _SPREAD and len(arguments) == 1 and isinstance(arguments[0], dict):
                     values = values[0] if isinstance(values[0], list) else values
                 value = _EAGER[name](*values) if name in _FIXED else _EAGER[name](values)
@@ -136,7 +136,7 @@ class Evaluation:
             self._note(pointer, value)
         return value
 
-    def _values(self, name: str, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
+    def _evaluate_all(self, name: str, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
         """Return the values of arguments; arithmetic of several checks each before it evaluates the next."""
         least, check = _CHECKED.get(name, (0, None))
         values = []

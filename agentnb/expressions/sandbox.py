@@ -325,7 +325,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         try:
             value = getattr(obj, attribute)
         except AttributeError:
-            return self._missing(obj, attribute)
+            return self._make_undefined(obj, attribute)
         if callable(value):
             raise SecurityError(
                 f"{attribute!r} of {with_article(type(obj).__name__)} is a method, and a template has values only"
@@ -339,12 +339,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
         try:
             value = _get_key(obj, argument) if isinstance(obj, Mapping) else obj[argument]
         except (TypeError, LookupError):
-            return self._missing(obj, argument)
+            return self._make_undefined(obj, argument)
         if callable(value) and not isinstance(value, Undefined):
             _refuse_callable(value)
         return value
 
-    def _missing(self, holder: Any, key: Any) -> Undefined:
+    def _make_undefined(self, holder: Any, key: Any) -> Undefined:
         def error(message: str | None) -> MissingError:
             return MissingError(message, holder, key)
 

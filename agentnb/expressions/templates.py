@@ -128,7 +128,7 @@ class Template:
         except AgentNbError:
             raise  # raised by the board
         except Exception as error:
-            raise ExecutionError(self._problem(error, context)) from error
+            raise ExecutionError(self._make_problem(error, context)) from error
         if value is not NOTHING:
             return value
         self.warning = f"{_quote(self.text, bare=self._bare)} is undefined and was taken as None"
@@ -150,14 +150,14 @@ class Template:
         except ExecutionError as error:
             return [*rows, (self.text, f"fails: {error.problems[0].what}")]
 
-    def _problem(self, error: Exception, context: Mapping[str, Any]) -> Problem:
+    def _make_problem(self, error: Exception, context: Mapping[str, Any]) -> Problem:
         from agentnb.expressions.sandbox import Limit, SecurityError, UndefinedError
 
         line = self._program.line_of(error) if self._program else None
-        what, where = _quote(self.text, bare=self._bare), self._where(line)
+        what, where = _quote(self.text, bare=self._bare), self._format_where(line)
         match error:
             case UndefinedError():
-                return self._undefined_problem(error, context, line or 1)
+                return self._make_undefined_problem(error, context, line or 1)
             case Limit() | RecursionError() | MemoryError():
                 asked = str(error) if isinstance(error, Limit) else "what is nested too deep or too large to hold"
                 why = f"it asks for {asked}"
@@ -170,22 +170,22 @@ class Template:
         order = "check the values it reads: session.board"
         return Problem("X324", f"{what} failed while it was rendered", where, reason, order)
 
-    def _undefined_problem(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> Problem:
+    def _make_undefined_problem(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> Problem:
         """Return the Problem of an undefined name, with the names that exist."""
         from agentnb.expressions.sandbox import MissingError
 
-        what, where = _quote(self.text, bare=self._bare), self._where(line)
+        what, where = _quote(self.text, bare=self._bare), self._format_where(line)
         if "inline if-expression" in str(error):
             why = "the test of its if does not hold, and there is no else"
             return Problem("X321", f"{what} has no value", where, why, "write the else: x if test else ''")
         gap = error if isinstance(error, MissingError) else None
-        missing = self._missing(error, context, line)
+        missing = self._list_missing(error, context, line)
         texts = list(dict.fromkeys(each.text for each in missing)) or ([safe_str(gap.key, 200)] if gap else [])
         order = "write it before, or give a default: |default('')"
         if not texts:
             return Problem("X321", f"{what} reads an undefined value", where, str(error), order)
         what = f"{what} reads {' or '.join(map(repr, texts))}, which is not there"
-        where = self._where(missing[0].line) if missing else where
+        where = self._format_where(missing[0].line) if missing else where
         holder, key = (gap.holder, safe_str(gap.key, 200)) if gap else (context, texts[0])
         if not isinstance(holder, Mapping):
             return Problem("X321", what, where, str(error), order)
@@ -196,7 +196,7 @@ class Template:
             order = "write none"
         return Problem("X321", what, where, why, did_you_mean(key, known, order))
 
-    def _missing(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> list[Mention]:
+    def _list_missing(self, error: UndefinedError, context: Mapping[str, Any], line: int) -> list[Mention]:
         """Return the undefined values that the template reads: those of the first line from `line` on that has any."""
         from agentnb.expressions.sandbox import MissingError
         from agentnb.expressions.template_grammar import list_mentions
@@ -214,7 +214,7 @@ class Template:
         first = min((each.line for each in found), default=None)
         return [each for each in found if each.line == first]
 
-    def _where(self, line: int | None) -> str:
+    def _format_where(self, line: int | None) -> str:
         if line is None:
             return str(self.place or "<text>")
         return locate(self.place, self._source, line) if self._origin is None else self._origin.where(line)

@@ -77,7 +77,7 @@ class Beside:
         self.contexts: dict[str, SystemContext] = {}
         self.names = [take.name for take in around if take.sort == "context"]
 
-    def _resources(self) -> Iterator[tuple[str, Any]]:
+    def _iter_resources(self) -> Iterator[tuple[str, Any]]:
         """Yield each resource with the name of its parameter."""
         for take in self.wanted:
             value = self.resources.find(take.kind, self.work.scope)
@@ -98,7 +98,7 @@ class Beside:
             AgentRuntimeError: X451, a resource does not exist; another attempt would not find it either.
         """
         given = {name: thaw(freeze(value)) for name, value in outs.items()} if self.copies else outs
-        given |= self._resources()
+        given |= self._iter_resources()
         if not self.names:
             return given
         self.close()

@@ -233,21 +233,21 @@ class TypedCondition:
             ExecutionError: X450, the output does not exist; X454, the function failed.
         """
         if self.function is None:
-            raise ExecutionError(self._failure_problem(work, "it was given no function to ask"))
+            raise ExecutionError(self._make_failure_problem(work, "it was given no function to ask"))
         value = get_output_at(work, self.key)
         if value is ABSENT:
             raise ExecutionError(make_missing_output_problem(work, self.kind, self.key, f"{self.name!r} asks for"))
         try:
             found = self.function(value)
         except Exception as error:
-            raise ExecutionError(self._failure_problem(work, f"{type(error).__name__}: {error}")) from error
+            raise ExecutionError(self._make_failure_problem(work, f"{type(error).__name__}: {error}")) from error
         if isawaitable(found) or find_unrun(found) is not None:
             getattr(found, "close", lambda: None)()
             returned = find_unrun(found) or "an awaitable"
-            raise ExecutionError(self._failure_problem(work, f"it returned {returned} in place of an answer"))
+            raise ExecutionError(self._make_failure_problem(work, f"it returned {returned} in place of an answer"))
         return found
 
-    def _failure_problem(self, work: Work, why: str) -> Problem:
+    def _make_failure_problem(self, work: Work, why: str) -> Problem:
         """X454: a predicate failed."""
         return Problem("X454", f"{self.name!r} could not be evaluated for {get_type_name(self.kind)!r}: {why}",
                        format_position(work), "the route depends on its result",

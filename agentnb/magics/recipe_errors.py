@@ -29,7 +29,7 @@ class Faults:
     def __init__(self, text: str, problems: tuple[Problem, ...]) -> None:
         self._lines, self._problems = text.splitlines(), problems
 
-    def _error_columns(self) -> dict[int, int]:
+    def _find_error_columns(self) -> dict[int, int]:
         """Return the numbers of the wrong lines, each with the column of its first problem."""
         found: dict[int, int] = {}
         for problem in self._problems:
@@ -37,9 +37,9 @@ class Faults:
                 found.setdefault(int(place[1]), int(place[2]))
         return found
 
-    def _visible_lines(self) -> Iterator[tuple[int, str, int]]:
+    def _iter_visible_lines(self) -> Iterator[tuple[int, str, int]]:
         """Yield the lines around the wrong ones: number, text, and the column of the error, or 0."""
-        places = self._error_columns()
+        places = self._find_error_columns()
         for number, line in enumerate(self._lines, 1):
             if any(abs(number - place) <= AROUND for place in places):
                 yield number, line, places.get(number, 0)
@@ -47,7 +47,7 @@ class Faults:
     def __repr__(self) -> str:
         """Return the text with a mark at each wrong line, and the problems below it."""
         lines = []
-        for number, line, column in self._visible_lines():
+        for number, line, column in self._iter_visible_lines():
             lines.append(f"{'>' if column else ' '} {number:>4}  {line}")
             if column:
                 lines.append(f"        {' ' * (column - 1)}^")
@@ -57,7 +57,7 @@ class Faults:
         rows = "".join(
             f'<div style="{_WRONG if column else ""}"><span style="opacity:.65">{number:>4}  </span>'
             f"{_underline(line, column)}</div>"
-            for number, line, column in self._visible_lines()
+            for number, line, column in self._iter_visible_lines()
         )
         text = f'<pre style="{_TEXT}">{rows}</pre>' if rows else ""
         return f"{text}{problems_html(self._problems)}"

@@ -162,14 +162,14 @@ class Assistant:
             ExecutionError: X529.
         """
         seconds = parse_seconds(arguments)
-        asked = asyncio.run_coroutine_threadsafe(self._perform(offer, arguments, actor), self._sessions())
+        asked = asyncio.run_coroutine_threadsafe(self._perform(offer, arguments, actor), self._get_loop())
         waited = asyncio.wrap_future(asked)
         done, _ = await asyncio.wait([waited], timeout=seconds)
         if done:
             return waited.result()
         waited.add_done_callback(lambda late: late.cancelled() or late.exception())  # its result is no longer needed
         if "seconds" in offer.schema["properties"]:
-            self._sessions().call_soon_threadsafe(self._give_up, str(arguments.get("run", "")))
+            self._get_loop().call_soon_threadsafe(self._give_up, str(arguments.get("run", "")))
         raise ExecutionError(
             Problem("X529", f"{offer.tool.name} was not done within {seconds:g} s", f"the tool {offer.tool.name}",
                     "a node or a cell is still at work; a run that moves pauses after it, and nothing is lost",
@@ -188,7 +188,7 @@ class Assistant:
         except AgentNbError:  # there is no such run, or it can only be read
             return
 
-    def _sessions(self) -> asyncio.AbstractEventLoop:
+    def _get_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=_run, args=(loop,), name="agentnb-mcp-sessions", daemon=True)

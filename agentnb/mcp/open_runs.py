@@ -60,7 +60,7 @@ class OpenRuns:
         Raises:
             ExecutionError: X523.
         """
-        beside, places, after = list(self._open_rows(query)), list(self._sources()), query.after
+        beside, places, after = list(self._open_rows(query)), list(self._iter_sources()), query.after
         if after is not None:
             ids = [row["run"] for row in beside]
             stores = [at for at, place in enumerate(places) if _has(place, after)]
@@ -73,10 +73,10 @@ class OpenRuns:
                 elif after in ids:
                     beside = beside[ids.index(after) + 1 :]
                 else:
-                    raise self._no_run(after)
+                    raise self._make_missing_run_error(after)
         yield from beside
         for place in places:
-            yield from self._rows_of(place, query)
+            yield from self._iter_rows(place, query)
             query = replace(query, after=None)
 
     def _open_rows(self, query: RunQuery) -> Iterator[dict[str, Any]]:
@@ -89,12 +89,12 @@ class OpenRuns:
                    **({"live": True} if session is self.live else {})}  # fmt: skip
             if _fits(query, session, row):
                 yield row
-        for session in self._live_forks():
+        for session in self._iter_live_forks():
             row = {"run": session.run_id, "name": session.name, "status": str(session.status), "live": True}
             if session.run_id not in self._open and _fits(query, session, row):
                 yield row
 
-    def _live_forks(self) -> Iterator[Session]:
+    def _iter_live_forks(self) -> Iterator[Session]:
         """Yield the forks of the live session, and theirs."""
         found = [] if self.live is None else list(self.live.forks)
         for session in found:
@@ -102,7 +102,7 @@ class OpenRuns:
                 found += session.forks
             yield session
 
-    def _sources(self) -> Iterator[str]:
+    def _iter_sources(self) -> Iterator[str]:
         """Yield the stores and files of the places."""
         for place in self._places:
             if "://" in place or not Path(place).is_dir():
@@ -111,7 +111,7 @@ class OpenRuns:
             found = sorted(path for path in Path(place).iterdir() if path.suffix in _SUFFIXES and path.is_file())
             yield from map(str, found[:_MOST_FILES])
 
-    def _rows_of(self, place: str, query: RunQuery) -> Iterator[dict[str, Any]]:
+    def _iter_rows(self, place: str, query: RunQuery) -> Iterator[dict[str, Any]]:
         """Yield the rows of a store's runs that match and are not open, page by page; or of a file, or a problem."""
         query = replace(query, limit=_PAGE)
         while True:
@@ -171,18 +171,18 @@ class OpenRuns:
             _close(self._open.pop(name))
 
     def _open_run(self, name: str) -> None:
-        for session in self._live_forks():
+        for session in self._iter_live_forks():
             if session.run_id == name:
                 self.add(session)
                 return
-        for place in self._sources() if name else ():
+        for place in self._iter_sources() if name else ():
             if place == name or _has(place, name):
                 self._open[name] = self._open_stored(place, None if place == name else name)
                 self._close_oldest()
                 return
-        raise self._no_run(name)
+        raise self._make_missing_run_error(name)
 
-    def _no_run(self, name: str) -> ExecutionError:
+    def _make_missing_run_error(self, name: str) -> ExecutionError:
         known = [row["run"] for row in islice(self.rows(RunQuery()), _KNOWN)]
         which = f"there is no run {safe_repr(name, 100)}" if name else "no run is open"
         return ExecutionError(

@@ -119,7 +119,7 @@ class Tools:
                  + (f" if {to_line(edge.condition, 100)}" if edge.condition else "")
                  for edge in recipe.edges)  # fmt: skip
         return {
-            **self._standing(session),
+            **self._describe_status(session),
             "recipe": to_line(recipe.name, 200),
             "dialect": recipe.dialect,
             "inputs": shorten_items(session.inputs, most=20),
@@ -134,7 +134,7 @@ class Tools:
         Args:
             run: its id; by default the run used last.
         """
-        return self._standing(self._runs.get(run))
+        return self._describe_status(self._runs.get(run))
 
     # -- the record ---------------------------------------------------------------------------------------------------
 
@@ -338,7 +338,7 @@ class Tools:
         """
         session = self._runs.get(run)
         session.back(n)
-        return self._standing(session)
+        return self._describe_status(session)
 
     def goto(self, step: int, run: str = "") -> Json:
         """Go to the position after a recorded step; 0 is the start.
@@ -349,7 +349,7 @@ class Tools:
         """
         session = self._runs.get(run)
         session.goto(step)
-        return self._standing(session)
+        return self._describe_status(session)
 
     async def run_until(self, until: str = "", max_steps: int = 100, run: str = "", seconds: float = SECONDS) -> Json:
         """Run until a node is next, a condition holds, a breakpoint, a question to a person, or the end.
@@ -377,7 +377,7 @@ class Tools:
         """
         session = self._runs.get(run)
         await session.arun_back(until or None)
-        return self._standing(session)
+        return self._describe_status(session)
 
     def pause(self, run: str = "") -> Json:
         """Pause a run that is moving: no further node starts; the one at work ends first.
@@ -387,7 +387,7 @@ class Tools:
         """
         session = self._runs.get(run)
         session.pause()
-        return self._standing(session)
+        return self._describe_status(session)
 
     def breakpoints(self, run: str = "") -> Json:
         """List the breakpoints of a run, with their hits.
@@ -470,7 +470,7 @@ class Tools:
         session = self._runs.get(run)
         made = session.fork(at, name or None, edit, note=note, expect=expect or None)
         self._runs.add(made)
-        return {"parent": session.run_id, **self._standing(made)}
+        return {"parent": session.run_id, **self._describe_status(made)}
 
     def edit(self, changes: dict[str, Any], run: str = "") -> Json:
         """Write values on the board where the run stands. The edit is recorded under the assistant's name.
@@ -481,7 +481,7 @@ class Tools:
         """
         session = self._runs.get(run)
         session.edit(changes)
-        return self._standing(session)
+        return self._describe_status(session)
 
     def answer(self, value: Any, node: str | None = None, run: str = "") -> Json:
         """Answer the question that a node waits for. Approvals are not answered here: they belong to a person.
@@ -498,7 +498,7 @@ class Tools:
 
     # -- shared -------------------------------------------------------------------------------------------------------
 
-    def _standing(self, session: Session) -> Json:
+    def _describe_status(self, session: Session) -> Json:
         state = get_state(session)
         pending = [{"kind": each.kind, "node": to_line(each.node, 100), "name": to_line(each.name, 100),
                     "about": shorten_value(each.arguments, 300)} for each in session.pending[:5]]  # fmt: skip
@@ -522,7 +522,7 @@ class Tools:
             _make_row(steps[number - 1])
             for number in range(max(session.position - 4, before + 1), session.position + 1)
         ]
-        return {**self._standing(session), "moved": count, "last": last}
+        return {**self._describe_status(session), "moved": count, "last": last}
 
 
 def _describe_breakpoint(row: Breakpoint) -> Json:

@@ -20,12 +20,12 @@ class Listing(list[T]):
         canary  2
     """
 
-    def _rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    def _list_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         head: tuple[str, ...] = getattr(self[0], "_fields", ()) if self else ()
         return head, [tuple(map(str, row)) for row in self]
 
     def __repr__(self) -> str:
-        head, rows = self._rows()
+        head, rows = self._list_rows()
         lines = [head, *rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
@@ -33,7 +33,7 @@ class Listing(list[T]):
         )
 
     def _repr_html_(self) -> str:
-        head, rows = self._rows()
+        head, rows = self._list_rows()
         body = "".join(_format_line("td", row) for row in rows)
         return f"<table><thead>{_format_line('th', head)}</thead><tbody>{body}</tbody></table>"
 

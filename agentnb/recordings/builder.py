@@ -219,7 +219,7 @@ class _Builder:
         register_secrets(run.root.scope.data)
         self.queue.extend(self.led.get(-1, ()))
         began = steps[0].began if steps else 0
-        self.history.first_row([self._act(place) for place in self.queue], began)
+        self.history.first_row([self._add_activation(place) for place in self.queue], began)
         run.checkpoint()
         for place, step in enumerate(steps):
             self._intervene(step.before, place)
@@ -231,17 +231,17 @@ class _Builder:
                 self._to_front(place)
         restore(run, self.history.tip)
 
-    def _frame(self, step: RecordedStep) -> Any:
+    def _make_frame(self, step: RecordedStep) -> Any:
         return self.run.root if step.inside is None else self.frames[step.inside, step.lane]
 
-    def _act(self, place: int) -> int:
+    def _add_activation(self, place: int) -> int:
         """Return the activation of a step; its frame is open, or will be when the step is reached."""
         known = self.acts.get(place)
         if known is None:
             step = self.steps[place]
             what = RESUME if step.phase == "leave" else 0
             node = self.run.plan.index[step.node]
-            known = self.acts[place] = self.run.turn(node, self._frame(step), what).id
+            known = self.acts[place] = self.run.turn(node, self._make_frame(step), what).id
         return known
 
     def _to_front(self, place: int) -> None:
@@ -254,15 +254,15 @@ class _Builder:
         history = self.history
         history.s_pos[-1] = self.run.pos = len(history.p_act)
         for number in self.queue:
-            history.p_act.append(self._act(number))
+            history.p_act.append(self._add_activation(number))
             history.p_val.append(CARRIED)
         history.s_pend[-1] = len(history.p_act)
 
     def _step(self, place: int, step: RecordedStep) -> None:
         history, run, number = self.history, self.run, place + 1
-        act, pos = self._act(place), history.s_pos[-1] + 1
+        act, pos = self._add_activation(place), history.s_pos[-1] + 1
         self.queue.popleft()
-        scope = self._frame(step).scope
+        scope = self._make_frame(step).scope
         if step.phase == "enter":
             scope = self._open(place, step, number).scope
         for key, value in step.writes.items():
@@ -276,7 +276,7 @@ class _Builder:
             history.mark_rare(number)
             for frame in frames:
                 run.close_frame(frame)
-        self._extras(number, act, step)
+        self._add_extras(number, act, step)
         status = OK if step.failure is None else ERROR | (UNCAUGHT if step.uncaught else 0)
         led = self.led.get(place, [])
         self.queue.extend(led)
@@ -284,11 +284,11 @@ class _Builder:
             self.queue.rotate(len(led))
             pos = len(history.p_act)
             for at, other in enumerate(self.queue):
-                history.p_act.append(self._act(other))
+                history.p_act.append(self._add_activation(other))
                 history.p_val.append(None if at < len(led) else CARRIED)
         else:
             for other in led:
-                history.p_act.append(self._act(other))
+                history.p_act.append(self._add_activation(other))
                 history.p_val.append(None)
         history.s_act.append(act)
         history.s_t0.append(step.began)
@@ -302,7 +302,7 @@ class _Builder:
             run.checkpoint()
 
     def _open(self, place: int, step: RecordedStep, number: int) -> Any:
-        parent, tables, node = self._frame(step), self.tables, self.run.plan.index[step.node]
+        parent, tables, node = self._make_frame(step), self.tables, self.run.plan.index[step.node]
         policy, rows = "shared" if step.shared else "isolated", []
         for lane in range(step.lanes) if step.lanes else [-1]:
             id = len(tables.frames)
@@ -314,7 +314,7 @@ class _Builder:
         self.history.mark_rare(number)
         return self.frames[place, 0 if step.lanes else -1]
 
-    def _extras(self, number: int, act: int, step: RecordedStep) -> None:
+    def _add_extras(self, number: int, act: int, step: RecordedStep) -> None:
         history = self.history
         if step.inputs is not None:
             history.notes[number] = Note(inputs=freeze(step.inputs))

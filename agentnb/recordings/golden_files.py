@@ -103,14 +103,14 @@ class _Writer:
         for history, last in self.reading.parts():
             base = self.pushed
             for row in range(last + 1):
-                line = self._line(history, row, base)
+                line = self._make_line(history, row, base)
                 if row or not made:
                     made.append(line)
                 else:  # a fork begins with what was edited after the step
                     _merge(made[-1], line)
         yield from ({key: value for key, value in line.items() if value not in (None, [], {})} for line in made)
 
-    def _line(self, history: History, row: int, base: int) -> dict[str, Any]:
+    def _make_line(self, history: History, row: int, base: int) -> dict[str, Any]:
         step = history.base + row
         opened = [self._open_frame(number) for number in history.opened.get(step, ())] if row else []
         writes = range(history.s_wend[row - 1] if row else 0, history.s_wend[row])
@@ -119,13 +119,13 @@ class _Writer:
         line: dict[str, Any] = {"step": step}
         if row:
             flag = history.s_flag[row]
-            line |= self._act(history.s_act[row])
+            line |= self._encode_intervention(history.s_act[row])
             line |= {"phase": PHASES[flag & 3]} if flag & 3 else {}
             line |= {"status": STATUSES[flag >> 2 & 3]} if flag >> 2 & 3 else {}
             line |= {"uncounted": True} if not flag & COUNTED else {}
             line |= {"uncaught": True} if flag & UNCAUGHT else {}
         line["opened"] = opened
-        line["reads"] = [self._path(code >> 2) for code, at in zip(history.r_code, history.r_step, strict=True)
+        line["reads"] = [self._encode_path(code >> 2) for code, at in zip(history.r_code, history.r_step, strict=True)
                          if at == step and row]  # fmt: skip
         line["calls"] = [self._call(call, history.s_act[row]) for call in history.calls if call.step == step and row]
         line["writes"] = [self._write(history, number) for number in writes]
@@ -142,9 +142,11 @@ class _Writer:
             line["note"] = [encode(item, name, lenient=True) for name, item in zip(note._fields, note, strict=True)]
         if row and step in history.times:
             line["times"] = [to_microseconds(time) for time in history.times[step]]
-        line["people"] = [self._person(act) for act in history.people if act.step == step and (row or not history.base)]
+        line["people"] = [
+            self._encode_person(act) for act in history.people if act.step == step and (row or not history.base)
+        ]
         if not row and history.base:
-            line["people"] = [self._person(act) for act in history.people if act.step == step]
+            line["people"] = [self._encode_person(act) for act in history.people if act.step == step]
         line["closed"] = [self.frames[number] for number in history.closed.get(step, ())] if row else []
         line["next"] = [self._push(history, number) for number in pushes]
         line["asides"] = [[at - pushes.start, history.asides[at] - pushes.start,
@@ -153,7 +155,7 @@ class _Writer:
         line["queue"] = history.s_pos[row] + base
         return line
 
-    def _act(self, number: int) -> dict[str, Any]:
+    def _encode_intervention(self, number: int) -> dict[str, Any]:
         act = self.tables.acts[number]
         found: dict[str, Any] = {"node": self.names[act.node] if act.node >= 0 else None}
         defaults = ActRow(0, 0)
@@ -169,7 +171,7 @@ class _Writer:
         return [self.frames[frame.parent], self.names[frame.owner], frame.region, frame.policy, frame.branch,
                 self.frames[frame.scope], encode(frame.given, lenient=True)]  # fmt: skip
 
-    def _path(self, number: int) -> Any:
+    def _encode_path(self, number: int) -> Any:
         """Return a path: text for a key of the root; else the parts, and the number of another scope."""
         scope, path = self.tables.codes[number]
         if not scope and len(path) == 1:
@@ -180,12 +182,12 @@ class _Writer:
         code = history.w_code[number]
         _, path = self.tables.codes[code >> 2]
         value = _redact(history.w_new[number], [str(part) for part in path], self.redact)
-        return [self._path(code >> 2), OPS[code & 3], encode(value, find_secret_word(path), lenient=True)]
+        return [self._encode_path(code >> 2), OPS[code & 3], encode(value, find_secret_word(path), lenient=True)]
 
     def _call(self, call: Call, own: int) -> dict[str, Any]:
         found: dict[str, Any] = {"kind": call.kind, "name": call.name}
         if call.act != own:
-            found["of"] = self._act(call.act)
+            found["of"] = self._encode_intervention(call.act)
         numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
         found |= {name: value for name, value, default in numbers if value != default}
         said = _redact(call.arguments, ["calls", call.name, "arguments"], self.redact)
@@ -198,12 +200,12 @@ class _Writer:
                 found[name] = encode(value, lenient=True)
         return found
 
-    def _person(self, act: Act) -> list[Any]:
+    def _encode_person(self, act: Act) -> list[Any]:
         key = find_secret_word(tuple(act.target.split(".")))
         return [act.act, act.target, encode(act.old, key, lenient=True), encode(act.new, key, lenient=True), act.actor]
 
     def _push(self, history: History, number: int) -> Any:
-        act, value = self._act(history.p_act[number]), history.p_val[number]
+        act, value = self._encode_intervention(history.p_act[number]), history.p_val[number]
         if value is CARRIED:
             act["carried"] = True
         elif value is not None:
@@ -322,20 +324,20 @@ class _Reader:
     def _add(self, line: Mapping[str, Any], columns: Sequence[list[int]]) -> None:
         """Add the rows of one line."""
         step, base, start = line["step"], len(self.written), len(self.pushes)
-        own = self._act(line) if step else NO_ACTIVATION
+        own = self._encode_intervention(line) if step else NO_ACTIVATION
         self._add_frames(line, step)
         for path, op, value in line.get("writes", ()):
-            self.written.append(self._code(path) * 4 + OPS.index(op))
+            self.written.append(self._decode_path(path) * 4 + OPS.index(op))
             self.values.append(value)
         for path in line.get("reads", ()):
             self.reads[0].append(step)
-            self.reads[1].append(self._code(path) * 4)
+            self.reads[1].append(self._decode_path(path) * 4)
         for act in line.get("next", ()):
             if act.get("carried"):
                 self.rare["carried"].append(len(self.pushes))
             elif "value" in act:
                 self.rare["values"].append([len(self.pushes), act["value"]])
-            self.pushes.append(self._act(act))
+            self.pushes.append(self._encode_intervention(act))
         self._add_rare(line, (step, own), base, start)
         row = [own, 0, 0, _parse_flag(line) if step else 0, line["queue"] - self.queue, len(self.written) - base,
                len(self.pushes) - start]  # fmt: skip
@@ -369,7 +371,7 @@ class _Reader:
         if "times" in line:
             rare["times"].append([step, *line["times"]])
 
-    def _act(self, line: Mapping[str, Any]) -> int:
+    def _encode_intervention(self, line: Mapping[str, Any]) -> int:
         node = -1 if line["node"] is None else self.nodes[line["node"]]
         row = (node, line.get("frame", 0), line.get("what", 0), line.get("event", -1), line.get("about", -1))
         return self.acts.setdefault(row, len(self.acts))
@@ -381,7 +383,7 @@ class _Reader:
         self.frames.append(list(frame))
         return number
 
-    def _code(self, path: Any) -> int:
+    def _decode_path(self, path: Any) -> int:
         known = self.codes.setdefault(json.dumps(path), len(self.codes))
         if known == len(self.paths):
             scope, parts = (0, [path]) if isinstance(path, str) else ((*path, 0)[1], path[0])
@@ -389,7 +391,7 @@ class _Reader:
         return known
 
     def _call(self, step: int, own: int, call: Mapping[str, Any]) -> list[Any]:
-        act = self._act(call["of"]) if "of" in call else own
+        act = self._encode_intervention(call["of"]) if "of" in call else own
         rest = {name: call.get(name) for name in _CALL}
         row = Call(step, act, call.get("call", 0), call["kind"], call["name"], call.get("attempt", 1),
                    call.get("wait", 0.0), call["arguments"], seconds=0.0, **rest)  # fmt: skip

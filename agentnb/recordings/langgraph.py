@@ -134,13 +134,13 @@ class LangGraphRun(Recording):
     def parent(self) -> Session | None:
         """The newest run of the thread; None for that run itself."""
         newest = self._thread.leaves()[0]
-        return None if newest == self._leaf else self._other(newest)
+        return None if newest == self._leaf else self._open_other(newest)
 
     @property
     def forks(self) -> tuple[Session, ...]:
         """The other runs of the thread, which share their first checkpoints with this one."""
         leaves = self._thread.leaves()
-        return () if leaves[0] != self._leaf else tuple(map(self._other, leaves[1:]))
+        return () if leaves[0] != self._leaf else tuple(map(self._open_other, leaves[1:]))
 
     def tree(self) -> str:
         """Return the runs of the thread, one per line."""
@@ -152,7 +152,7 @@ class LangGraphRun(Recording):
             lines.append(f"{'  ' * depth}{safe_str(_run_id(self._thread, leaf))}: {size} checkpoints{mark}")
         return "\n".join(lines)
 
-    def _other(self, leaf: str) -> LangGraphRun:
+    def _open_other(self, leaf: str) -> LangGraphRun:
         known = self._family.get(leaf)
         return known or _make_session(self._where, self._thread, leaf, self._family)
 
@@ -245,27 +245,27 @@ class _Steps:
             after = path[at + 1] if at + 1 < len(path) else None
             self.at[checkpoint.id] = len(self.steps)
             if after is not None and after.source != "loop":
-                self._outside(checkpoint, after, inside)
+                self._add_outside(checkpoint, after, inside)
                 continue
             first = len(self.steps)
             now, scheduled = dict[str, int](), list[int]()
-            ran = list(self._tasks(checkpoint, after))
+            ran = list(self._iter_tasks(checkpoint, after))
             last = {channel: task.id for _, task in ran for channel, _ in task.writes}
             for name, task in ran:
-                source = self._source(name, task, led, sends, came_from if at == 0 else -1)
-                place = self._task(checkpoint, after, (name, task), (space, prefix, inside), source, last)
+                source = self._find_source(name, task, led, sends, came_from if at == 0 else -1)
+                place = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last)
                 for channel, value in task.writes:
                     if channel.startswith("branch:to:"):
                         now.setdefault(channel.removeprefix("branch:to:"), place)
                     elif channel == "__pregel_tasks":
                         scheduled.extend([place] * (len(value) if isinstance(value, list) else 1))
             if after is not None:
-                self._rest(checkpoint, after, first)
+                self._add_rest(checkpoint, after, first)
             if after is not None:
                 led, sends = dict(now) or led, scheduled
-        self._end(path[-1], prefix, inside, led, sends)
+        self._add_end(path[-1], prefix, inside, led, sends)
 
-    def _source(
+    def _find_source(
         self, name: str, task: Task, led: Mapping[str, int | None], sends: Sequence[int], start: int | None
     ) -> int | None:
         number = _push_number(task.path)
@@ -273,7 +273,7 @@ class _Steps:
             return sends[number] if number < len(sends) else -1
         return led.get(name, start if not led else -1)
 
-    def _tasks(self, checkpoint: Checkpoint, after: Checkpoint | None) -> Iterator[tuple[str, Task]]:
+    def _iter_tasks(self, checkpoint: Checkpoint, after: Checkpoint | None) -> Iterator[tuple[str, Task]]:
         """Yield the tasks that ran from a checkpoint, with the names of their nodes."""
         tasks = sorted(checkpoint.tasks, key=lambda task: (task.path, task.id))
         names = [_name_of(task, checkpoint) for task in tasks]
@@ -293,14 +293,14 @@ class _Steps:
             if known is not None:
                 yield known, task
 
-    def _task(self, checkpoint: Checkpoint, after: Checkpoint | None, what: tuple[str, Task],
+    def _add_task(self, checkpoint: Checkpoint, after: Checkpoint | None, what: tuple[str, Task],
               where: tuple[str, str, int | None], source: int | None, last: Mapping[str, str]) -> int:  # fmt: skip
         """Append the step of a task, and what ran inside it; return the place of its (last) step."""
         name, task = what
         space, prefix, inside = where
         node = self.ids.id_of(prefix, name)
         began, ended = to_ns(checkpoint.time), to_ns(after.time if after is not None else checkpoint.time)
-        self._answers(checkpoint, task, node)
+        self._add_answers(checkpoint, task, node)
         interrupts = task.values("__interrupt__")
         error = next(iter(task.values("__error__")), None)
         public = {channel for channel, _ in task.writes if _is_public(channel)}
@@ -329,7 +329,7 @@ class _Steps:
         kind = "function" if name != "__start__" else "noop"
         self._add(RecordedStep(node, "subgraph" if entered is not None else kind,
                                "leave" if entered is not None else "run", inside, entered, source, began=began,
-                               ended=ended, writes=writes, inputs=self._inputs(task, checkpoint), failure=failure,
+                               ended=ended, writes=writes, inputs=self._find_inputs(task, checkpoint), failure=failure,
                                uncaught=failure is not None))  # fmt: skip
         return len(self.steps) - 1
 
@@ -337,7 +337,7 @@ class _Steps:
         step.before, self.before = self.before, []
         self.steps.append(step)
 
-    def _inputs(self, task: Task, checkpoint: Checkpoint) -> Any:
+    def _find_inputs(self, task: Task, checkpoint: Checkpoint) -> Any:
         """Return the input of a task that Send scheduled; the others read the board."""
         number, sends = _push_number(task.path), _get_sends(checkpoint)
         if number is None or number >= len(sends):
@@ -345,7 +345,7 @@ class _Steps:
         arg = sends[number].arg
         return arg if isinstance(arg, dict) and all(isinstance(key, str) for key in arg) else {"input": arg}
 
-    def _rest(self, checkpoint: Checkpoint, after: Checkpoint, first: int) -> None:
+    def _add_rest(self, checkpoint: Checkpoint, after: Checkpoint, first: int) -> None:
         """Let the last step of a super-step write what changed without a write of a task, and delete what is gone."""
         own = [step for step in self.steps[first:] if step.inside == (self.steps[first].inside)]
         if not own:
@@ -358,7 +358,7 @@ class _Steps:
 
     # -- people ------------------------------------------------------------------------------------------------------
 
-    def _outside(self, checkpoint: Checkpoint, after: Checkpoint, inside: int | None) -> None:
+    def _add_outside(self, checkpoint: Checkpoint, after: Checkpoint, inside: int | None) -> None:
         """Record an input, an update of the state or a fork between two checkpoints."""
         act = {"input": "input", "update": "edit", "fork": "fork"}.get(after.source, after.source)
         scope = 0 if inside is None else inside + 1
@@ -371,7 +371,7 @@ class _Steps:
             if not _are_alike(checkpoint.board.get(key, ABSENT), value):
                 self.before.append(Intervention("edit", key, value, after.time, scope=scope))
 
-    def _answers(self, checkpoint: Checkpoint, task: Task, node: str) -> None:
+    def _add_answers(self, checkpoint: Checkpoint, task: Task, node: str) -> None:
         """Record the answers to a task's interrupts; the last one may be stored apart from the task."""
         if not task.values("__interrupt__"):
             return
@@ -390,7 +390,7 @@ class _Steps:
                 self.pending = [row for row in self.pending if row.id != id]
                 self.pending.append(Pending(id, "answer", node, "interrupt", {"value": value}))
 
-    def _end(self, last: Checkpoint, prefix: str, inside: int | None, led: Mapping[str, int | None],
+    def _add_end(self, last: Checkpoint, prefix: str, inside: int | None, led: Mapping[str, int | None],
              sends: Sequence[int]) -> None:  # fmt: skip
         """Find what was scheduled when the record ended and has not begun."""
         begun = {_name_of(task, last) for task in last.tasks}

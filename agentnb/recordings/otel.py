@@ -154,7 +154,7 @@ class _Steps:
         self.lane = dict.fromkeys((span.id for span in roots), -1)
         self.ids = NodeIds()
         self.paths: dict[str, str] = {}
-        moments = [moment for span in roots for moment in self._moments(span, "")]
+        moments = [moment for span in roots for moment in self._iter_moments(span, "")]
         moments.sort(key=lambda moment: moment[:3])
         entered: dict[str, int] = {}
         last: dict[tuple[str, int], int] = {}  # the span around it, and the lane -> the last step there
@@ -176,7 +176,7 @@ class _Steps:
             last[around, lane] = len(self.steps)
             self.steps.append(step)
 
-    def _moments(self, span: Span, prefix: str) -> Iterator[tuple[int, int, int, str, Span]]:
+    def _iter_moments(self, span: Span, prefix: str) -> Iterator[tuple[int, int, int, str, Span]]:
         self.paths[span.id] = path = self.ids.id_of(prefix, span.label)
         if not span.inside:
             yield span.ended, 0, -span.depth, "run", span
@@ -184,7 +184,7 @@ class _Steps:
         self.lane.update(_assign_lanes(span.inside))
         yield span.began, -1, span.depth, "enter", span
         for each in span.inside:
-            yield from self._moments(each, path)
+            yield from self._iter_moments(each, path)
         yield span.ended, 1, -span.depth, "leave", span
 
     def _finish(self, step: RecordedStep, span: Span) -> None:

@@ -57,7 +57,7 @@ class BackgroundRun:
             return
         execution = self._execution
         execution.check_may_move("start()")
-        here = self._loop_here() is get_running_loop()
+        here = self._get_loop() is get_running_loop()
         execution.release(all_=True)
         self._until = until
         # A node that was stepped into in this thread is finished before the run continues in another one.
@@ -67,7 +67,7 @@ class BackgroundRun:
             execution.clear_stop()
             self._notifications.save_and_notify()
 
-    def _loop_here(self) -> asyncio.AbstractEventLoop:
+    def _get_loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop on which a run started here runs.
 
         Raises:
@@ -89,7 +89,7 @@ class BackgroundRun:
     def _launch(self) -> None:
         """Start the task, or restart it after a pause."""
         state = self._state
-        loop = state.loop = self._loop_here()
+        loop = state.loop = self._get_loop()
         self._begun += 1
         state.going, self._answered = True, False
         state.run.halt = Halt()
@@ -151,11 +151,11 @@ class BackgroundRun:
                 return
             self._persistence.check_ready()
             self._notifications.tick()
-            await self._rest(halt, run.ns)
+            await self._sleep(halt, run.ns)
             if halt.on:
                 return
 
-    async def _rest(self, halt: Halt, ns: Callable[[], int]) -> None:
+    async def _sleep(self, halt: Halt, ns: Callable[[], int]) -> None:
         """Wait as long as the current speed requires, even if it changes meanwhile; a pause ends the wait."""
         began = ns()
         while self._speed is not None and not halt.on and self._stirred is not None:
@@ -166,7 +166,7 @@ class BackgroundRun:
             if not self._stirred.is_set():
                 return
 
-    def _stir(self) -> None:
+    def _wake(self) -> None:
         loop = self._state.loop
         if self._stirred is not None and loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._stirred.set)
@@ -187,7 +187,7 @@ class BackgroundRun:
         if self._state.going and steps is not None:
             run.stop_at = min(run.stop_at, run.position + 1)
             run.mark = 0
-        self._stir()
+        self._wake()
         self._notifications.notify_move()
 
     # -- questions to people ---------------------------------------------------------------------------------------
@@ -226,9 +226,9 @@ class BackgroundRun:
     def _set_alarm(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = loop.call_later(max(seconds, 0), self._time_is_up, self._state.run)
+        self._alarm = loop.call_later(max(seconds, 0), self._handle_timeout, self._state.run)
 
-    def _time_is_up(self, run: Run) -> None:
+    def _handle_timeout(self, run: Run) -> None:
         """End the step of a question that was not answered in time."""
         self._alarm = None
         state = self._state
@@ -254,7 +254,7 @@ class BackgroundRun:
             run = self._state.run
             run.halt.on = True
             run.mark = 0  # a run without a loop checks after its step
-            self._stir()
+            self._wake()
         self._notifications.save_and_notify()
 
     def stop(self) -> None:
@@ -271,7 +271,7 @@ class BackgroundRun:
     def drop(self) -> None:
         """Stop immediately: the task ends at its next resumption, and takes no step from there."""
         self._state.run.halt.on = True
-        self._stir()
+        self._wake()
         if self._state.going:
             self._state.going = False
             self._begun += 1

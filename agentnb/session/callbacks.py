@@ -47,19 +47,19 @@ class Callbacks:
             or run.recorded is not None
         )
         run.run_id = self._run_id
-        run.after = attach(state, self._after_step)
-        run.before = self._stops_before if at_nodes or (until is not None and until.turn is not None) else None
+        run.after = attach(state, self._handle_step)
+        run.before = self._should_stop_before if at_nodes or (until is not None and until.turn is not None) else None
         run.hold = self._holds_call if at_calls or state.steps_into else None
         run.at_emit = step_into.stop if state.steps_into else None
-        run.tell = self._token if listeners["token"] else None
+        run.tell = self._emit_token if listeners["token"] else None
 
     def _run_id(self) -> str:
         return self._state.run_id
 
-    def _token(self, *fields: Any) -> None:
+    def _emit_token(self, *fields: Any) -> None:
         self._state.hooks.tell("token", Token(*fields))
 
-    def _after_step(self, act: Activation, code: int) -> int:
+    def _handle_step(self, act: Activation, code: int) -> int:
         """Notify the listeners after a step, then return whether the run stops here."""
         state = self._state
         run, hooks, limits = state.run, state.hooks, state.limits
@@ -72,7 +72,7 @@ class Callbacks:
         saved = state.journal is None or state.journal.keep()
         if hooks.rows["step"] or hooks.rows["error"]:
             self._tell_steps()
-        stops = run.lanes != ENDING and self._stops_after(act)  # when branches end, only the cause is reported
+        stops = run.lanes != ENDING and self._should_stop_after(act)  # when branches end, only the cause is reported
         if code not in (GO, LANES):
             return code
         if limits.asked and limits.find_reached(run):
@@ -92,7 +92,7 @@ class Callbacks:
             if number in history.errors:
                 hooks.tell("error", step)
 
-    def _stops_after(self, act: Activation) -> bool:
+    def _should_stop_after(self, act: Activation) -> bool:
         """Return True if a breakpoint or the stop condition of a run is met at the current position."""
         met = self._state.until is not None and self._state.until.met()
         return self.stops_at_breakpoint(act) or met
@@ -112,7 +112,7 @@ class Callbacks:
         interventions.note(self._state.run, "breakpoint", str(met))
         return True
 
-    def _stops_before(self, act: Activation) -> bool:
+    def _should_stop_before(self, act: Activation) -> bool:
         """Return True if the run stops before an activation of a branch while others are in flight."""
         state = self._state
         if state.until is not None and state.until.turn is not None and state.until.turn(act):

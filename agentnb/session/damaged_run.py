@@ -32,7 +32,7 @@ class SoundEntries:
             StoreError: the store cannot be read for another reason.
         """
         run_id, checked = self.row.run_id, self.row.checked
-        for entry in self._readable():
+        for entry in self._iter_readable():
             if entry.seq != self._last + 1:
                 break
             if not is_sound(run_id, entry, checked=checked):
@@ -43,7 +43,7 @@ class SoundEntries:
         if self.damage is None and self._last < (self.log.last(run_id) if self.until is None else self.until):
             self.damage = ValueError(f"entry {self._last + 1} is missing")
 
-    def _readable(self) -> Iterator[Entry]:
+    def _iter_readable(self) -> Iterator[Entry]:
         """Yield the entries of the store in large chunks; one by one if a chunk cannot be read."""
         run_id, after = self.row.run_id, 0
         try:

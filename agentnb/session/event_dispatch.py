@@ -87,12 +87,12 @@ class HookNotifier:
             names = tuple((node.id, node.label or node.id) for node in nodes)
             self._tell(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))
         node, family = act.node.node, FAMILIES.get(act.node.kind.name, "System")
-        self._node(f"On{family}Start", act, **_iter_about(node, family))
+        self._notify_node(f"On{family}Start", act, **_iter_about(node, family))
 
     def report_retry(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
         """Report the retry of a node's call."""
         told = error_line(error)
-        self._node("OnSystemRetry", work.act, attempt=attempt, error=told)
+        self._notify_node("OnSystemRetry", work.act, attempt=attempt, error=told)
 
     # -- after a step
     # ----------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class HookNotifier:
             elif code == FAILED:
                 failure = history.errors.get(history.base + row)
                 text = "" if failure is None else str(failure)
-                self._node("OnGraphFailure", act, error=text)
+                self._notify_node("OnGraphFailure", act, error=text)
         return after(act, code)
 
     def _step(self, history: History, row: int, act: Activation) -> None:
@@ -124,12 +124,12 @@ class HookNotifier:
         node = run.plan.nodes[of.node].node
         family = FAMILIES.get(node.kind, "System")
         if status == CANCELLED:
-            self._row("OnBranchCancelled", of)
+            self._notify_row("OnBranchCancelled", of)
         elif status == ERROR and family == "System":
             self._report_failure(history, row, of, node)
         elif status == OK and family == "Loop" and phase in (ENTER, AGAIN):
             begun = run.inside(act)[0].iteration - 1 if phase == AGAIN else 0
-            self._row("OnLoopIteration", of, iteration=begun)
+            self._notify_row("OnLoopIteration", of, iteration=begun)
         elif status == OK and family and phase in (RUN, LEAVE):
             self._report_end(history, row, of, node, family)
 
@@ -137,58 +137,58 @@ class HookNotifier:
         failure = history.errors[history.base + row]
         text = str(failure)
         if failure.timeout:
-            self._row("OnSystemTimeout", of, error=text, timeout=node.params.get("timeout"))
+            self._notify_row("OnSystemTimeout", of, error=text, timeout=node.params.get("timeout"))
         else:
-            self._row("OnSystemError", of, error=text)
+            self._notify_row("OnSystemError", of, error=text)
 
     def _report_end(self, history: History, row: int, of: ActRow, node: Node, family: str) -> None:
         """Report the end of a node, with what was inside it."""
         step, entered, inside = history.base + row, history.s_t0[row], 0
         rounds = 0 if node.bodies else node.params.get("times") or 0  # without a body only the rounds count
         if history.s_flag[row] & 3 == LEAVE:
-            entered, inside, rounds = self._inside(of, step)
+            entered, inside, rounds = self._get_position(of, step)
         took = (history.s_t1[row] - entered) / 1e9
         note = history.notes.get(step)
         seen = note.observation if note is not None and isinstance(note.observation, dict) else {}
         match family:
             case "Decision":
-                self._row("OnDecisionComplete", of, selected_branch=seen.get("branch"), duration=took)
+                self._notify_row("OnDecisionComplete", of, selected_branch=seen.get("branch"), duration=took)
             case "Switch":
                 case = seen.get("case", seen.get("decision"))
                 chosen = {
                     "selected_case": None if case is None else str(case),
                     "used_default": seen.get("used_default"),
                 }
-                self._row("OnSwitchComplete", of, **_iter_about(node, family), **chosen, duration=took)
+                self._notify_row("OnSwitchComplete", of, **_iter_about(node, family), **chosen, duration=took)
             case "Loop":
-                self._row("OnLoopEnd", of, iterations=rounds, nodes_executed=inside, duration=took)
+                self._notify_row("OnLoopEnd", of, iterations=rounds, nodes_executed=inside, duration=took)
             case "Parallel":
                 about = _iter_about(node, family)
-                self._row("OnParallelComplete", of, total_nodes_executed=inside, duration=took, **about)
+                self._notify_row("OnParallelComplete", of, total_nodes_executed=inside, duration=took, **about)
             case _:
-                self._row("OnSystemComplete", of, duration=took)
+                self._notify_row("OnSystemComplete", of, duration=took)
 
-    def _back(self, step: int) -> Iterator[tuple[History, int]]:
+    def _iter_back(self, step: int) -> Iterator[tuple[History, int]]:
         """Yield the rows of the steps before one, last first."""
         for history, end in reversed(self.run.parts()):
             for number in range(min(end, step - 1), history.base, -1):
                 yield history, number - history.base
 
-    def _inside(self, of: ActRow, step: int) -> tuple[int, int, int]:
+    def _get_position(self, of: ActRow, step: int) -> tuple[int, int, int]:
         """Return when a composite node was entered, how many nodes began inside, and how often its body did."""
         rounds, counted = 1, list[int]()
-        for history, row in self._back(step):
+        for history, row in self._iter_back(step):
             other, flag = self.run.tables.acts[history.s_act[row]], history.s_flag[row]
             if (other.node, other.frame) == (of.node, of.frame) and flag & STATUS == OK:
                 if flag & 3 == ENTER:
                     opened = set(history.opened.get(history.base + row, ()))
-                    return history.s_t0[row], sum(self._within(frame, opened) for frame in counted), rounds
+                    return history.s_t0[row], sum(self._is_within(frame, opened) for frame in counted), rounds
                 rounds += flag & 3 == AGAIN
             elif flag & COUNTED and flag & STATUS != CANCELLED:
                 counted.append(other.frame)
         return self.run.ns(), len(counted), rounds
 
-    def _within(self, frame: int, opened: set[int]) -> bool:
+    def _is_within(self, frame: int, opened: set[int]) -> bool:
         while frame >= 0:
             if frame in opened:
                 return True
@@ -198,7 +198,7 @@ class HookNotifier:
     # -- notifications
     # ---------------------------------------------------------------------------------------------------
 
-    def _node(self, schedule: str, act: Activation, **rest: Any) -> None:
+    def _notify_node(self, schedule: str, act: Activation, **rest: Any) -> None:
         """Report an event of the current node, from its frame."""
         branch = act.frame.row.branch
         event = GraphEvent(
@@ -207,7 +207,7 @@ class HookNotifier:
         )  # fmt: skip
         self._tell(event, act)
 
-    def _row(self, schedule: str, of: ActRow, **rest: Any) -> None:
+    def _notify_row(self, schedule: str, of: ActRow, **rest: Any) -> None:
         """Report an event of a step, by its row; its frame may be closed."""
         frames = self.run.tables.frames
         node, frame, depth = self.run.plan.nodes[of.node], of.frame, 0

@@ -92,9 +92,9 @@ class EventReactions:
             elif number > 0:
                 heard[words[1], words[2]] = heard.get((words[1], words[2]), 0) + number
         ways = {tuple(words) for (what, *words), number in counts.items() if what == "went" and number > 0}
-        return Reactions(came, heard, told, *self._last(run)), ways
+        return Reactions(came, heard, told, *self._find_last(run)), ways
 
-    def _last(self, run: Run) -> tuple[tuple[str, str] | None, frozenset[str]]:
+    def _find_last(self, run: Run) -> tuple[tuple[str, str] | None, frozenset[str]]:
         """Return the type and node of the last step's delivery, and the types of the events that it emitted."""
         at, row = run.at, run.position - run.at.base
         way = self._fold.part(at).steps[row] if row else None

@@ -104,9 +104,9 @@ class Forks:
             check_recipe(recipe)
             check_shared(run, recipe, step)
         plan = plan_to_go_on(run, recipe, llm, tools)
-        return self._parts_of(time_travel.fork_run(run, plan, step, name), name or f"{state.name}@{step}")
+        return self._get_parts(time_travel.fork_run(run, plan, step, name), name or f"{state.name}@{step}")
 
-    def _parts_of(self, run: Run, name: str, run_id: str | None = None) -> Parts:
+    def _get_parts(self, run: Run, name: str, run_id: str | None = None) -> Parts:
         """Make a session of another run of this one."""
         state, recipe = self._state, run.plan.recipe
         budget = state.limits.budget
@@ -168,7 +168,7 @@ class Forks:
         """Make sessions of the runs from before each reset."""
         for run in self._before_reset:
             journal = run.recorder if isinstance(run.recorder, Journal) else None
-            made = self._parts_of(run, f"{self._state.name}, before reset", getattr(journal, "run_id", None))
+            made = self._get_parts(run, f"{self._state.name}, before reset", getattr(journal, "run_id", None))
             made.persistence.record_in(journal)
             made.forks.take_over(run, self._known.pop(run, 0))
             self._made.append(made)
@@ -181,7 +181,7 @@ class Forks:
     def _add_abandoned_branches(self, run: Run) -> None:
         for chain, tip in run.left[self._known.get(run, 0) :]:
             reopened = time_travel.reopen_branch(run, chain, tip)
-            made = self._parts_of(reopened, f"{self._state.name}, left at {chain[-1].base}..{tip}")
+            made = self._get_parts(reopened, f"{self._state.name}, left at {chain[-1].base}..{tip}")
             made.persistence.record_as_fork_of(self._state.journal)
             self._made.append(made)
         self._known[run] = len(run.left)
@@ -193,15 +193,15 @@ class Forks:
             top = top.parent
         here = {session.run_id: session for session in _collect_all(top)}
         first: Any = top
-        row = self._stored(top.run_id)
+        row = self._find_stored(top.run_id)
         seen = {top.run_id}
         while row is not None and row.parent is not None and row.parent not in seen:
             seen.add(row.parent)
-            row = self._stored(row.parent)
+            row = self._find_stored(row.parent)
             first = first if row is None else row
-        return "\n".join(self._lines(first, 0, here, set()))
+        return "\n".join(self._format_lines(first, 0, here, set()))
 
-    def _stored(self, run_id: str) -> RunRow | None:
+    def _find_stored(self, run_id: str) -> RunRow | None:
         """Return the row of a run in the store; None if it is not there."""
         log = self._state.log
         if log is None:
@@ -213,11 +213,11 @@ class Forks:
                 raise
             return None
 
-    def _lines(self, item: Any, depth: int, here: Mapping[str, Any], seen: set[str]) -> list[str]:
+    def _format_lines(self, item: Any, depth: int, here: Mapping[str, Any], seen: set[str]) -> list[str]:
         """Return the lines of a session, or of a run that exists only in the store, and of all its forks."""
         seen.add(item.run_id)
         mark, forks = " <- here" if item is self._state.session else "", []
-        row = item if isinstance(item, RunRow) else self._stored(item.run_id)
+        row = item if isinstance(item, RunRow) else self._find_stored(item.run_id)
         if isinstance(item, RunRow):
             begun, stands = item.forked, f"{_format_steps_count(item.steps)}, {item.status}"
         else:
@@ -235,7 +235,7 @@ class Forks:
             forks += [here.get(fork.run_id, fork) for fork in stored if fork.run_id not in known]
         for fork in forks:
             if fork.run_id not in seen:
-                lines += self._lines(fork, depth + 1, here, seen)
+                lines += self._format_lines(fork, depth + 1, here, seen)
         return lines
 
 

@@ -170,15 +170,15 @@ class Interventions:
         Raises:
             ExecutionError: X115, no approval is pending.
         """
-        decision = self._decision(act, wanted, by, reason)
+        decision = self._make_decision(act, wanted, by, reason)
         return None if decision is None else self._supply_answer("approval", wanted, act, decision, by)
 
     async def adecide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
         """Do the same without holding the event loop while the rest of the node runs."""
-        decision = self._decision(act, wanted, by, reason)
+        decision = self._make_decision(act, wanted, by, reason)
         return None if decision is None else await self._asupply_answer("approval", wanted, act, decision, by)
 
-    def _decision(self, act: str, wanted: str | None, by: str | None, reason: str) -> Any:
+    def _make_decision(self, act: str, wanted: str | None, by: str | None, reason: str) -> Any:
         """Return the decision for a node's request; one on the board is decided at once: then None."""
         state = self._state
         check_not_running(state, f"{act}()")

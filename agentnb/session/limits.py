@@ -115,15 +115,15 @@ class Limits:
             return "max_steps"
         if self.asked:
             used = measure_usage(run.at, run.position)
-            limit = next(self._over_events(run, used), None) if self._of_events else None
+            limit = next(self._iter_reached_event_limits(run, used), None) if self._of_events else None
             if limit is None and self._of_calls:
-                limit = next(self._over(used.paid.plus(_compute_cut_usage(run)), used.ns), None)
+                limit = next(self._iter_reached_limits(used.paid.plus(_compute_cut_usage(run)), used.ns), None)
             if limit is not None:
                 return limit
         stop = None if run.limiter is None else self._find_stop(run)
         return None if stop is None else str(stop.new["limit"])
 
-    def _over_events(self, run: Run, used: Used) -> Iterator[str]:
+    def _iter_reached_event_limits(self, run: Run, used: Used) -> Iterator[str]:
         """Yield the limits on events that the next delivery would exceed."""
         budget, history, position = self.budget, run.at, run.position
         empty = run.pos >= history.s_pend[position - history.base]
@@ -140,7 +140,9 @@ class Limits:
         if budget.max_depth is not None and number >= 0 and get_depth(history, number, position) > budget.max_depth:
             yield "max_depth"
 
-    def _over(self, paid: AttemptUsage, ns: int, kinds: Iterable[str] = ("llm", "tool")) -> Iterator[str]:
+    def _iter_reached_limits(
+        self, paid: AttemptUsage, ns: int, kinds: Iterable[str] = ("llm", "tool")
+    ) -> Iterator[str]:
         """Yield the limits that are reached, for these kinds of calls."""
         budget = self.budget
         if "llm" in kinds and budget.max_llm_calls is not None and paid.llm >= budget.max_llm_calls:
@@ -216,8 +218,8 @@ class Limits:
             return False
         now = run.ns()
         mine = self._flying.setdefault(work, _PendingUsage(now))
-        paid, ns = self._with_those_in_flight(run, now)
-        limit = next(self._over(paid, ns + round(wait * 1e9), (effect.kind,)), None)
+        paid, ns = self._add_in_flight(run, now)
+        limit = next(self._iter_reached_limits(paid, ns + round(wait * 1e9), (effect.kind,)), None)
         if limit is None:
             mine.out[which] = effect.kind
             return True
@@ -228,9 +230,9 @@ class Limits:
         """Return the name of the limit that blocks calls of these kinds; None if none does."""
         if not self._of_calls:
             return None
-        return next(self._over(*self._with_those_in_flight(run, run.ns()), kinds), None)
+        return next(self._iter_reached_limits(*self._add_in_flight(run, run.ns()), kinds), None)
 
-    def _with_those_in_flight(self, run: Run, now: int) -> tuple[AttemptUsage, int]:
+    def _add_in_flight(self, run: Run, now: int) -> tuple[AttemptUsage, int]:
         used = measure_usage(run.at, run.position)
         paid, ns = used.paid.plus(_compute_cut_usage(run, self._flying)), used.ns
         for work, flying in list(self._flying.items()):

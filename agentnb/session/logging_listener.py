@@ -124,7 +124,7 @@ class LoggingListener:
         self._tell_events(history, step)
         row = step - history.base
         act, flag = run.tables.acts[history.s_act[row]], history.s_flag[row]
-        known, seconds = self._node(run, act), history.working_time(row) / 1e9
+        known, seconds = self._describe_node(run, act), history.working_time(row) / 1e9
         failure, status = history.errors.get(step), STATUSES[(flag & STATUS) >> 2]
         named = f"step {step}: node {known['node']!r}"
         if failure is not None and act.what != FAIL:  # a failure that propagates to an outer node was reported already
@@ -141,14 +141,14 @@ class LoggingListener:
                 RUN, logging.DEBUG, text, step=step, latency_seconds=seconds, payload=_get_written(run, step), **known
             )
 
-    def _node(self, run: Run, act: ActRow) -> dict[str, Any]:
+    def _describe_node(self, run: Run, act: ActRow) -> dict[str, Any]:
         """Return the fields that name a node, and the event it handles."""
         name = run.plan.nodes[act.node].id
         event = run.event(act.event)
         return {"node": name} if event is None else {"node": name, "behavior": name, "event_id": event.id}
 
     def _tell_call(self, run: Run, call: Call) -> None:
-        known = self._node(run, run.tables.acts[call.act])
+        known = self._describe_node(run, run.tables.acts[call.act])
         model = (call.arguments or {}).get("model") or call.name if call.kind == "llm" else None
         failed = call.error is not None
         kind, _, message = (call.error or "").partition(": ")

@@ -58,7 +58,7 @@ class Parts:
         self.state, self._make_session = state, make_session
         self.callbacks = Callbacks(state)
         state.hooks = Hooks(self.callbacks.install)
-        state.breakpoints_changed = self._breakpoints_changed
+        state.breakpoints_changed = self._handle_breakpoints_changed
         for node, side in state.recipe.meta.get("stops", ()):
             state.breakpoints.add(node=node, side=side)
         self.callbacks.install()
@@ -77,7 +77,7 @@ class Parts:
         vars(self.state).clear()
         vars(self).clear()
 
-    def _breakpoints_changed(self) -> None:
+    def _handle_breakpoints_changed(self) -> None:
         self.persistence.breakpoints_changed()
 
     def _schedule_timeout(self) -> None:

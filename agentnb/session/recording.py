@@ -59,7 +59,7 @@ class Recording(Session):
         recipe = run.plan.recipe
         metadata = {"recipe_kind": "Recipe", "dialect": recipe.dialect, "session": name, "simulated": []}
         metadata |= {**recipe.meta.get("about", {}), **(about or {})}
-        outcome_of = session._outcome  # noqa: SLF001  (the same)
+        outcome_of = session._get_outcome  # noqa: SLF001  (the same)
         calls = calls_of(run, pending) if unanswered is None else unanswered
         state.trace = SimulationTrace.of(
             run, run_id=run_id, outcome=outcome_of, metadata=metadata, unanswered=lambda: calls
@@ -93,7 +93,7 @@ class Recording(Session):
 
     def step_over(self) -> SimulationStep | None:
         """Move past the next node and everything that it contains."""
-        end = self._next()
+        end = self._get_next_step()
         if end and self.trace.steps[end - 1].phase == "enter":
             act = self.trace.reading().act(end)
             end = self._leave_of(act.node, act.frame, end)
@@ -105,7 +105,7 @@ class Recording(Session):
 
     def step_out(self) -> SimulationStep | None:
         """Move to the end of the next node's frame; from the outermost one to the end of the record."""
-        end = self._next()
+        end = self._get_next_step()
         frame = self._run.tables.frames[self.trace.reading().act(end).frame if end else 0]
         return self._forward_to(self._leave_of(frame.owner, frame.parent, end))
 
@@ -159,7 +159,7 @@ class Recording(Session):
             self.goto(step)
         return self.trace.steps[step - 1] if step > before else None
 
-    def _next(self) -> int:
+    def _get_next_step(self) -> int:
         """Return the number of the next step; 0 at the end of the record."""
         position = self._run.position
         return position + 1 if position < self._run.history.tip else 0
@@ -178,18 +178,18 @@ class Recording(Session):
     @property
     def status(self) -> Status:
         """The status of the run: `ready` at the start, `paused` inside, at the end the recorded status."""
-        return Status(self._word(), self._run, self._parts.state.limits)
+        return Status(self._get_status_word(), self._run, self._parts.state.limits)
 
-    def _word(self) -> str:
+    def _get_status_word(self) -> str:
         position = self._run.position
         if position < self._run.history.tip:
             return "paused" if position else "ready"
         return self._ended
 
-    def _outcome(self) -> dict[str, Any] | None:
+    def _get_outcome(self) -> dict[str, Any] | None:
         if self._recorded_outcome is not None and self.position == self._run.history.tip:
             return self._recorded_outcome
-        return {"status": self._word(), "steps": self.position}
+        return {"status": self._get_status_word(), "steps": self.position}
 
 
 __all__ = ["Recording"]

@@ -127,7 +127,7 @@ class ReplayReport:
                     "look at report.to_frame(): undo the change, or pass in what a function reads from outside")
         )  # fmt: skip
 
-    def _head(self) -> str:
+    def _format_head(self) -> str:
         first, last = self.steps
         span = f"steps {first + 1} to {last}" if last > first else "no step"
         if self.ok:
@@ -136,7 +136,7 @@ class ReplayReport:
         counted = "1 difference" if size == 1 else f"{size} differences"
         return f"{span}: {counted} ({self.strict})"
 
-    def _tail(self) -> list[str]:
+    def _format_tail(self) -> list[str]:
         lines = [f"and {len(self.divergences) - SHOWN} more"] if len(self.divergences) > SHOWN else []
         if self.ended is not None:
             left = self.steps[1] - self.ended.step
@@ -152,18 +152,18 @@ class ReplayReport:
     def __repr__(self) -> str:
         """Return a text summary: the first differences, and where the replay ended."""
         lines = [
-            f"<ReplayReport of {safe_repr(self.name, 200)}: {self._head()}>",
+            f"<ReplayReport of {safe_repr(self.name, 200)}: {self._format_head()}>",
             *map(str, self.divergences[:SHOWN]),
-            *self._tail(),
+            *self._format_tail(),
         ]
         return "\n  ".join(lines)
 
     def _repr_html_(self) -> str:
-        head = f"<p><strong>{escape(safe_str(self.name))}</strong>: {escape(self._head())}</p>"
+        head = f"<p><strong>{escape(safe_str(self.name))}</strong>: {escape(self._format_head())}</p>"
         words = "".join(f'<th style="{_CELL};opacity:.65">{word}</th>' for word in _COLUMNS)
         rows = "".join(map(_format_row, self.divergences[:SHOWN]))
         table = f'<table style="color:inherit;border-collapse:collapse"><thead><tr>{words}</tr></thead>{rows}</table>'
-        tail = "".join(f"<p>{escape(line)}</p>" for line in self._tail())
+        tail = "".join(f"<p>{escape(line)}</p>" for line in self._format_tail())
         return head + (table if self.divergences else "") + tail
 
 

@@ -155,11 +155,11 @@ class State:
         if self._breakpoints is None:
             self._breakpoints = SessionBreakpoints(
                 lambda: self.recipe.nodes, self.breakpoints_changed, lambda: self.recipe.edges, self.check_paths,
-                self._repeats, self._spent,
+                self._is_repeating, self._has_spent,
             )  # fmt: skip
         return self._breakpoints
 
-    def _repeats(self, run: Run, side: Side) -> bool:
+    def _is_repeating(self, run: Run, side: Side) -> bool:
         """Return True if the board equals that of an earlier visit; what it needs is kept from the first question."""
         if self._progress is None:
             from agentnb.session.progress import Progress
@@ -167,7 +167,7 @@ class State:
             self._progress = Progress()
         return self._progress.is_repeated(run, side)
 
-    def _spent(self, run: Run, share: float) -> bool:
+    def _has_spent(self, run: Run, share: float) -> bool:
         """Return True if the last step brought the use of a limit to a share of it."""
         return self.limits.came_to(run, share)
 

@@ -66,9 +66,9 @@ class Link:
         try:
             return look(self._open(write=False))
         except BaseException as error:
-            if self._after(error) and idle:
+            if self._recover(error) and idle:
                 return self.reading(look)
-            told = self._as_store_error(error)
+            told = self._to_store_error(error)
             if told is error:
                 raise
             raise told from printable(error)
@@ -108,7 +108,7 @@ class Link:
             try:
                 kept = bool(cursor.execute(statement, given).rowcount == 1)
             except self.database.errors as error:
-                if self._after(error):
+                if self._recover(error):
                     return False
                 if sure:
                     self.unsure.discard(run_id)
@@ -122,8 +122,8 @@ class Link:
 
     def _raise_translated(self, error: BaseException) -> None:
         """Roll back after an error, and raise a database error as a StoreError."""
-        self._after(error)
-        told = self._as_store_error(error)
+        self._recover(error)
+        told = self._to_store_error(error)
         if told is not error:
             raise told from printable(error)
 
@@ -133,12 +133,12 @@ class Link:
         try:
             cursor.execute(self.database.begin)
         except self.database.errors as error:
-            if self._after(error) and idle:
+            if self._recover(error) and idle:
                 return self._begin(begins=begins)
             raise
         return cursor
 
-    def _after(self, error: BaseException) -> bool:
+    def _recover(self, error: BaseException) -> bool:
         """Roll back, and drop a connection that is no longer usable; return True if it was."""
         if self._connection is None:
             return False
@@ -158,7 +158,7 @@ class Link:
             self.drop()
         return False
 
-    def _as_store_error(self, error: BaseException) -> BaseException:
+    def _to_store_error(self, error: BaseException) -> BaseException:
         """Return a database error as a StoreError; other errors unchanged."""
         if isinstance(error, self.database.errors):
             return self.database.failure(error)
@@ -231,7 +231,7 @@ class Link:
         if self._connection is not None and self.database.is_moved():
             self.drop()
         if self._connection is None and write and self._names and not begins and not self.database.exists():
-            raise self._moved_error()
+            raise self._make_moved_error()
         if self._connection is None or (write and not self._writes):
             try:
                 self._connect(write=write, begins=begins)
@@ -246,7 +246,7 @@ class Link:
             self._connection = database.look()
             made = self._has_tables(self._connection.cursor())
         if not made and not begins:
-            raise self._nothing()
+            raise self._make_missing_store_error()
         if write:
             looked, self._connection = self._connection, None
             self._connection = database.change(looked)
@@ -318,7 +318,7 @@ class Link:
         except self.database.errors:
             self._connection.rollback()
 
-    def _nothing(self) -> StoreError:
+    def _make_missing_store_error(self) -> StoreError:
         return StoreError(
             Problem(
                 "L410",
@@ -329,7 +329,7 @@ class Link:
             )
         )
 
-    def _moved_error(self) -> StoreError:
+    def _make_moved_error(self) -> StoreError:
         return StoreError(
             Problem(
                 "L426",

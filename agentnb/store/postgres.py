@@ -126,7 +126,7 @@ class PostgresServer:
 
     def alone(self, cursor: Any) -> None:
         """Lock the creation of tables until the end of this transaction."""
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (self._key("tables"),))
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (self._hash_key("tables"),))
 
     def tables(self, cursor: Any) -> set[str]:
         """Return the names of agentnb's tables."""
@@ -149,7 +149,7 @@ class PostgresServer:
             StoreError: L411, another writer holds it.
         """
         until = time.monotonic() + _DYING
-        while not cursor.execute("SELECT pg_try_advisory_lock(%s)", (self._key(run_id),)).fetchone()[0]:
+        while not cursor.execute("SELECT pg_try_advisory_lock(%s)", (self._hash_key(run_id),)).fetchone()[0]:
             other = read(writer)
             if other is None or other.host != socket.gethostname() or is_alive(other) or time.monotonic() > until:
                 raise make_writer_error(run_id, other, self.shown)
@@ -157,14 +157,14 @@ class PostgresServer:
 
     def let_go(self, cursor: Any, run_id: str) -> None:
         """Release the lock of a run."""
-        cursor.execute("SELECT pg_advisory_unlock(%s)", (self._key(run_id),)).fetchall()
+        cursor.execute("SELECT pg_advisory_unlock(%s)", (self._hash_key(run_id),)).fetchall()
 
     def holders(self, cursor: Any) -> Callable[[str, Writer], bool]:
         """Return a function that checks whether a run is locked by the writer named in its row."""
         locked = {key for (key,) in cursor.execute(_LOCKED).fetchall()}
-        return lambda run_id, _: self._key(run_id) in locked
+        return lambda run_id, _: self._hash_key(run_id) in locked
 
-    def _key(self, name: str) -> int:
+    def _hash_key(self, name: str) -> int:
         digest = hashlib.sha256(f"agentnb {self._schema} {name}".encode()).digest()
         return int.from_bytes(digest[:8], "big", signed=True)
 

@@ -130,7 +130,7 @@ class SqlLog:
             StoreError: L413, there is no such run; or it cannot be read.
         """
         end = _END if until is None else until
-        return self._following(run_id, self._chunk(run_id, after, end, _FIRST), end)
+        return self._iter_following(run_id, self._read_chunk(run_id, after, end, _FIRST), end)
 
     def last(self, run_id: str) -> int:
         """Return the number of a run's last entry; 0 if it has none.
@@ -139,7 +139,7 @@ class SqlLog:
             StoreError: L413, there is no such run; or it cannot be read.
         """
         with self._link.lock:
-            return self._link.reading(lambda cursor: self._stands(cursor, self._number(cursor, run_id))[0])
+            return self._link.reading(lambda cursor: self._find_end(cursor, self._number(cursor, run_id))[0])
 
     def run(self, run_id: str | None = None) -> RunRow:
         """Return a run's row; without an id, that of the run that was written last.
@@ -147,7 +147,9 @@ class SqlLog:
         Raises:
             StoreError: L413, there is no such run, or the store is empty; or it cannot be read.
         """
-        found = self._rows(self._words.last_run) if run_id is None else self._rows(self._words.run, run_id=run_id)
+        found = (
+            self._read_rows(self._words.last_run) if run_id is None else self._read_rows(self._words.run, run_id=run_id)
+        )
         if not found and run_id is None:
             found = self.runs()[:1]
         if found:
@@ -156,7 +158,7 @@ class SqlLog:
             raise (
                 make_empty_store_error(self.url)
                 if run_id is None
-                else self._link.reading(lambda cursor: self._no_run(cursor, run_id))
+                else self._link.reading(lambda cursor: self._make_missing_run_error(cursor, run_id))
             )
 
     def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
@@ -167,16 +169,16 @@ class SqlLog:
         """
         with self._link.lock:
             if query != EVERY_RUN:
-                return self._link.reading(lambda cursor: self._matching(cursor, query))
+                return self._link.reading(lambda cursor: self._find_matching(cursor, query))
             count = self._link.reading(self._count)
-        found = self._rows(self._words.runs)
+        found = self._read_rows(self._words.runs)
         if len(found) < count:
             warnings.warn(
                 str(make_damaged_row_problem(self.url, f"{count - len(found)} of {count} runs")), stacklevel=2
             )
         return found
 
-    def _matching(self, cursor: Any, query: RunQuery) -> list[RunRow]:
+    def _find_matching(self, cursor: Any, query: RunQuery) -> list[RunRow]:
         """Return the rows that match a query; a damaged row is left out."""
         given = {
             name: _to_column_text(value) for name in RunQuery.__slots__ if (value := getattr(query, name)) is not None
@@ -186,12 +188,12 @@ class SqlLog:
         if query.after is not None:
             place = cursor.execute(self._words.place, {"run_id": query.after}).fetchone()
             if place is None:
-                raise self._no_run(cursor, query.after)
+                raise self._make_missing_run_error(cursor, query.after)
             given["after_created"], given["after_number"] = place
         found, damaged = list[RunRow](), 0
         while True:
             rows = cursor.execute(build_listing(self._words.kind, frozenset(given)), given).fetchall()
-            readable = self._readable_rows(cursor, [row[:-1] for row in rows])
+            readable = self._read_readable_rows(cursor, [row[:-1] for row in rows])
             damaged += len(rows) - len(readable)
             found += filter(query.matches, readable)
             if query.limit is None or len(rows) < query.limit or len(found) >= query.limit:
@@ -297,7 +299,7 @@ class SqlLog:
         Raises:
             StoreError: L411, another writer holds the run, or has written to it.
         """
-        last, writer = self._stands(cursor, number)
+        last, writer = self._find_end(cursor, number)
         if writer != mine:
             self._link.disclaim(cursor, run_id)
             raise make_writer_error(run_id, read(writer), self.url)
@@ -321,7 +323,7 @@ class SqlLog:
         cursor.execute(self._words.say, {"number": number, "mine": mine, **said})
         if cursor.rowcount != 1:
             self._link.disclaim(cursor, run_id)
-            raise make_writer_error(run_id, read(self._stands(cursor, number)[1]), self.url)
+            raise make_writer_error(run_id, read(self._find_end(cursor, number)[1]), self.url)
 
     def _claim_run(self, cursor: Any, run_id: str) -> tuple[int, str]:
         """Claim a run; return its number and the writer text of its row.
@@ -331,7 +333,7 @@ class SqlLog:
         """
         number, mine = self._number(cursor, run_id), self._link.claims.get(run_id)
         if mine is None:
-            writer = self._stands(cursor, number)[1]
+            writer = self._find_end(cursor, number)[1]
             mine = self._link.claim(cursor, run_id, writer)
             if mine != writer:
                 cursor.execute(self._words.take, {"number": number, "mine": mine})
@@ -342,15 +344,15 @@ class SqlLog:
         if number is None:
             found = cursor.execute(self._words.number, {"run_id": run_id}).fetchone()
             if found is None:
-                raise self._no_run(cursor, run_id)
+                raise self._make_missing_run_error(cursor, run_id)
             number = self._link.numbers[run_id] = int(found[0])
         return number
 
-    def _stands(self, cursor: Any, number: int) -> tuple[int, str | None]:
+    def _find_end(self, cursor: Any, number: int) -> tuple[int, str | None]:
         last, writer = cursor.execute(self._words.stands, {"number": number}).fetchone()
         return last, writer
 
-    def _chunk(self, run_id: str, after: int, until: int, size: int) -> list[Entry]:
+    def _read_chunk(self, run_id: str, after: int, until: int, size: int) -> list[Entry]:
         # Numbers are contiguous, so a chunk is a range: with LIMIT, a server without statistics sorts all remaining
         # rows.
         end = min(until, max(after, 0) + size)
@@ -362,27 +364,27 @@ class SqlLog:
         with self._link.lock:
             return self._link.reading(look)
 
-    def _following(self, run_id: str, chunk: list[Entry], until: int) -> Iterator[Entry]:
+    def _iter_following(self, run_id: str, chunk: list[Entry], until: int) -> Iterator[Entry]:
         size = _FIRST
         while chunk:
             yield from chunk
             if len(chunk) < size:
                 return
             size = max(1, min(_MOST, _CHUNK * len(chunk) // (1 + sum(len(entry.body) for entry in chunk))))
-            chunk = self._chunk(run_id, chunk[-1].seq, until, size)
+            chunk = self._read_chunk(run_id, chunk[-1].seq, until, size)
 
-    def _rows(self, statement: str, **given: Any) -> list[RunRow]:
+    def _read_rows(self, statement: str, **given: Any) -> list[RunRow]:
         def look(cursor: Any) -> list[RunRow]:
-            return self._readable_rows(cursor, cursor.execute(statement, given).fetchall())
+            return self._read_readable_rows(cursor, cursor.execute(statement, given).fetchall())
 
         with self._link.lock:
             return self._link.reading(look)
 
-    def _readable_rows(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> list[RunRow]:
+    def _read_readable_rows(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> list[RunRow]:
         held = self._link.database.holders(cursor) if any(row[-1] for row in rows) else None
         return [found for row in rows if (found := _parse_row_or_none(row, held)) is not None]
 
-    def _no_run(self, cursor: Any, run_id: str) -> StoreError:
+    def _make_missing_run_error(self, cursor: Any, run_id: str) -> StoreError:
         newest = [found for (found,) in cursor.execute(self._words.newest, {}).fetchall()]
         (count,) = cursor.execute(self._words.count, {}).fetchone()
         return make_missing_run_error(run_id, newest, count, self.url)

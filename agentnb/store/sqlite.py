@@ -66,12 +66,12 @@ class SqliteFile:
             connection = self._look()
         except sqlite3.Error as error:
             if (
-                self._code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+                self._get_error_code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
                 or self._has_unfinished_write()
             ):
                 raise
             connection = self._look_at_what_nobody_writes()
-        self._file = self._now()
+        self._file = self._stat()
         return connection
 
     def _look(self) -> sqlite3.Connection:
@@ -106,7 +106,7 @@ class SqliteFile:
         except BaseException:
             connection.close()
             raise
-        self._file = self._now()
+        self._file = self._stat()
         return connection
 
     def _check_place(self) -> None:
@@ -140,7 +140,7 @@ class SqliteFile:
                 break
             except sqlite3.OperationalError as error:
                 # Two processes create the same file: SQLite does not make the second one wait.
-                if self._code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                if self._get_error_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
         connection.execute("PRAGMA synchronous=NORMAL")
@@ -153,7 +153,7 @@ class SqliteFile:
         wal = Path(f"{self.path}-wal")
         return wal.exists() and wal.stat().st_size > 0
 
-    def _now(self) -> tuple[int, int] | None:
+    def _stat(self) -> tuple[int, int] | None:
         try:
             found = os.stat(self.path)  # noqa: PTH116  (see exists)
         except OSError:
@@ -166,7 +166,7 @@ class SqliteFile:
 
     def is_moved(self) -> bool:
         """Return True if the open file was replaced or removed: what is written now would be lost."""
-        return self._now() != self._file
+        return self._stat() != self._file
 
     # -- contents ------------------------------------------------------------------------------------------------
 
@@ -216,19 +216,19 @@ class SqliteFile:
     def failure(self, error: BaseException) -> StoreError:
         """Return a driver's exception as a StoreError."""
         name = getattr(error, "sqlite_errorname", None)
-        code = _CODES.get(self._code(error), "L427")
+        code = _CODES.get(self._get_error_code(error), "L427")
         if str(error).startswith(("no such table", "no such column", "Could not decode")):
             code = "L422"
         return make_driver_error(code, self.shown, error, name)
 
     def is_lost(self, connection: Any, error: BaseException) -> bool:
         """Return True if a connection is no longer usable."""
-        return self._code(error) not in _PASSING
+        return self._get_error_code(error) not in _PASSING
 
     def is_duplicate(self, error: BaseException) -> bool:
         """Return True if a row with this key existed already."""
-        return self._code(error) == sqlite3.SQLITE_CONSTRAINT
+        return self._get_error_code(error) == sqlite3.SQLITE_CONSTRAINT
 
-    def _code(self, error: BaseException) -> int:
+    def _get_error_code(self, error: BaseException) -> int:
         code = getattr(error, "sqlite_errorcode", 0)
         return code & 0xFF if isinstance(code, int) else 0

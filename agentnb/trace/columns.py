@@ -93,24 +93,24 @@ class Columns:
         }
         self.codes = list(self.tables.codes)
 
-    def _steps(self, name: str) -> NDArray[Any]:
+    def _get_steps(self, name: str) -> NDArray[Any]:
         """Return a column of the steps from 1 on."""
         return _join([to_array(getattr(part, name), last + 1)[1:] for part, last in self.parts])
 
     @cached_property
     def act(self) -> NDArray[Any]:
         """The activation of each step."""
-        return self._steps("s_act")
+        return self._get_steps("s_act")
 
     @cached_property
     def began(self) -> Ints:
         """When each step began, in ns."""
-        return self._steps("s_t0")
+        return self._get_steps("s_t0")
 
     @cached_property
     def seconds(self) -> NDArray[np.float64]:
         """The duration of each step in seconds, without the time spent waiting for a person."""
-        took = self._steps("s_t1")  # a private copy
+        took = self._get_steps("s_t1")  # a private copy
         np.subtract(took, self.began, out=took)
         for history, last in self.reading.parts():
             for step, waited in history.waited.items():
@@ -122,7 +122,7 @@ class Columns:
     @cached_property
     def flag(self) -> NDArray[np.uint8]:
         """The phase and status of each step."""
-        return self._steps("s_flag")
+        return self._get_steps("s_flag")
 
     @cached_property
     def node(self) -> NDArray[Any]:
@@ -133,14 +133,14 @@ class Columns:
     @cached_property
     def _nodes(self) -> NDArray[Any]:
         """The node of each activation, in the smallest integer type."""
-        return self._of_act(lambda row: row.node, choose_int_type(len(self.reading.nodes)))
+        return self._select_of_act(lambda row: row.node, choose_int_type(len(self.reading.nodes)))
 
     @cached_property
     def frame(self) -> Ints:
         """The frame number of each step."""
         if not self.nested:
             return np.zeros(self.tip, dtype=np.int64)
-        frames: Ints = self._of_act(lambda row: row.frame, np.int64)[self.act]
+        frames: Ints = self._select_of_act(lambda row: row.frame, np.int64)[self.act]
         return frames
 
     @cached_property
@@ -153,7 +153,7 @@ class Columns:
         """The row numbers of the steps, shared by the lazily created columns."""
         return np.arange(self.tip, dtype=np.int32)
 
-    def _of_act(self, what: Callable[[Any], int], dtype: Any) -> NDArray[Any]:
+    def _select_of_act(self, what: Callable[[Any], int], dtype: Any) -> NDArray[Any]:
         acts = list(self.tables.acts)
         return np.fromiter(map(what, acts), dtype=dtype, count=len(acts))
 
@@ -167,15 +167,15 @@ class Columns:
 
     # -- writes ----------------------------------------------------------------------------------------------
 
-    def _ends(self, name: str) -> Iterator[tuple[Any, NDArray[Any], int]]:
+    def _iter_ends(self, name: str) -> Iterator[tuple[Any, NDArray[Any], int]]:
         """Yield (history, end of each step's rows, number of rows) for the rows delimited by the column `name`."""
         for part, last in self.parts:
             ends = to_array(getattr(part, name), last + 1)
             yield part, ends, int(ends[-1])
 
-    def _of_rows(self, name: str) -> Ints:
+    def _select_rows(self, name: str) -> Ints:
         found = []
-        for part, ends, size in self._ends(name):
+        for part, ends, size in self._iter_ends(name):
             counts = np.diff(ends)
             start = int(ends[0])
             if size - start == len(counts) and counts.all():  # one row per step, as in most runs
@@ -189,12 +189,12 @@ class Columns:
     @cached_property
     def w_step(self) -> Ints:
         """The step of each write."""
-        return self._of_rows("s_wend")
+        return self._select_rows("s_wend")
 
     @cached_property
     def w_code(self) -> NDArray[Any]:
         """The code of each write: path and op."""
-        return _join([to_array(part.w_code, size) for part, _, size in self._ends("s_wend")])
+        return _join([to_array(part.w_code, size) for part, _, size in self._iter_ends("s_wend")])
 
     @cached_property
     def w_where(self) -> Ints:
@@ -215,14 +215,14 @@ class Columns:
         if len(self.parts) == 1:  # the run's own column is not copied, because its existing rows never change
             column: list[Any] = getattr(self.parts[0].history, name)
             return column
-        return [value for part, _, size in self._ends(end) for value in getattr(part, name)[:size]]
+        return [value for part, _, size in self._iter_ends(end) for value in getattr(part, name)[:size]]
 
     @cached_property
     def w_in_place(self) -> NDArray[np.bool_]:
         """A mask of the writes that a node made by mutating a value it had read."""
         found = np.zeros(len(self.w_code), dtype=bool)
         offset = 0
-        for part, _, size in self._ends("s_wend"):
+        for part, _, size in self._iter_ends("s_wend"):
             found[[offset + row for row in part.in_place if row < size]] = True
             offset += size
         return found
@@ -232,7 +232,7 @@ class Columns:
         """A mask of the writes made by nodes: not inputs, and not edits by people."""
         found = self.w_step > 0
         offset = 0
-        for part, ends, size in self._ends("s_wend"):
+        for part, ends, size in self._iter_ends("s_wend"):
             found[offset : offset + int(ends[0])] = False
             for step in {act.step for act in part.people if part.base < act.step < part.base + len(ends)}:
                 end = offset + part.s_wend[step - part.base]
@@ -289,9 +289,9 @@ class Columns:
             steps.append(step[:mine].astype(np.int64))
             codes.append((code[:mine] >> 2).astype(np.int64))
         recorded = _join(steps), _join(codes)
-        return self._with_known(*recorded) if self._known else recorded
+        return self._merge_known(*recorded) if self._known else recorded
 
-    def _with_known(self, steps: Ints, codes: Ints) -> tuple[Ints, Ints]:
+    def _merge_known(self, steps: Ints, codes: Ints) -> tuple[Ints, Ints]:
         """Add the static reads known from the recipe, once per step, in the order of the steps."""
         acts = self.act.astype(np.int64)
         counts = np.zeros(len(self.tables.acts), dtype=np.int64)
@@ -310,11 +310,11 @@ class Columns:
     @cached_property
     def taken(self) -> tuple[Ints, NDArray[Any], Objects | None]:
         """The edges that were taken: step, target's number, value of the condition (None: no condition)."""
-        steps = self._of_rows("s_pend")
-        acts = _join([to_array(part.p_act, size) for part, _, size in self._ends("s_pend")])
+        steps = self._select_rows("s_pend")
+        acts = _join([to_array(part.p_act, size) for part, _, size in self._iter_ends("s_pend")])
         values = self._list("s_pend", "p_val")
         start = int(np.searchsorted(steps, 1))  # steps take edges, the start (step 0) takes none
-        events = self._of_act(lambda row: row.event >= 0, bool)  # activations by events are not edges
+        events = self._select_of_act(lambda row: row.event >= 0, bool)  # activations by events are not edges
         if values.count(None) == len(values) and not events.any():
             return steps[start:], self._nodes[acts[start:]], None
         held = to_objects(values, len(steps))

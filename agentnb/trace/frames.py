@@ -128,10 +128,10 @@ class Frames(Mapping[str, pd.DataFrame]):
         branches = [reading.branch(int(frame)) for frame in frames]
         return _make_frame(
             step=np.arange(1, columns.tip + 1),
-            node=self._nodes(columns.node),
+            node=self._make_node_column(columns.node),
             kind=_make_categorical(kind_of[columns.node] if len(kind_of) else types, kinds),
             phase=_make_categorical(columns.flag & 3, PHASES),
-            frame=self._named_frames(columns.frame) if columns.nested else self._roots(columns.frame),
+            frame=self._make_frame_column(columns.frame) if columns.nested else self._make_root_column(columns.frame),
             depth=_spread(
                 np.array([reading.depth(int(frame)) for frame in frames], dtype=np.int64), place, columns.tip
             ),
@@ -148,7 +148,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             seconds=columns.seconds,
             inputs=ValueArray(DictSource(columns, "inputs"), columns.rows),
             outputs=ValueArray(DictSource(columns, "outputs"), columns.rows),
-            error=self._errors(),
+            error=self._make_error_column(),
         )
 
     @CachedTable
@@ -159,13 +159,15 @@ class Frames(Mapping[str, pd.DataFrame]):
         old, new = columns.w_values
         return _make_frame(
             step=columns.w_step,
-            node=self._nodes(np.where(columns.w_by_node, columns.node_at(columns.w_step), -1)),
-            frame=self._roots(where) if not columns.nested else self._named_frames(columns.frame_at(columns.w_step)),
-            scope=self._named_scopes(where),
-            key=self._keys(where),
+            node=self._make_node_column(np.where(columns.w_by_node, columns.node_at(columns.w_step), -1)),
+            frame=self._make_root_column(where)
+            if not columns.nested
+            else self._make_frame_column(columns.frame_at(columns.w_step)),
+            scope=self._make_scope_column(where),
+            key=self._make_key_column(where),
             op=_make_categorical(op.astype(np.int8), OPS),
-            old=self._values(old, where),
-            new=self._values(new, where),
+            old=self._make_value_column(old, where),
+            new=self._make_value_column(new, where),
             in_place=columns.w_in_place,
         )
 
@@ -175,9 +177,9 @@ class Frames(Mapping[str, pd.DataFrame]):
         steps, where = self._columns.reads
         return _make_frame(
             step=steps,
-            node=self._nodes(self._columns.node_at(steps)),
-            scope=self._named_scopes(where),
-            key=self._keys(where),
+            node=self._make_node_column(self._columns.node_at(steps)),
+            scope=self._make_scope_column(where),
+            key=self._make_key_column(where),
         )
 
     @CachedTable
@@ -201,8 +203,8 @@ class Frames(Mapping[str, pd.DataFrame]):
         joined = came.join
         return _make_frame(
             step=joined(taken.steps, came.steps),
-            source=self._nodes(joined(taken.source, came.source)),
-            target=self._nodes(joined(taken.target, came.target)),
+            source=self._make_node_column(joined(taken.source, came.source)),
+            target=self._make_node_column(joined(taken.target, came.target)),
             kind=_make_categorical(joined(kind[taken.edge], event), kinds),
             condition=_to_text_column(joined(conditions, came.types)),
             value=_to_value_column(joined(_select(taken.values, asks[taken.edge]), came.ids)),
@@ -227,7 +229,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         kinds = sorted({row.kind for row in rows})
         return _make_frame(
             step=pd.arrays.IntegerArray(_to_ints(row.step for row in rows), ~inside),
-            node=self._nodes(_to_ints(acts[row.act].node for row in rows)),
+            node=self._make_node_column(_to_ints(acts[row.act].node for row in rows)),
             call=pd.arrays.IntegerArray(_to_ints(row.call for row in rows), ~inside),
             kind=_make_categorical(_to_ints(kinds.index(row.kind) for row in rows), kinds),
             name=_to_text_column(row.name for row in rows),
@@ -283,17 +285,17 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     # -- columns that several tables share ---------------------------------------------------------------------
 
-    def _nodes(self, codes: NDArray[Any]) -> pd.Categorical:
+    def _make_node_column(self, codes: NDArray[Any]) -> pd.Categorical:
         return _make_categorical(codes, [node.id for node in self._reading.nodes])
 
-    def _roots(self, rows: NDArray[Any]) -> pd.Categorical:
+    def _make_root_column(self, rows: NDArray[Any]) -> pd.Categorical:
         return _make_categorical(np.zeros(len(rows), np.int8), ["root"])
 
-    def _named_scopes(self, where: NDArray[Any]) -> pd.Categorical:
+    def _make_scope_column(self, where: NDArray[Any]) -> pd.Categorical:
         scopes = self._columns.scopes
-        return self._named_frames(scopes[where]) if scopes.any() else self._roots(where)
+        return self._make_frame_column(scopes[where]) if scopes.any() else self._make_root_column(where)
 
-    def _named_frames(self, numbers: NDArray[Any]) -> pd.Categorical:
+    def _make_frame_column(self, numbers: NDArray[Any]) -> pd.Categorical:
         frames, place = np.unique(numbers, return_inverse=True)
         names = {self._reading.frame_name(int(frame)): None for frame in frames}
         code = {name: at for at, name in enumerate(names)}
@@ -302,13 +304,13 @@ class Frames(Mapping[str, pd.DataFrame]):
         )
         return _make_categorical(codes[place] if len(codes) else place, list(names))
 
-    def _keys(self, where: NDArray[Any]) -> pd.Categorical:
+    def _make_key_column(self, where: NDArray[Any]) -> pd.Categorical:
         names = list(dict.fromkeys(self._columns.keys))
         number = {name: at for at, name in enumerate(names)}
         codes = np.array([number[name] for name in self._columns.keys], dtype=choose_int_type(len(names)))
         return _make_categorical(codes[where] if len(codes) else where, list(map(mask_text, names)))
 
-    def _values(self, values: Values, where: NDArray[Any]) -> Any:
+    def _make_value_column(self, values: Values, where: NDArray[Any]) -> Any:
         if not values.plain:
             keys = [self._columns.codes[number][1] for number in range(len(self._columns.codes))]
             return ValueArray(ValueSource(values, where, keys))
@@ -320,7 +322,7 @@ class Frames(Mapping[str, pd.DataFrame]):
                     made[row] = mask_value(made[row], find_secret_word(self._columns.codes[where[row]][1]))
         return ValueArray(made=made)
 
-    def _errors(self) -> Any:
+    def _make_error_column(self) -> Any:
         made = to_objects([pd.NA] * self._columns.tip)
         for part, last in self._columns.parts:
             for step, failure in part.errors.items():

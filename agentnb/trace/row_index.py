@@ -175,9 +175,9 @@ class StepIndex:
     def inputs(self, step: int) -> Any:
         """Return the frozen inputs of a step: as recorded by its node, else the values of the keys that it read."""
         found = self._inputs.get(step)
-        return self._inputs_of(step) if found is None else found
+        return self._get_inputs(step) if found is None else found
 
-    def _inputs_of(self, step: int) -> Any:
+    def _get_inputs(self, step: int) -> Any:
         note = self.note(step)
         if note is not None and note.inputs is not None:
             return note.inputs
@@ -208,9 +208,9 @@ class StepIndex:
         Of an append it is the item, of several appends to one list all of them.
         """
         known = self._outputs.get(step)
-        return self._outputs_of(step) if known is None else known
+        return self._get_outputs(step) if known is None else known
 
-    def _outputs_of(self, step: int) -> dict[str, Any]:
+    def _get_outputs(self, step: int) -> dict[str, Any]:
         here, found = self.tables.frames[self.act(step).frame].scope, dict[str, Any]()
         appended: dict[str, list[Any]] = {}
         for history, row, by_person in self.rows(step):
@@ -222,7 +222,7 @@ class StepIndex:
     def inputs_between(self, first: int, last: int) -> Iterator[Any]:
         """Yield the frozen inputs of each step from `first` to `last`, in one pass over their rows."""
         codes, by_act = self.tables.codes, dict[int, Any]()
-        for history, start, end in self._ranges(first, last):
+        for history, start, end in self._iter_ranges(first, last):
             base, written, notes = history.base, history.s_wend[start - 1 - history.base], history.notes
             replica, at = self.replica(start - 1), bisect_left(history.r_step, start)
             read, root = len(history.r_step), replica.data.setdefault(0, {})
@@ -235,7 +235,7 @@ class StepIndex:
                     at += 1
                 plan = by_act.get(number)
                 if plan is None:
-                    plan = by_act[number] = self._argument_keys(number)
+                    plan = by_act[number] = self._find_argument_keys(number)
                 if note is not None and note.inputs is not None:
                     yield note.inputs
                 elif type(plan) is list:
@@ -246,7 +246,7 @@ class StepIndex:
                     yield self.arguments(plan, replica)
                 written = replica.apply(history, written, history.s_wend[row])
 
-    def _argument_keys(self, number: int) -> Any:
+    def _find_argument_keys(self, number: int) -> Any:
         """Return (name, key) of the arguments of an activation that are whole keys of the root scope.
 
         If some are not, return the activation; if its node has no arguments, ABSENT.
@@ -263,7 +263,7 @@ class StepIndex:
         """Yield what each step from `first` to `last` wrote in its node's scope, as `outputs` returns it."""
         tables = self.tables
         codes, names, scopes = tables.codes, dict[int, str](), dict[int, int]()
-        for history, start, end in self._ranges(first, last):
+        for history, start, end in self._iter_ranges(first, last):
             base, people, written = history.base, history.people, history.s_wend[start - 1 - history.base]
             w_code, w_new, s_wend, s_act = history.w_code, history.w_new, history.s_wend, history.s_act
             for row in range(start - base, end - base + 1):
@@ -288,7 +288,7 @@ class StepIndex:
                             found[name] = value
                 yield found
 
-    def _ranges(self, first: int, last: int) -> Iterator[tuple[History, int, int]]:
+    def _iter_ranges(self, first: int, last: int) -> Iterator[tuple[History, int, int]]:
         """Yield the histories that hold these steps, each with its first and last one."""
         for history, end in self.parts():
             start, stop = max(first, history.base + 1), min(last, history.base + end)

@@ -68,7 +68,7 @@ class SimulationStep:
     @property
     def phase(self) -> str:
         """`run` for a leaf; `enter`, `again` or `leave` for a composite node."""
-        return PHASES[self._flag() & 3]
+        return PHASES[self._get_flag() & 3]
 
     @property
     def frame(self) -> str:
@@ -85,7 +85,7 @@ class SimulationStep:
     @property
     def status(self) -> str:
         """`ok`, `error`, `cancelled` or `skipped`."""
-        return STATUSES[self._flag() >> 2 & 3]
+        return STATUSES[self._get_flag() >> 2 & 3]
 
     @property
     def timestamp(self) -> datetime:
@@ -172,7 +172,7 @@ class SimulationStep:
         """Return every field by its name."""
         return {name: getattr(self, name) for name in FIELDS}
 
-    def _flag(self) -> int:
+    def _get_flag(self) -> int:
         history, row = self._reading.owner(self.step)
         return history.s_flag[row]
 
@@ -201,11 +201,11 @@ class Steps(Sequence[SimulationStep]):
     def __init__(self, reading: Callable[[], StepIndex], run_id: str, numbers: range | None = None) -> None:
         self._reading, self._run_id, self._numbers = reading, run_id, numbers
 
-    def _range(self) -> range:
+    def _get_range(self) -> range:
         return range(1, self._reading().tip + 1) if self._numbers is None else self._numbers
 
     def __len__(self) -> int:
-        return len(self._range())
+        return len(self._get_range())
 
     @overload
     def __getitem__(self, index: int) -> SimulationStep: ...
@@ -214,14 +214,14 @@ class Steps(Sequence[SimulationStep]):
     def __getitem__(self, index: int | slice) -> SimulationStep | Steps:
         if type(index) is slice:
             reading = self._reading()
-            return Steps(lambda: reading, self._run_id, self._range()[index])
+            return Steps(lambda: reading, self._run_id, self._get_range()[index])
         if type(index) is not int and type(index := call(operator.index, index)) is not int:
             raise TypeError("a step is found by its place, a whole number, or by a slice")
-        return SimulationStep(self._reading(), self._range()[index], self._run_id)
+        return SimulationStep(self._reading(), self._get_range()[index], self._run_id)
 
     def __iter__(self) -> Iterator[SimulationStep]:
         reading, run_id = self._reading(), self._run_id
-        return (SimulationStep(reading, step, run_id) for step in self._range())
+        return (SimulationStep(reading, step, run_id) for step in self._get_range())
 
     def __contains__(self, step: object) -> bool:
         return issubclass(type(step), SimulationStep) and any(own == step for own in self)

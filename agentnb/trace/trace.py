@@ -187,7 +187,7 @@ class SimulationTrace:
         Raises:
             ExecutionError: L405, there is no such step.
         """
-        return {key: thaw(value) for key, value in self._state(step).items()}
+        return {key: thaw(value) for key, value in self._get_state(step).items()}
 
     def diff(self, before: int, after: int) -> dict[str, tuple[Any, Any]]:
         """Return what differs between two states: key -> (value before, value after), ABSENT for a missing value.
@@ -195,12 +195,12 @@ class SimulationTrace:
         Raises:
             ExecutionError: L405, there is no such step.
         """
-        old, new = self._state(before), self._state(after)
+        old, new = self._get_state(before), self._get_state(after)
         keys = [*old, *(key for key in new if key not in old)]
         pairs = ((key, old.get(key, ABSENT), new.get(key, ABSENT)) for key in keys)
         return {key: (thaw(one), thaw(other)) for key, one, other in pairs if not _are_alike(one, other)}
 
-    def _state(self, step: int) -> dict[str, Any]:
+    def _get_state(self, step: int) -> dict[str, Any]:
         reading = self.reading()
         if not 0 <= step <= reading.tip:
             raise ExecutionError(

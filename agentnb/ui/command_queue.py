@@ -81,7 +81,7 @@ class CommandQueue:
 
     def open(self) -> None:
         """Subscribe to the session."""
-        self._unsubscribe = self.session.subscribe(self._heard, to="change")
+        self._unsubscribe = self.session.subscribe(self._handle_message, to="change")
 
     def close(self) -> None:
         """Unsubscribe from the session; a requested step still runs to its end."""
@@ -92,7 +92,7 @@ class CommandQueue:
     def ask(self, request: Request) -> None:
         """Accept a command from any thread; run it on the kernel's loop, or immediately if there is no loop."""
         if self._loop is None or self._loop.is_closed():
-            self._now(request)
+            self._run_now(request)
         else:
             self._loop.call_soon_threadsafe(self._take, request)
 
@@ -104,7 +104,7 @@ class CommandQueue:
                 late.done()
         last = self._queue[-1] if self._queue else None
         if not command.waits:
-            self._now(request)
+            self._run_now(request)
             return
         if self._step is not None and command.ends == "step":
             self._step.cancel()  # the step is recorded as cancelled and runs again at the next step
@@ -133,7 +133,7 @@ class CommandQueue:
         try:
             command = request.command
             if command.arun is None:
-                self._plain(request)
+                self._run_plainly(request)
             elif asyncio.iscoroutine(begun := command.arun(self.session, request.value, request.target)):
                 await self._await_end(begun)
         except KeyboardInterrupt:
@@ -151,19 +151,19 @@ class CommandQueue:
         finally:
             self._step = None
 
-    def _now(self, request: Request) -> None:
+    def _run_now(self, request: Request) -> None:
         """Run a command immediately: in a script, which has no loop, or if it need not wait for a step in flight."""
         quiet = request.verb == "look"  # a query sends its result to the page that asked and changes nothing else
         self.problems = self.problems if quiet else ()
         try:
-            self._plain(request)
+            self._run_plainly(request)
         except Exception as error:  # noqa: BLE001
             self.problems, quiet = to_problems(error, request.verb), False
         if not quiet:
             self.refresh()
         request.done()
 
-    def _plain(self, request: Request) -> None:
+    def _run_plainly(self, request: Request) -> None:
         found = carry_out(self.session, request.verb, request.value, request.target)
         if not request.command.leads:
             request.found = found
@@ -172,7 +172,7 @@ class CommandQueue:
 
     # -- painting --------------------------------------------------------------------------------------------------
 
-    def _heard(self, *_: object) -> None:
+    def _handle_message(self, *_: object) -> None:
         """Schedule a repaint after a change: now if the last one is old enough, otherwise a little later."""
         if self._loop is None or self._loop.is_closed():
             self.refresh()
@@ -184,9 +184,9 @@ class CommandQueue:
             self.refresh()
         elif due < self._due:
             self._due = due
-            self._loop.call_soon_threadsafe(self._later, due - now)
+            self._loop.call_soon_threadsafe(self._run_later, due - now)
 
-    def _later(self, rest: float) -> None:
+    def _run_later(self, rest: float) -> None:
         assert self._loop is not None
         self._loop.call_later(rest, self.refresh)
 
@@ -194,7 +194,7 @@ class CommandQueue:
         """Repaint now. A failure is shown on the page: an error in painting must not reach the run."""
         if not self._lock.acquire(blocking=False):
             if self._loop is not None:  # another thread is painting right now: repaint again later
-                self._loop.call_soon_threadsafe(self._later, INTERVAL)
+                self._loop.call_soon_threadsafe(self._run_later, INTERVAL)
             return
         try:
             self._due = inf

@@ -49,7 +49,7 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         self._desk = CommandQueue(session, self._paint)
         for verb, button in self.buttons.items():
             button.on_click(lambda _, verb=verb: self._desk.ask(Request(verb)))
-        self.slider.observe(self._slid, "value")
+        self.slider.observe(self._handle_slider, "value")
         self.answer.observe(self._on_answer, "value")
         self.speed.observe(self._on_speed, "value")
         self.to.observe(self._on_target, "value")
@@ -62,7 +62,7 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             desk.close()
         super().close()
 
-    def _slid(self, change: dict[str, Any]) -> None:
+    def _handle_slider(self, change: dict[str, Any]) -> None:
         if not self._painting:
             self._desk.ask(Request("goto", change["new"]))
 

@@ -134,7 +134,7 @@ class Debugger(anywidget.AnyWidget):
         self._static: StaticDisplay | None = None
         self._desk.refresh()
         self.send_state("state")
-        self.on_msg(self._hear)
+        self.on_msg(self._handle_message)
 
     def close(self) -> None:
         """Remove the cockpit from every page and unsubscribe from the session."""
@@ -179,7 +179,7 @@ class Debugger(anywidget.AnyWidget):
         if session is before:
             return
         self._desk.close()
-        self._desk = self._desk_of(session)
+        self._desk = self._get_queue(session)
         self._streams.close()
         self._streams = Streams(session, self._say)
         if session.recipe is not before.recipe:
@@ -188,7 +188,7 @@ class Debugger(anywidget.AnyWidget):
             del _OPEN[id(before)]
             _OPEN.setdefault(id(session), self)
 
-    def _desk_of(self, session: Session) -> CommandQueue:
+    def _get_queue(self, session: Session) -> CommandQueue:
         """Return the command queue of a session: the one in use if there is one, otherwise a new one."""
         self._left = [desk for desk in (*self._left, self._desk) if desk.at_work]
         for desk in self._left:
@@ -227,7 +227,7 @@ class Debugger(anywidget.AnyWidget):
         """Return False for the whole state: pages receive its changes, and the whole on request."""
         return key != "state" and bool(super()._should_send_property(key, value))
 
-    def _hear(self, _: object, message: Any, __: object = None) -> None:
+    def _handle_message(self, _: object, message: Any, __: object = None) -> None:
         """Handle a message of a page: {do, value, target, view, number}; `number` is returned once it is done."""
         if not isinstance(message, dict):
             return
@@ -249,7 +249,7 @@ class Debugger(anywidget.AnyWidget):
         if bundle is None:
             return None
         content, metadata = bundle
-        return {**content, **self._still(), "text/plain": repr(self)}, metadata
+        return {**content, **self._render_still(), "text/plain": repr(self)}, metadata
 
     def _ipython_display_(self) -> None:
         """Display a picture in place of the widget where a notebook runs without a page, as in nbconvert.
@@ -259,14 +259,14 @@ class Debugger(anywidget.AnyWidget):
         """
         if self._has_page or not runs_without_page():
             raise NotImplementedError
-        self._static = StaticDisplay(self._picture)
+        self._static = StaticDisplay(self._get_picture)
 
-    def _picture(self) -> tuple[dict[str, str], int]:
+    def _get_picture(self) -> tuple[dict[str, str], int]:
         """Return the static forms of the current state, and its number."""
         self._desk.refresh()
-        return {**self._still(), "text/plain": repr(self)}, int(self.state.get("number", 0))
+        return {**self._render_still(), "text/plain": repr(self)}, int(self.state.get("number", 0))
 
-    def _still(self) -> dict[str, str]:
+    def _render_still(self) -> dict[str, str]:
         """Return the static HTML for viewers without scripts, without the picture if it is very large."""
         try:
             drawing = self.session.draw(collapsed=find_collapsed(self.session))

@@ -159,13 +159,15 @@ class _BoardMarks:
             assert table is not None  # the picture has a board
             area.places = {key: place for place, key in enumerate(shown)}
             area.labels, area.is_current = [row.label for row in table.rows], True
-            flows = {flow: rows for way in _WAYS for id in area.nodes if (rows := self._rows(area, flow := (way, id)))}
+            flows = {
+                flow: rows for way in _WAYS for id in area.nodes if (rows := self._select_rows(area, flow := (way, id)))
+            }
             area.digest = _digest(self._drawn, flows)
         else:
             for flow, before in changed:
                 drawn = self._drawn.get(flow)
                 area.digest ^= _subtract(flow, drawn, before or None)
-                area.digest ^= _subtract(flow, drawn, self._rows(area, flow) or None)
+                area.digest ^= _subtract(flow, drawn, self._select_rows(area, flow) or None)
         more = len(keys) - len(shown)
         text = f"and {more} more" if more else "" if shown else "nothing on it yet"
         return _mark_board(board, shown, area.labels, text, area.digest)
@@ -185,13 +187,13 @@ class _BoardMarks:
             ids = [id for id, keys in seen.items() if known.get(id) is not keys]
             for id in (*ids, *(known.keys() - seen.keys())):
                 if id in area.nodes:
-                    yield (way, id), self._rows(area, (way, id))
+                    yield (way, id), self._select_rows(area, (way, id))
                     before, now = known.get(id, frozenset()), seen.get(id, frozenset())
                     _count(area.touched, before - now, -1)
                     _count(area.touched, now - before, 1)
             area.seen[way] = seen
 
-    def _rows(self, area: _Area, flow: tuple[Way, str]) -> tuple[int, ...]:
+    def _select_rows(self, area: _Area, flow: tuple[Way, str]) -> tuple[int, ...]:
         """Return the rows that a flow leads to, or comes from."""
         way, id = flow
         keys = {*area.declared[way][id], *area.seen[way].get(id, ())}

@@ -89,9 +89,9 @@ class Streams:
         self._texts: dict[str, _Text] = {}
         self._lock = RLock()
         self._flushed, self._due = 0.0, False
-        self.close = session.subscribe(self._heard, to="token")
+        self.close = session.subscribe(self._handle_message, to="token")
 
-    def _heard(self, token: Token) -> None:
+    def _handle_message(self, token: Token) -> None:
         """Append a piece, from any thread; send at once if the last message is old enough."""
         with self._lock:
             name = f"{token.call}/{token.node}"
@@ -105,9 +105,9 @@ class Streams:
                 self._flush()
             elif not self._due and self._loop is not None and not self._loop.is_closed():
                 self._due = True
-                self._loop.call_soon_threadsafe(self._later, rest)
+                self._loop.call_soon_threadsafe(self._send_later, rest)
 
-    def _later(self, rest: float) -> None:
+    def _send_later(self, rest: float) -> None:
         assert self._loop is not None
         self._loop.call_later(rest, self._flush)
 

@@ -18,14 +18,14 @@ def log(tmp_path):
 
 def sizes(log, monkeypatch):
     """Return how many entries are read at a time."""
-    found, part = [], log._chunk
+    found, part = [], log._read_chunk
 
     def chunk(*given):
         entries = part(*given)
         found.append(len(entries))
         return entries
 
-    monkeypatch.setattr(log, "_chunk", chunk)
+    monkeypatch.setattr(log, "_read_chunk", chunk)
     assert sum(1 for _ in log.entries("one")) == log.last("one")
     return found
 

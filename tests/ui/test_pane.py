@@ -144,9 +144,9 @@ def test_cells_of_one_look_have_names_of_their_own():
         names = []
 
         class Named(Cells):
-            def _cell(self, at, *rest, names=names):
+            def _make_cell(self, at, *rest, names=names):
                 names.append(at)
-                return super()._cell(at, *rest)
+                return super()._make_cell(at, *rest)
 
         describe_step_pane(session, number, Named())
         assert len(names) == len(set(names))

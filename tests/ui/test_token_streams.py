@@ -174,7 +174,7 @@ def test_a_page_that_has_missed_a_piece_is_told_all_of_it():
 
     async def asks(cockpit, sent):
         await until(lambda: sent)
-        cockpit._hear(None, {"do": "text", "target": sent[0]["id"]})
+        cockpit._handle_message(None, {"do": "text", "target": sent[0]["id"]})
         assert (sent[-1]["at"], sent[-1]["text"]) == (0, "Hello")
         gate.set()
 

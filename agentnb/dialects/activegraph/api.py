@@ -108,7 +108,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         self.party.asking = EffectCaller(
             self.party, attempts=llm_retry_max_attempts, delays=delays, caches=(llm_cache, tool_cache),
             caching=(replay_llm_cache, replay_tool_cache), reinvoke=replay_reinvoke_deterministic,
-            tools=self._all_tools, invoker=tool_invoker, native=native_structured_output,
+            tools=self._list_tools, invoker=tool_invoker, native=native_structured_output,
         )  # fmt: skip
         self._begin_packs(packs)
         self._attached: tuple[Any, ...] = ()
@@ -176,7 +176,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         for each in asking:
             missing = self.party.asking.missing_tool(each)
             if missing is not None:
-                known = [tool.name for tool in self._all_tools()]
+                known = [tool.name for tool in self._list_tools()]
                 raise MissingToolError(
                     Problem("R233", f"{each.name!r} names the tool {missing!r}, which does not exist", "Runtime()",
                             f"registered tools: {', '.join(known) or 'none'}",
@@ -205,7 +205,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         """The log as text, and the causes of events."""
         return Printed(self.graph)
 
-    def _hand(self) -> Outside:
+    def _get_actor(self) -> Outside:
         session = self.session
         ledger = self.graph.ledger
         return Outside(session, ledger, "runtime", None, self.party.frame_id)
@@ -214,7 +214,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
 
     def run_goal(self, goal: str, *, actor: str = "user") -> None:
         """Create a goal event and run until no events are left."""
-        self._hand().tell("goal.created", {"goal": goal}, actor=actor, frame=self.party.frame_id)
+        self._get_actor().tell("goal.created", {"goal": goal}, actor=actor, frame=self.party.frame_id)
         self.run_until_idle()
 
     def run_until_idle(self) -> None:
@@ -237,26 +237,26 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
             InvalidRuntimeConfiguration: X521, a bound is not above 0, or not finite.
         """
         _check_bounds(max_queue_events, max_seconds)
-        began, before = monotonic(), self._turns_taken()
-        deepest = depth = self._queue_depth()
+        began, before = monotonic(), self._count_deliveries()
+        deepest = depth = self._count_queue()
 
         def enough() -> bool:
             nonlocal deepest
-            deepest = max(deepest, self._queue_depth())
-            return self._turns_taken() - before >= max_queue_events or monotonic() - began >= max_seconds
+            deepest = max(deepest, self._count_queue())
+            return self._count_deliveries() - before >= max_queue_events or monotonic() - began >= max_seconds
 
         if depth:
             self.session.run(until=_Between(self, enough))
         self._say_where()
         state = str(self.graph.session.status)
         return RunQuantumResult(
-            self._turns_taken() - before, monotonic() - began, self._queue_depth(), deepest, len(self.timers),
+            self._count_deliveries() - before, monotonic() - began, self._count_queue(), deepest, len(self.timers),
             state == "idle", state == "exhausted",
         )  # fmt: skip
 
     def _say_where(self) -> None:
         """Record, once per halt, why the run has stopped: no events are left, or a limit was reached."""
-        session, hand = self.graph.session, self._hand()
+        session, hand = self.graph.session, self._get_actor()
         stands = session.status
         if stands not in ("idle", "exhausted", "ready", "finished"):
             return
@@ -268,12 +268,12 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         if limit is not None:
             found = {"exhausted_by": limit, **found}
         else:
-            found |= self._pending_work()
+            found |= self._collect_pending_work()
         hand.emit(kind, found)
         if stands == "idle" and session.status != "idle":  # a behavior is triggered by that event type itself
             session.run()
 
-    def _pending_work(self) -> dict[str, Any]:
+    def _collect_pending_work(self) -> dict[str, Any]:
         """Return the additional fields of `runtime.idle`.
 
         The behaviors that wait for more events, and those whose budget is used up.

@@ -129,14 +129,14 @@ class AgentRuntime:
         """
         session = self._begin(inputs, llm_client, llm_callable, tool_overrides, max_steps, max_subgraph_depth)
         session.run()
-        return self._state(session)
+        return self._make_state(session)
 
     async def arun(self, inputs: Mapping[str, Any] | None, **options: Any) -> dict[str, Any]:
         """Like `run`, for async code."""
         words = ("llm_client", "llm_callable", "tool_overrides", "max_steps", "max_subgraph_depth")
         session = self._begin(inputs, *(options.pop(word, None) for word in words), **options)
         await session.arun()
-        return self._state(session)
+        return self._make_state(session)
 
     def _begin(
         self,
@@ -153,7 +153,7 @@ class AgentRuntime:
         budget |= {} if depth is None else {"max_subgraph_depth": depth}
         session = self.session(
             inputs,
-            llm=self._model(client, function),
+            llm=self._choose_model(client, function),
             tools=tools,
             budget=budget,
             validate_inputs=False,
@@ -170,7 +170,7 @@ class AgentRuntime:
         self._session = session
         return session
 
-    def _model(self, client: Any, function: Callable[..., Any] | None) -> Any:
+    def _choose_model(self, client: Any, function: Callable[..., Any] | None) -> Any:
         if function is not None:
             return Caller(self.recipe, lambda node, prompt, _timeout: function(node, prompt))
         if isinstance(client, LLMClient):
@@ -181,7 +181,7 @@ class AgentRuntime:
             return NoModel(untold[0] if untold else "the recipe has no meta.defaults.llm")
         return client
 
-    def _state(self, session: Session) -> dict[str, Any]:
+    def _make_state(self, session: Session) -> dict[str, Any]:
         problem = session.error
         if problem is not None:
             raise _make_error(session, problem)

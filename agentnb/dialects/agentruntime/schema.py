@@ -89,7 +89,7 @@ class StateConfig(Part):
 
     @field_validator("init")
     @classmethod
-    def _in_the_shape(cls, init: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _convert_shape(cls, init: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         shape = info.data.get("shape", init)
         strange = [key for key in init if key not in shape]
         if strange:
@@ -115,7 +115,7 @@ class PromptTemplate(Part):
     messages: Annotated[list[PromptMessage], BeforeValidator(default_to_list)] = []
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _check_content(self) -> Self:
         if not (self.system or self.user or self.assistant or self.messages):
             order = "write one of them, or remove the template"
             raise needs("A prompt has a text: system, user, assistant or messages", order)
@@ -167,7 +167,7 @@ class MapConfig(Part):
     history: Free = {}
 
     @model_validator(mode="after")
-    def _does_something(self) -> Self:
+    def _check_body(self) -> Self:
         if not (self.set or self.merge or self.delete or self.history):
             raise needs("A 'map' does something: set, merge, delete or history", "write one of them, or remove 'map'")
         return self
@@ -183,7 +183,7 @@ class ErrorConfig(Part):
     resume: bool = False
 
     @model_validator(mode="after")
-    def _leads_on(self) -> Self:
+    def _check_target(self) -> Self:
         if not (self.to or self.resume):
             raise needs("An 'on_error' has 'to' or 'resume: true'", "write one of them, or remove 'on_error'")
         return self

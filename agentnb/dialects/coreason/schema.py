@@ -205,7 +205,7 @@ class GraphTopology(Closed):
     status: Literal["valid", "draft"] = "valid"
 
     @model_validator(mode="after")
-    def _hangs_together(self, info: ValidationInfo) -> Self:
+    def _check_topology(self, info: ValidationInfo) -> Self:
         if not (info.context or {}).get(GRAPH_CHECKED_ELSEWHERE):
             for fault in self.faults(draft=self.status == "draft"):
                 raise ValueError(fault)
@@ -283,7 +283,7 @@ class RecipeDefinition(Closed):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_its_release(cls, content: Any) -> Any:
+    def _choose_release(cls, content: Any) -> Any:
         later = isinstance(content, Mapping) and _is_later(content)
         return {**content, "metadata": _Later(content["metadata"])} if later else content
 

@@ -90,14 +90,14 @@ class _Loading:
         """Read one graph's nodes and edges, and its region."""
         routes: dict[str, Routes] = {}
         for node, attributes in level.graph.nodes(data=True):
-            made = self._node(level, node, attributes)
+            made = self._make_node(level, node, attributes)
             self.nodes.setdefault(made.id, made)
             if made.kind in CHOOSERS:
                 routes[made.id] = Routes(made, level, attributes, self.problems)
         edges: list[Edge] = []
         for source, target, attributes in level.graph.edges(data=True):
             place = level.at(f"edges[{safe_repr(source)}, {safe_repr(target)}]")
-            edge = self._edge(level.ids[source], level.ids[target], attributes, place)
+            edge = self._make_edge(level.ids[source], level.ids[target], attributes, place)
             if edge.source not in routes or routes[edge.source].keeps(edge, self.problems):
                 edges.append(edge)
         for name, chosen in routes.items():
@@ -110,14 +110,14 @@ class _Loading:
         )
         self.regions[level.region] = Region(level.region, _find_entry(level, edges), level.title, level.owner, isolated)
 
-    def _edge(self, source: str, target: str, attributes: Mapping[str, Any], place: Place) -> Edge:
+    def _make_edge(self, source: str, target: str, attributes: Mapping[str, Any], place: Place) -> Edge:
         found = words.read(attributes, words.EDGE, place, self.problems)
         when = found.get("when")
         ordinary = "route" if "value" in found else "conditional" if when is not None else "sequential"
         label = str(found["value"]) if "value" in found else getattr(when, "text", found.get("label", ""))
         return Edge(source, target, found.get("kind", ordinary), when, label, place, join=found.get("join", ""))
 
-    def _node(self, level: Level, node: Any, attributes: Mapping[str, Any]) -> Node:
+    def _make_node(self, level: Level, node: Any, attributes: Mapping[str, Any]) -> Node:
         kind, name, own = infer_kind(attributes), level.ids[node], str(node)
         place = level.at(f"nodes[{safe_repr(node)}]")
         known = words.BY_KIND.get(kind)

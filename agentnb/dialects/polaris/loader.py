@@ -73,26 +73,26 @@ class _Loading:
 
     def recipe(self) -> Recipe:
         graph, levels = self.graph, self.levels
-        nodes = {node.id: self._node(node) for node in graph.nodes}
+        nodes = {node.id: self._make_node(node) for node in graph.nodes}
         entry = () if graph.entry is None else (graph.entry,)
         regions = {ROOT: Region(ROOT, entry, graph.name)} | {
             level.region: Region(level.region, (level.entry,), level.label, level.owner)
             for level in levels.levels if level.region != ROOT
         }  # fmt: skip
-        areas, area_of = self._areas()
+        areas, area_of = self._make_areas()
         return Recipe(
             name=graph.name,
             dialect="polaris",
             nodes=MappingProxyType(nodes),
-            edges=tuple(edge for edge in self._edges() if edge.source in nodes and edge.target in nodes),
+            edges=tuple(edge for edge in self._iter_edges() if edge.source in nodes and edge.target in nodes),
             entry=entry,
-            inputs=MappingProxyType({self._key(kind): MappingProxyType({}) for kind in graph.given_types}),
+            inputs=MappingProxyType({self._make_key(kind): MappingProxyType({}) for kind in graph.given_types}),
             regions=MappingProxyType(regions),
             init=MappingProxyType({}),
             limits=MappingProxyType({}),
             meta=MappingProxyType(
                 {
-                    "required": tuple(self._key(kind) for kind in graph.given_types),
+                    "required": tuple(self._make_key(kind) for kind in graph.given_types),
                     "areas": MappingProxyType(areas),
                     "area_of": MappingProxyType(area_of),
                     "keys": self.keys,
@@ -101,16 +101,16 @@ class _Loading:
             ),
         )
 
-    def _key(self, kind: Any) -> str:
+    def _make_key(self, kind: Any) -> str:
         return self.keys.get(kind) or get_key(kind)
 
-    def _place(self, path: str) -> Place:
+    def _find_place(self, path: str) -> Place:
         return Place(f"<graph {self.graph.name!r}>", path=path)
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
-    def _node(self, node: schema.Node) -> Node:
-        reads, writes, params, bodies = self._parts(node)
+    def _make_node(self, node: schema.Node) -> Node:
+        reads, writes, params, bodies = self._make_parts(node)
         return Node(
             id=node.id,
             kind=_NAMES[type(node)],
@@ -120,17 +120,17 @@ class _Loading:
             writes=tuple(writes),
             params=MappingProxyType(params),
             bodies=tuple(bodies),
-            place=self._place(f"nodes[{node.id!r}]"),
+            place=self._find_place(f"nodes[{node.id!r}]"),
         )
 
-    def _parts(self, node: schema.Node) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
+    def _make_parts(self, node: schema.Node) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
         """Return what a node reads and writes, its params and its regions."""
         match node:
             case SystemNode():
-                return self._system(node)
+                return self._make_system(node)
             case DecisionNode():
                 asked = self._make_asked(node.name, node.output_type, node.predicate)
-                branches = {"true": self._region(node.true_branch), "false": self._region(node.false_branch)}
+                branches = {"true": self._make_region(node.true_branch), "false": self._make_region(node.false_branch)}
                 kept = {
                     label: region for label, region in branches.items() if region is not None or label in node.left_out
                 }
@@ -138,24 +138,26 @@ class _Loading:
                 return [asked.key], [], {"predicate": asked, "branches": MappingProxyType(kept)}, bodies
             case SwitchNode():
                 asked = self._make_asked(node.name, node.output_type, node.discriminator)
-                cases = tuple((key, region) for key, entry in node.cases if (region := self._region(entry)) is not None)
-                default = self._region(node.default)
+                cases = tuple(
+                    (key, region) for key, entry in node.cases if (region := self._make_region(entry)) is not None
+                )
+                default = self._make_region(node.default)
                 params = {"discriminator": asked, "cases": cases} | ({} if default is None else {"default": default})
                 return [asked.key], [], params, [*(r for _, r in cases), *([] if default is None else [default])]
             case ParallelNode():
-                found = [region for entry in node.branches if (region := self._region(entry)) is not None]
+                found = [region for entry in node.branches if (region := self._make_region(entry)) is not None]
                 return [], [], {} if found else {"hollow": True}, found
             case LoopNode():
-                return self._loop(node)
+                return self._make_loop(node)
         return [], [], {}, []
 
-    def _region(self, entry: str | None) -> str | None:
+    def _make_region(self, entry: str | None) -> str | None:
         return None if entry is None else self.regions.get(entry)
 
-    def _system(self, node: SystemNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
+    def _make_system(self, node: SystemNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
         found, options = node.system, {"timeout": node.timeout, "attempts": node.attempts, "backoff": node.backoff}
-        reads = [self._key(take.kind) for take in found.takes if take.sort == "out"]
-        writes = [self._key(kind) for kind in found.gives or ()]
+        reads = [self._make_key(take.kind) for take in found.takes if take.sort == "out"]
+        writes = [self._make_key(kind) for kind in found.gives or ()]
         params = {
             "function": found.function,
             "takes": found.takes,
@@ -166,8 +168,8 @@ class _Loading:
         }
         return reads, writes, params, []
 
-    def _loop(self, node: LoopNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
-        region = self._region(node.body_entry)
+    def _make_loop(self, node: LoopNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
+        region = self._make_region(node.body_entry)
         bodies = [] if region is None else [region]
         hollow = {} if bodies else {"hollow": True}
         if node.termination is None:
@@ -178,11 +180,11 @@ class _Loading:
         return [asked.key], [], {"while": asked, "max": most, **hollow}, bodies
 
     def _make_asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> TypedCondition:
-        return TypedCondition(name, kind, self._key(kind), function, until=until)
+        return TypedCondition(name, kind, self._make_key(kind), function, until=until)
 
     # -- edges -----------------------------------------------------------------------------------------------------
 
-    def _edges(self) -> Iterator[Edge]:
+    def _iter_edges(self) -> Iterator[Edge]:
         """Yield the edges that a run can take, in the order of their nodes."""
         levels = self.levels
         onward = dict(levels.next)
@@ -192,16 +194,18 @@ class _Loading:
                 onward[edge.last] = after
         for node in self.graph.nodes:
             if (target := onward.get(node.id)) is not None:
-                yield self._edge(node.id, target, "sequential")
+                yield self._make_edge(node.id, target, "sequential")
             for aside in levels.asides.get(node.id, ()):
                 seconds = f"{node.timeout:g} s" if isinstance(node, SystemNode) and node.timeout else ""
-                yield self._edge(aside.source, aside.target, aside.sort, seconds if aside.sort == "timeout" else "")
+                yield self._make_edge(
+                    aside.source, aside.target, aside.sort, seconds if aside.sort == "timeout" else ""
+                )
 
-    def _edge(self, source: str, target: str, kind: Any, condition: str = "") -> Edge:
-        place = self._place(f"edges[{source!r}, {target!r}]")
+    def _make_edge(self, source: str, target: str, kind: Any, condition: str = "") -> Edge:
+        place = self._find_place(f"edges[{source!r}, {target!r}]")
         return Edge(source, target, kind, condition=condition, place=place)
 
-    def _areas(self) -> tuple[dict[str, Region], dict[str, str]]:
+    def _make_areas(self) -> tuple[dict[str, Region], dict[str, str]]:
         """Return the areas of handlers, for the drawing, and the nodes in each."""
         areas, area_of = dict[str, Region](), dict[str, str]()
         for handler in self.levels.handlers:

@@ -57,7 +57,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(hide_input_in_errors=True, extra="ignore", frozen=True, protected_namespaces=())
 
     @model_serializer(mode="wrap")
-    def _without_secrets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _dump_masked(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Mask the secrets in what `model_dump` and `model_dump_json` return; the attributes hold them."""
         return mask_value(dump(self))  # type: ignore[no-any-return]  # a dict, as it was
 
@@ -112,7 +112,7 @@ class Written(_Part):
 
     @field_validator("tools")
     @classmethod
-    def _callable(cls, value: list[str]) -> list[str]:
+    def _check_callable(cls, value: list[str]) -> list[str]:
         """Remove duplicate tools."""
         if "none" in value:
             raise ValueError("a model says 'none' where it calls no tool, so no tool can be called that")
@@ -120,7 +120,7 @@ class Written(_Part):
 
     @field_validator("directives", mode="before")
     @classmethod
-    def _one_text(cls, value: Any) -> Any:
+    def _to_one_text(cls, value: Any) -> Any:
         """Join several directives to one text, one per line."""
         return "\n".join(map(str, value)) if isinstance(value, list | tuple) else value
 

@@ -320,11 +320,11 @@ class _Lanes:
     def start(self, run: Run, pending_step: PendingStep) -> None:
         """Create the task that awaits a pending step."""
         pending_step.task = asyncio.get_running_loop().create_task(finish_pending_step(run, pending_step))
-        pending_step.task.add_done_callback(self._end)
+        pending_step.task.add_done_callback(self._end_task)
         self.tasks[pending_step.task] = pending_step
         self.cost += pending_step.act.cost
 
-    def _end(self, task: asyncio.Task[int]) -> None:
+    def _end_task(self, task: asyncio.Task[int]) -> None:
         self.ended.append(task)
         self.woken.set()
 

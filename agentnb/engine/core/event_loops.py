@@ -119,12 +119,12 @@ class RemoteCoroutine:
 
     def _run(self, runs: Callable[[Coroutine[Any, Any, int]], int]) -> None:
         try:
-            self._found.append(runs(self._main()))
+            self._found.append(runs(self._run_main()))
         except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
             self._found.append(error)
         self._then()
 
-    async def _main(self) -> int:
+    async def _run_main(self) -> int:
         self._loops.append(asyncio.get_running_loop())
         return await self._work()
 

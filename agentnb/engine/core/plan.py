@@ -63,17 +63,17 @@ class Compiled:
             raise RecipeError(*unknown)
         self.nodes: list[PlanNode] = []
         self.index: dict[str, int] = {}
-        own = self._place(like.nodes if like is not None else [])
+        own = self._place_nodes(like.nodes if like is not None else [])
         for edge in recipe.ways:
             self._add(edge)
         for node in own:
             node.always = self._find_always(node.out)
             if recipe.timeouts == "error":
                 node.timeouts = node.timeouts or node.errors
-        self.entries = {region.id: self._numbers(region.entry) for region in recipe.regions.values()}
-        self.entries["root"] = self._numbers(recipe.entry)
+        self.entries = {region.id: self._get_numbers(region.entry) for region in recipe.regions.values()}
+        self.entries["root"] = self._get_numbers(recipe.entry)
         self.joins = frozenset(node.index for node in own if node.kind.waits)
-        self.ahead = {number: self._nodes_before(number) for number in self.joins}
+        self.ahead = {number: self._find_nodes_before(number) for number in self.joins}
         self.listeners: dict[str, list[PlanNode]] = {}
         for node in own:
             for event_type in node.node.on:
@@ -98,7 +98,7 @@ class Compiled:
         """Return True if the code of a function was replaced in place, as autoreload does: its signature may differ."""
         return [*map(_code_of, self._functions)] != self._codes
 
-    def _place(self, known: list[PlanNode]) -> list[PlanNode]:
+    def _place_nodes(self, known: list[PlanNode]) -> list[PlanNode]:
         """Assign each node of the recipe its place in `nodes`; return them in the recipe's order."""
         numbers = {node.id: node.index for node in known}
         self.nodes += [node.as_removed() for node in known]
@@ -107,7 +107,7 @@ class Compiled:
             self.nodes[number : number + 1] = [PlanNode(number, node, self.kinds[node.kind])]
         return [self.nodes[number] for number in self.index.values()]
 
-    def _numbers(self, names: tuple[str, ...]) -> tuple[int, ...]:
+    def _get_numbers(self, names: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(self.index[name] for name in names)
 
     def _add(self, edge: Edge) -> None:
@@ -122,7 +122,7 @@ class Compiled:
             case "event":
                 pass
             case _:
-                source.out += ((self._condition_of(edge.when), target, edge),)
+                source.out += ((self._compile_condition(edge.when), target, edge),)
 
     def _find_always(self, out: tuple[Way, ...]) -> int:
         if not out:
@@ -133,13 +133,13 @@ class Compiled:
             return out[0][1]
         return FIRST if self.first else EVERY
 
-    def _condition_of(self, when: Any) -> Any:
+    def _compile_condition(self, when: Any) -> Any:
         """Return the function that evaluates a condition, as strict about missing keys as the world is."""
         if hasattr(when, "strictly"):
             when = when.strictly(self._strict)
         return getattr(when, "call", when)
 
-    def _nodes_before(self, join: int) -> frozenset[int]:
+    def _find_nodes_before(self, join: int) -> frozenset[int]:
         """Return the nodes from which a join can be reached: it waits for those."""
         reached, border = set(), [join]
         sources: dict[int, list[int]] = {}

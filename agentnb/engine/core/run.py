@@ -312,7 +312,7 @@ class Run(LazyAttributes):
                 scope.codes[key] = code
         return code
 
-    def _code_of(self, scope: Scope, path: Path) -> int:
+    def _get_code(self, scope: Scope, path: Path) -> int:
         """Return the code of a path in a scope."""
         return self.code(scope, path[0]) if len(path) == 1 else self.tables.code(scope.id, path)  # type: ignore[arg-type]  # `code` refuses what is not a text
 
@@ -328,7 +328,7 @@ class Run(LazyAttributes):
         history = self.history
         key: str = path[0]  # type: ignore[assignment]  # `code` refuses any other
         known = scope.codes.get(key) if len(path) == 1 else None
-        code = known if known is not None else self._code_of(scope, path)
+        code = known if known is not None else self._get_code(scope, path)
         seen, inside = scope.get(key), path[1:]
         parts: tuple[Part, ...] | None = None
         if type(value) is Reduced:

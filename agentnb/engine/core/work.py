@@ -433,15 +433,15 @@ class NodeBoard(Mapping[str, Any]):
         work.reads[path[0]] = None
         return work.arg(path)
 
-    def _keys(self) -> dict[str, Any]:
+    def _get_keys(self) -> dict[str, Any]:
         work = self._work
         return work.run.preview(work).visible_items() if work.own else work.scope.visible_items()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._keys())
+        return iter(self._get_keys())
 
     def __len__(self) -> int:
-        return len(self._keys())
+        return len(self._get_keys())
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str):

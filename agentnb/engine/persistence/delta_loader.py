@@ -60,10 +60,10 @@ class DeltaLoader:
         try:
             for each in slices:
                 if "t" in each:
-                    self._tables(each["t"])
+                    self._load_tables(each["t"])
                 if "p" in each:
                     for part in each["p"]:
-                        self._part(*part)
+                        self._load_part(*part)
                 if "told" in each:
                     for fact in each["told"]:
                         self._apply_fact(*fact)
@@ -104,7 +104,7 @@ class DeltaLoader:
 
     # -- parts of a delta ----------------------------------------------------------------------------------------
 
-    def _tables(self, rows: Mapping[str, Any]) -> None:
+    def _load_tables(self, rows: Mapping[str, Any]) -> None:
         tables = self.tables
         new = (lambda node: node) if self._nodes is None else self._nodes.__getitem__
         if "frames" in rows:
@@ -123,7 +123,7 @@ class DeltaLoader:
                     raise TypeError("a name of a shape is a text")
                 tables.shape(tuple(names))
 
-    def _part(self, number: int, steps: list[Any], writes: list[Any], pushes: list[int], rare: Any) -> None:
+    def _load_part(self, number: int, steps: list[Any], writes: list[Any], pushes: list[int], rare: Any) -> None:
         if "new" in rare:
             parent, base, name = rare["new"]
             if number != len(self.histories):
@@ -153,7 +153,7 @@ class DeltaLoader:
     def _apply_fact(self, what: str, act: int, *rest: Any) -> None:
         """Apply what a step in flight has done."""
         if what == "emit":
-            self.announced.setdefault(act, []).append(self._whole_event(rest[0]))
+            self.announced.setdefault(act, []).append(self._decode_whole_event(rest[0]))
             if len(rest) > 1:
                 self.times.setdefault(act, []).extend(map(from_microseconds, rest[1]))
         elif what == "out":
@@ -181,7 +181,7 @@ class DeltaLoader:
             else:
                 table.pop(act, None)
 
-    def _conditions(self, history: History, rows: list[Any]) -> None:
+    def _load_conditions(self, history: History, rows: list[Any]) -> None:
         """Set the condition values of followed edges."""
         history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
         for row, value in rows:
@@ -192,7 +192,7 @@ class DeltaLoader:
         for row in rows:
             history.p_val[row] = CARRIED
 
-    def _asides(self, history: History, rows: list[list[int]]) -> None:
+    def _load_asides(self, history: History, rows: list[list[int]]) -> None:
         for start, end, waiting in rows:
             history.asides[start], history.returns[end - 1] = end, waiting
 
@@ -204,15 +204,15 @@ class DeltaLoader:
         history.r_step.extend(rows[0])
         history.r_code.extend(rows[1])
 
-    def _rare_steps(self, history: History, steps: list[int]) -> None:
+    def _load_rare_steps(self, history: History, steps: list[int]) -> None:
         for step in steps:
             history.mark_rare(step)
 
-    def _calls(self, history: History, rows: list[list[Any]]) -> None:
+    def _load_calls(self, history: History, rows: list[list[Any]]) -> None:
         history.calls.extend([self._call(row) for row in rows])
 
-    def _events(self, history: History, rows: list[list[Any]]) -> None:
-        history.events.extend([self._event(row) for row in rows])
+    def _load_events(self, history: History, rows: list[list[Any]]) -> None:
+        history.events.extend([self._decode_event(row) for row in rows])
 
     def _call(self, row: list[Any]) -> Call:
         if len(row) > 4:
@@ -223,9 +223,9 @@ class DeltaLoader:
         step, act, call, attempt = row
         return self.told[act][act, call, attempt]._replace(step=step)
 
-    def _event(self, row: list[Any]) -> Event:
+    def _decode_event(self, row: list[Any]) -> Event:
         if len(row) > 2:
-            return self._whole_event(row)
+            return self._decode_whole_event(row)
         step, seq = row
         for events in self.announced.values():
             for found in events:
@@ -233,31 +233,31 @@ class DeltaLoader:
                     return _new_event(Event, (seq, step, *found[2:8], found.at if step is None else step, found.mark))
         raise ValueError(f"event {seq} was not recorded before")
 
-    def _whole_event(self, row: list[Any]) -> Event:
+    def _decode_whole_event(self, row: list[Any]) -> Event:
         seq, step, id_, type_, actor, cause, time, payload, at, mark = row
         if not type(id_) is type(type_) is type(actor) is str:
             id_, type_, actor = decode_value(id_), decode_value(type_), decode_value(actor)
         when = from_microseconds(time) if type(time) is int else decode_value(time)
         cause = cause if type(cause) is str or cause is None else decode_value(cause)
         mark = None if mark is None else decode_value(mark)
-        payload = payload if type(payload) in ATOMS else self._unshape(payload)
+        payload = payload if type(payload) in ATOMS else self._decode_shape(payload)
         return _new_event(Event, (seq, step, id_, type_, actor, cause, when, payload, at, mark))
 
-    def _unshape(self, document: Any) -> Any:
+    def _decode_shape(self, document: Any) -> Any:
         """Return a part of a payload that is not an atom, frozen; atoms are sorted out before, as most parts are."""
         cls = type(document)
         if cls is dict and type(document.get(TAG)) is int:
             names, values = self.tables.shapes[document[TAG]], document["v"]
-            found: FrozenDict | FrozenList = make_frozen_pairs(names, values, self._unshape)
+            found: FrozenDict | FrozenList = make_frozen_pairs(names, values, self._decode_shape)
         elif cls is list:
-            found = make_frozen_list([item if type(item) in ATOMS else self._unshape(item) for item in document])
+            found = make_frozen_list([item if type(item) in ATOMS else self._decode_shape(item) for item in document])
         else:
             return decode_value(document)
         if found.extent[0] > DEPTH_LIMIT:
             raise ValueError(f"a payload is nested more than {DEPTH_LIMIT} levels deep")
         return found
 
-    def _times(self, history: History, rows: list[list[int]]) -> None:
+    def _load_times(self, history: History, rows: list[list[int]]) -> None:
         """Set the clock times of steps, the first of which were recorded before."""
         for step, act, count, *rest in rows:
             history.times[step] = (*self.times[act][-count:], *map(from_microseconds, rest))
@@ -304,17 +304,17 @@ def _get_part(row: list[Any]) -> Part:
 _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "new": lambda _joined, _history, _rows: None,
     "amend": lambda _joined, _history, _rows: None,
-    "values": DeltaLoader._conditions,  # noqa: SLF001  (parts of it)
+    "values": DeltaLoader._load_conditions,  # noqa: SLF001  (parts of it)
     "carried": DeltaLoader._load_carried,  # noqa: SLF001
-    "asides": DeltaLoader._asides,  # noqa: SLF001
+    "asides": DeltaLoader._load_asides,  # noqa: SLF001
     "replaced": DeltaLoader._load_replaced,  # noqa: SLF001
     "reads": DeltaLoader._reads,  # noqa: SLF001
-    "rare": DeltaLoader._rare_steps,  # noqa: SLF001
-    "calls": DeltaLoader._calls,  # noqa: SLF001
-    "events": DeltaLoader._events,  # noqa: SLF001
+    "rare": DeltaLoader._load_rare_steps,  # noqa: SLF001
+    "calls": DeltaLoader._load_calls,  # noqa: SLF001
+    "events": DeltaLoader._load_events,  # noqa: SLF001
     "opened": lambda _, history, rows: history.opened.update((step, tuple(frames)) for step, frames in rows),
     "closed": lambda _, history, rows: history.closed.update((step, tuple(frames)) for step, frames in rows),
-    "timed": DeltaLoader._times,  # noqa: SLF001
+    "timed": DeltaLoader._load_times,  # noqa: SLF001
     "errors": lambda _, history, rows: history.errors.update((row[0], _decode_failure(*row[1:])) for row in rows),
     "times": lambda _, history, rows: history.times.update(
         (step, tuple(map(from_microseconds, read))) for step, *read in rows

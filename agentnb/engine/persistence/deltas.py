@@ -151,15 +151,15 @@ class DeltaEncoder:
             StoreError: L401, no codec accepts a value; then nothing counts as recorded.
         """
         sizes = sorted([(self.know(history), size) for history, size in histories])
-        taken = [(number, *self._part(number, size)) for number, size in sizes]
+        taken = [(number, *self._encode_part(number, size)) for number, size in sizes]
         parts = [part for _, part, _ in taken if part]
-        tables, kept = self._rows_of_tables() if parts or rows else ({}, self.kept)
+        tables, kept = self._encode_tables() if parts or rows else ({}, self.kept)
         for number, _, mark in taken:
             self.marks[number] = mark
         self.kept, self.unfit = kept, None
         return {name: found for name, found in (("t", tables), ("p", parts)) if found}
 
-    def _rows_of_tables(self) -> tuple[Json, list[int]]:
+    def _encode_tables(self) -> tuple[Json, list[int]]:
         tables, kept, found = self.tables, self.kept, {}
         ends = _compute_ends(tables)
         if ends[0] > kept[0]:
@@ -178,7 +178,7 @@ class DeltaEncoder:
 
     # -- one history ---------------------------------------------------------------------------------------------
 
-    def _part(self, number: int, size: int) -> tuple[list[Any], Watermark]:
+    def _encode_part(self, number: int, size: int) -> tuple[list[Any], Watermark]:
         """Return what is new in a history up to a row, and the mark after it."""
         history, mark = self.histories[number], self.marks[number]
         first, tip = mark.rows, history.base + size - 1
@@ -198,16 +198,16 @@ class DeltaEncoder:
                    *_count_rows(history, mark, tip))  # fmt: skip
         writes, pushes = (mark.last[1], new.last[1]), (mark.last[2], new.last[2])
         steps = _encode_steps(history, first, size, last) if size > first else []
-        self._rare(history, (first, size), rare)
+        self._encode_rare(history, (first, size), rare)
         self._add_writes(history, writes, rare)
         self._add_pushes(history, pushes, rare)
         self._add_lists(history, mark, new, rare)
         if not steps and not rare:
             return [], mark
-        self._told_parts = self._parts_of(history.events[mark.events : new.events])
+        self._told_parts = self._find_parts(history.events[mark.events : new.events])
         return [number, steps, self._writes(history, *writes), history.p_act[slice(*pushes)].tolist(), rare], new
 
-    def _rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
+    def _encode_rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
         """Add the sparse data by step."""
         first, size = rows
         steps: Sequence[int] = range(history.base + first, history.base + size)
@@ -375,22 +375,22 @@ class DeltaEncoder:
         is_utc = type(time) is datetime and time.tzinfo is UTC and not time.fold
         when = to_microseconds(time) if is_utc else encode(time)
         said = [text if is_stored_unchanged(text) else encode(text) for text in (id_, type_, actor, cause, mark)]
-        return [seq, step, *said[:4], when, self._shape(payload, lenient), at, said[4]]
+        return [seq, step, *said[:4], when, self._encode_shape(payload, lenient), at, said[4]]
 
-    def _shape(self, value: Any, lenient: bool) -> Any:
+    def _encode_shape(self, value: Any, lenient: bool) -> Any:
         """Return a part of a payload as JSON; of a mapping the names are written once per run."""
         if is_stored_unchanged(value):
             return value
         cls = type(value)
         if cls is FrozenDict:
-            number = self._shape_of(value)
+            number = self._find_shape(value)
             if number is not None:
-                return {TAG: number, "v": [self._shape(item, lenient) for item in value.values()]}
+                return {TAG: number, "v": [self._encode_shape(item, lenient) for item in value.values()]}
         elif cls is FrozenList:
-            return [self._shape(item, lenient) for item in value]
+            return [self._encode_shape(item, lenient) for item in value]
         return encode(value, lenient=lenient)
 
-    def _shape_of(self, value: FrozenDict) -> int | None:
+    def _find_shape(self, value: FrozenDict) -> int | None:
         """Return the number of a mapping's shape; None if it has none, as its names must be masked, or are too many."""
         tables, names = self.tables, tuple(value)
         number = tables.shape_ids.get(names)
@@ -400,12 +400,12 @@ class DeltaEncoder:
             number = tables.shape(names)
         return number
 
-    def _parts_of(self, events: Sequence[Event]) -> dict[int, tuple[int, str]]:
+    def _find_parts(self, events: Sequence[Event]) -> dict[int, tuple[int, str]]:
         """Return the mappings that are parts of the payloads of events, by id: the event and the name of the part."""
         return {
             id(part): (event.seq, name)
             for event in events
-            if type(event.payload) is FrozenDict and self._shape_of(event.payload) is not None
+            if type(event.payload) is FrozenDict and self._find_shape(event.payload) is not None
             for name, part in event.payload.items()
             if type(part) is FrozenDict
         }

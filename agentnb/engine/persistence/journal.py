@@ -106,7 +106,7 @@ class Journal:
         """
         self._note_position()
         self.take_over()
-        entry = self._entry()
+        entry = self._make_entry()
         assert entry is not None
         return entry
 
@@ -191,7 +191,7 @@ class Journal:
         with self._lock:
             if self._limbo is not None:
                 self._append(self._limbo, again=True)
-            entry = self._entry()
+            entry = self._make_entry()
             if entry is not None:
                 self._append(entry, status=status)
             self.trouble = None
@@ -225,7 +225,7 @@ class Journal:
 
     # -- entries -------------------------------------------------------------------------------------------------
 
-    def _entry(self) -> Entry | None:
+    def _make_entry(self) -> Entry | None:
         """Return what is new as an entry, which is in limbo until it is saved; None if nothing is new.
 
         If interrupted (by a value that no codec accepts, by an interrupt), the state is rolled back.
@@ -234,8 +234,8 @@ class Journal:
         known, before = encoder.get_mark(), (self._told, self._said, self._chain, self._left)
         self._sent = self._made
         try:
-            state, tip = self._state(), self._tip()
-            document: Json = encoder.take(self._histories(tip), rows=bool(self._told))
+            state, tip = self._encode_state(), self._get_tip()
+            document: Json = encoder.take(self._list_histories(tip), rows=bool(self._told))
             if self._told:
                 document["told"], self._told = self._told, []
             if state:
@@ -252,14 +252,14 @@ class Journal:
                 self._told, self._said, self._chain, self._left = before
         return self._limbo
 
-    def _tip(self) -> int:
+    def _get_tip(self) -> int:
         """Return the last step to save, excluding one that another thread is just committing."""
         run, (history, position, _) = self.run, self._stood
         if run.past or run.at is not run.history:
             return run.history.tip
         return position if history is run.history else run.position
 
-    def _histories(self, tip: int) -> list[tuple[History, int]]:
+    def _list_histories(self, tip: int) -> list[tuple[History, int]]:
         run = self.run
         here = (run.history, tip - run.history.base + 1)
         if run.chain is self._chain and len(run.left) == self._left:
@@ -268,7 +268,7 @@ class Journal:
         others.pop(id(run.history), None)
         return [*((history, len(history.s_pend)) for history in others.values()), here]
 
-    def _state(self) -> Json:
+    def _encode_state(self) -> Json:
         """Return what has changed in the run besides its histories."""
         run, said = self.run, self._said
         found: Json = {}
@@ -364,7 +364,7 @@ class Journal:
         found = collect_interrupted_steps(run)
         facts, pending = [*found.facts()], {*found.acts()}
         current = {id(fact) for _, _, fact in facts}
-        for act in self._acts():
+        for act in self._list_interventions():
             rows = [self.encoder.told.get(key) for key in self._keys.get(act, ())]
             known = [row for row in (*rows, *self._emits.get(act, ())) if row is not None]
             # Going back starts an activation again under its number: what it did before no longer belongs to the run.
@@ -392,7 +392,7 @@ class Journal:
     def drop(self, act: int) -> None:
         """Record that a step was abandoned: what it has done does not count when it runs again."""
         with self._lock:
-            known = act in self._acts()
+            known = act in self._list_interventions()
             self._discard_committed(act)
             self._forget(act)
             self._over.discard(act)
@@ -401,11 +401,11 @@ class Journal:
 
     def tell_anew(self) -> None:
         """Record again what uncommitted steps have done: an interrupt may have cut a record short."""
-        for act in self._acts():
+        for act in self._list_interventions():
             self.drop(act)
         self.take_over()
 
-    def _acts(self) -> set[int]:
+    def _list_interventions(self) -> set[int]:
         """Return the activations of the uncommitted steps with records."""
         told = {fact[1] for fact in self._told if fact[0] in ("emit", "back")}
         return {*self._keys, *(key[0] for key in self._outs), *told} - self._over

@@ -55,13 +55,13 @@ class Divergence:
         """Return one sentence, with secrets masked and long values cut."""
         at = f"step {self.step}" if self.step else "at the start"
         where = at if self.node is None else f"{at}, {safe_repr(self.node, 200)}"
-        return safe_str(f"{where}: {self.why or self._text()}")
+        return safe_str(f"{where}: {self.why or self._format_text()}")
 
     def __repr__(self) -> str:
         """Return the sentence in brackets: the raw values may be secrets."""
         return f"<Divergence {self}>"
 
-    def _text(self) -> str:
+    def _format_text(self) -> str:
         then, now = ("nothing" if value is ABSENT else safe_repr(value, key=self.key) for value in
                      (self.recorded, self.replayed))  # fmt: skip
         match self.what:

@@ -71,7 +71,7 @@ class Replay:
             recorded = self.record.read_step(number)
             if recorded.cancelled:  # the preceding failure has cancelled it here, too
                 continue
-            if not (self._with_plan_of(number) and self._repeat_interventions(recorded) and self._step(recorded)):
+            if not (self._use_plan(number) and self._repeat_interventions(recorded) and self._step(recorded)):
                 break
             self.compared += number > self.start
         return self
@@ -123,7 +123,7 @@ class Replay:
         run.set_mark()
         return run
 
-    def _with_plan_of(self, number: int) -> bool:
+    def _use_plan(self, number: int) -> bool:
         """Continue with the plan that was used for this step: a fork may have other tools, or another recipe."""
         plan = self._plan_of(number)
         if plan is not self.run.plan:
@@ -142,7 +142,7 @@ class Replay:
                 if act is not None and id(act) in self.record.spans:
                     spans[act.new["turn"]] = self.record.spans[id(act)]
                     continue
-                span = self._during(deed, number, spans.values())
+                span = self._find_intervention(deed, number, spans.values())
                 if deed.event is not None:
                     self._hide_event(deed.event.seq, [other for other in spans.values() if other is not span])
                 if span is not None:
@@ -154,7 +154,7 @@ class Replay:
         self._done_to = recorded.step - 1
         return True
 
-    def _during(self, deed: Deed, number: int, spans: Iterable[tuple[Act, int]]) -> tuple[Act, int] | None:
+    def _find_intervention(self, deed: Deed, number: int, spans: Iterable[tuple[Act, int]]) -> tuple[Act, int] | None:
         """Return the step in flight that an intervention belongs to; its earlier reads came before the intervention."""
         if deed.wrote is None and deed.event is None:
             return None

@@ -123,9 +123,9 @@ class Record:
         self.changes: dict[str, list[Act]] = {}  # of paused calls, by node
         for act in (act for history, _ in self.parts for act in history.people if act.act == "change"):
             self.changes.setdefault(act.target, []).append(act)
-        self.spans = {id(held): (held, step) for held, step in self._spans()}
+        self.spans = {id(held): (held, step) for held, step in self._iter_spans()}
 
-    def _spans(self) -> Iterator[tuple[Act, int]]:
+    def _iter_spans(self) -> Iterator[tuple[Act, int]]:
         """Yield each record that a step was in flight during an intervention, with the step it became."""
         held: dict[int, list[Act]] = {}
         for act in (act for history, end in self.parts for act in history.people if act.step <= end):

@@ -47,12 +47,12 @@ class Cells:
     def of(self, at: str, name: str, value: Any) -> Cell:
         """Return the cell of a value; its name determines whether it is a secret."""
         key = next(filter(is_secret, str(name).split(".")), None)
-        room = self._room(at)
-        return self._cell(at, name, get_type_name(value), display_text(value, key, room), room, self._lines)
+        room = self._get_room(at)
+        return self._make_cell(at, name, get_type_name(value), display_text(value, key, room), room, self._lines)
 
     def text(self, at: str, name: str, text: str) -> Cell:
         """Return the cell of a text that is not a value: a definition, a prompt."""
-        return self._cell(at, name, "", mask_head(text, WHOLE + 1), 2 * self._room(at), 2 * self._lines)
+        return self._make_cell(at, name, "", mask_head(text, WHOLE + 1), 2 * self._get_room(at), 2 * self._lines)
 
     def rows(self, at: str, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> list[Cell]:
         """Return one cell per named value; the last one states how many were left out."""
@@ -60,10 +60,10 @@ class Cells:
         found = [self.of(f"{at}/{number}", str(name), value) for number, (name, value) in enumerate(pairs[:ROWS])]
         return found + ([make_more_cell(len(pairs) - ROWS)] if len(pairs) > ROWS else [])
 
-    def _room(self, at: str) -> int:
+    def _get_room(self, at: str) -> int:
         return WHOLE if at == self.wanted else min(self._cut, max(self._left, _FEW))
 
-    def _cell(self, at: str, name: str, kind: str, text: str, room: int, most: int) -> Cell:
+    def _make_cell(self, at: str, name: str, kind: str, text: str, room: int, most: int) -> Cell:
         lines = text.split("\n")
         kept = "\n".join(lines if at == self.wanted else lines[:most])[:room]
         self._left -= len(kept)

@@ -42,13 +42,13 @@ class PerLoop:
         async with gate:  # one client for all concurrent first requests
             if loop not in self._open:
                 made = await asyncio.to_thread(self._make)
-                life = self._life(loop, made)
+                life = self._manage_client(loop, made)
                 with self._lock:
                     self._open[loop] = made, life
                 await anext(life)  # from here on the loop closes it
             return self._open[loop][0]
 
-    async def _life(self, loop: asyncio.AbstractEventLoop, made: Any) -> AsyncGenerator[None]:
+    async def _manage_client(self, loop: asyncio.AbstractEventLoop, made: Any) -> AsyncGenerator[None]:
         try:
             yield
         finally:

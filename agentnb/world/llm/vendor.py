@@ -228,7 +228,7 @@ class VendorClient(ABC):
         self.model: str | None = self._settings.get("model") or model or None
         self._check_package()
         self.base_url: str | None = self._settings.get("base_url") or self.url_found()
-        self._key = self._key_found()
+        self._key = self._find_key()
         self._hide()
         self._open = PerLoop(self.connect, self.close_sdk)
 
@@ -253,9 +253,9 @@ class VendorClient(ABC):
         Both take seconds at the first request, so they run in threads. A failure here occurs again in the request.
         """
         with suppress(Exception):
-            await self._client()
+            await self._get_client()
 
-    async def _client(self) -> Any:
+    async def _get_client(self) -> Any:
         """Return the SDK's client for the running loop."""
         if self.package not in sys.modules:
             await asyncio.to_thread(import_module, self.package)
@@ -285,10 +285,10 @@ class VendorClient(ABC):
         """Send the request and return the answer; see `complete` for the errors."""
         ask = self._ask(request)
         try:
-            sdk = await self._client()
+            sdk = await self._get_client()
             async with asyncio.timeout(ask.timeout):
                 reply = await self.converse(sdk, ask)
-            return self._response(reply, ask)
+            return self._make_response(reply, ask)
         except (LLMError, AgentRuntimeError):
             raise
         except Exception as error:  # noqa: BLE001  (whatever the SDK or what it stands on raises)
@@ -324,29 +324,31 @@ class VendorClient(ABC):
             names={name_sent(tool.name): tool.name for tool in request.tools},
         )
 
-    def _response(self, reply: Reply, ask: Ask) -> LLMResponse:
+    def _make_response(self, reply: Reply, ask: Ask) -> LLMResponse:
         content: Any = "".join(reply.text)
         if reply.refused and not content and reply.value is None and not reply.calls:
             raise LLMError(
                 Problem("X344", f"{self._name(ask)} gave no answer: {reply.refused}", self._name(ask),
                         "the model, or a filter of its server, refused", "rephrase the request, or use another model"),
-                usage=self._usage(reply),
+                usage=self._parse_usage(reply),
             )  # fmt: skip
         if not reply.ended:
             raise Unreadable("the answer breaks off")
         if reply.value is not None:
             content = reply.value
         elif ask.schema is not None and not reply.calls:
-            content = self._value(content, ask, self._usage(reply))
+            content = self._parse_value(content, ask, self._parse_usage(reply))
         calls = tuple(self._call(found, number, reply, ask) for number, found in enumerate(reply.calls.values()))
         if reply.value is None and ask.schema is None and not calls and not content.strip():
             raise LLMError(
                 Problem("X364", f"{self._name(ask)} sent an empty answer", self._name(ask),
                         _describe_end(reply, "there is neither text nor a call of a tool"),
                         "raise max_tokens, rephrase the request, or use another model"),
-                again=True, usage=self._usage(reply),
+                again=True, usage=self._parse_usage(reply),
             )  # fmt: skip
-        return LLMResponse(content, reply.model or ask.model, self._usage(reply), calls, reply.finish, self.provider)
+        return LLMResponse(
+            content, reply.model or ask.model, self._parse_usage(reply), calls, reply.finish, self.provider
+        )
 
     def _call(self, found: RequestedCall, number: int, reply: Reply, ask: Ask) -> ToolCall:
         """Return a call of a tool.
@@ -365,12 +367,12 @@ class VendorClient(ABC):
                 Problem("X365", f"{self._name(ask)} calls {found.name!r} with arguments that cannot be parsed",
                         self._name(ask), _describe_end(reply, why),
                         "try again, raise max_tokens, or use another model"),
-                again=True, usage=self._usage(reply),
+                again=True, usage=self._parse_usage(reply),
             )  # fmt: skip
         name = ask.names.get(found.name, found.name)
         return ToolCall(found.id or f"call_{number + 1}", name, arguments, found.signature)
 
-    def _value(self, text: str, ask: Ask, usage: Usage) -> Any:
+    def _parse_value(self, text: str, ask: Ask, usage: Usage) -> Any:
         try:
             return find_json(text)
         except ValueError as error:
@@ -380,7 +382,7 @@ class VendorClient(ABC):
                 again=True, usage=usage,
             ) from None  # fmt: skip
 
-    def _usage(self, reply: Reply) -> Usage:
+    def _parse_usage(self, reply: Reply) -> Usage:
         prices = self._settings.get("prices")
         if not prices or reply.tokens_in is None or reply.tokens_out is None:
             return Usage(reply.tokens_in, reply.tokens_out)
@@ -398,7 +400,7 @@ class VendorClient(ABC):
                         f"{self.package!r} cannot be imported", f'pip install "agentnb[{self.extra}]"')
             )  # fmt: skip
 
-    def _key_found(self) -> str | None:
+    def _find_key(self) -> str | None:
         given = self._settings.get("api_key")
         found = given or next((os.environ[name] for name in self.variables if os.environ.get(name)), None)
         if self.needs_key and not found and not self._settings.get("client_kwargs", {}).get("api_key"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 Handler = Callable[[dict[str, Any]], Any]
 
-_ARGS: Final = re.compile(r"^(?:args|arguments|parameters|params):\s*$", re.IGNORECASE)
-_ARG: Final = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
 _OF: Final = "__agentnb_of__"
 _METHOD: Final = ("self", "cls")
 
@@ -132,29 +129,17 @@ def describe(function: Callable[..., Any]) -> str:
     return " ".join((text or "").strip().split("\n\n")[0].split())
 
 
-def parse_args_section(text: str | None) -> dict[str, str]:
-    r"""Return the descriptions of parameters in the Args section of a docstring.
+def parse_parameter_descriptions(text: str | None) -> dict[str, str]:
+    r"""Return the descriptions of parameters in a docstring of Google's, NumPy's or Sphinx's style.
 
     Example:
-        >>> parse_args_section("Look it up.\n\nArgs:\n    city (str): where\n        to look\n    days: how many")
-        {'city': 'where to look', 'days': 'how many'}
+        >>> parse_parameter_descriptions("Look up.\n\nArgs:\n    city (str): where\n        to look\n    n: how many")
+        {'city': 'where to look', 'n': 'how many'}
     """
-    said: dict[str, str] = {}
-    name, margin, inside = "", -1, False
-    for line in inspect.cleandoc(text or "").splitlines():
-        if not inside or not line.strip():
-            inside = inside or _ARGS.match(line) is not None
-            continue
-        depth = len(line) - len(line.lstrip())
-        if depth == 0:
-            break
-        margin = depth if margin < 0 else margin
-        found = _ARG.match(line.strip()) if depth <= margin else None
-        if found:
-            name, said[found[1]] = found[1], found[2].strip()
-        elif name:
-            said[name] = f"{said[name]} {line.strip()}".strip()
-    return said
+    from docstring_parser import parse
+
+    rows = parse(text or "").params
+    return {row.arg_name.lstrip("*"): " ".join(row.description.split()) for row in rows if row.description}
 
 
 # -- the model of a function's parameters ----------------------------------------------------------------------------
@@ -166,8 +151,6 @@ def _make_model(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str
     The fields have generated names, because a parameter's name may not be allowed as a field name.
 
     R191: a function cannot be made a tool from its type hints.
-
-    R191: a function cannot be made a tool by its hints.
     """
     from pydantic import Field
 
@@ -187,7 +170,7 @@ def _make_model(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str
     problems = [_check_callable(function, each) for each in parameters]
     if any(problems):
         raise RecipeError(*filter(None, problems))
-    args = parse_args_section(inspect.getdoc(function))
+    args = parse_parameter_descriptions(inspect.getdoc(function))
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for number, each in enumerate(parameters):

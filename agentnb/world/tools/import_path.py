@@ -67,10 +67,10 @@ class Modules:
                 file; R159, its module cannot be imported; R160, the module has no such attribute.
         """
         path, attr = _split(spec)
-        target = self._target(spec, path)
+        target = self._find_target(spec, path)
         if isinstance(target, str):
-            return self._attribute(spec, self._package(spec, target), attr, own=False)
-        return self._attribute(spec, self._run(spec, target), attr, own=self.allowed.is_own(target))
+            return self._find_attribute(spec, self._make_package(spec, target), attr, own=False)
+        return self._find_attribute(spec, self._run(spec, target), attr, own=self.allowed.is_own(target))
 
     def check(self, spec: ToolSpec) -> None:
         """Raise for an `impl` that `find` would reject, as far as this can be known without executing code.
@@ -82,7 +82,7 @@ class Modules:
             RecipeError: R155 to R160, as `find`.
         """
         path, attr = _split(spec)
-        target = "" if _is_python(path) and not any(self.allowed.bases()) else self._target(spec, path)
+        target = "" if _is_python(path) and not any(self.allowed.bases()) else self._find_target(spec, path)
         if isinstance(target, str):
             return
         try:
@@ -93,13 +93,13 @@ class Modules:
         if names is not None and attr not in names:
             raise _make_attribute_error(spec, attr, sorted(name for name in names if not name.startswith("_")))
 
-    def _target(self, spec: ToolSpec, path: str) -> Path | str:
+    def _find_target(self, spec: ToolSpec, path: str) -> Path | str:
         """Return the file, or the dotted name of the module, that the path of an `impl` names, if it is allowed."""
-        return self._file(spec, path) if _is_python(path) else self._check_module(spec, path)
+        return self._resolve_file(spec, path) if _is_python(path) else self._check_module(spec, path)
 
     # -- files ---------------------------------------------------------------------------------------------------
 
-    def _file(self, spec: ToolSpec, written: str) -> Path:
+    def _resolve_file(self, spec: ToolSpec, written: str) -> Path:
         """Return the resolved path of a tool's file, if it may be executed.
 
         R156: a tool's file is not in an allowed folder.
@@ -108,7 +108,7 @@ class Modules:
         if not paths and Path(written).is_absolute():
             paths = [path for path in (resolve_path(Path(written)),) if path is not None]
         if not paths:
-            self._no_base(spec, written)
+            self._raise_no_base(spec, written)
         may = [path for path in paths if self.allowed.holds_file(path)]
         if not may:
             here = f"the recipe's folder is {self.allowed.own}" if self.allowed.own else "the recipe has no folder"
@@ -123,7 +123,7 @@ class Modules:
             raise RecipeError(_make_file_problem(spec, written, may[0]))
         return found
 
-    def _no_base(self, spec: ToolSpec, written: str) -> NoReturn:
+    def _raise_no_base(self, spec: ToolSpec, written: str) -> NoReturn:
         if self.allowed.own is not None or self.allowed.folders or "\0" in written:
             raise _make_unreadable_error(spec, "this cannot be the path of a file")
         raise RecipeError(
@@ -141,7 +141,7 @@ class Modules:
 
         R159: a tool's module cannot be imported.
         """
-        name = f"{self._folder(file.parent)}.{_make_stem(file)}"
+        name = f"{self._find_folder(file.parent)}.{_make_stem(file)}"
         if name in sys.modules:  # another tool's module, or one imported by it
             return sys.modules[name]
         module_spec = spec_from_loader(name, _UncachedLoader(name, str(file)))
@@ -155,7 +155,7 @@ class Modules:
             raise RecipeError(_make_broken_problem(spec, error, file)) from error
         return module
 
-    def _folder(self, folder: Path) -> str:
+    def _find_folder(self, folder: Path) -> str:
         """Return the private package of a folder's files; its first use in a session discards earlier imports."""
         name = PREFIX + _digest(str(folder))[:12]
         if name not in self._folders:
@@ -181,10 +181,10 @@ class Modules:
                 spec, f"{_cut(written)!r} is neither a file ending in .py nor a module's dotted name"
             )
         if not self.allowed.holds_package(module):
-            raise RecipeError(self._not_allowed(spec, f"the module {_cut(module)!r}", module))
+            raise RecipeError(self._make_not_allowed_problem(spec, f"the module {_cut(module)!r}", module))
         return module
 
-    def _package(self, spec: ToolSpec, module: str) -> ModuleType:
+    def _make_package(self, spec: ToolSpec, module: str) -> ModuleType:
         """Import a package's module.
 
         R159: a tool's module cannot be imported.
@@ -194,7 +194,7 @@ class Modules:
         except (Exception, SystemExit) as error:
             raise RecipeError(_make_broken_problem(spec, error, None)) from error
 
-    def _not_allowed(self, spec: ToolSpec, what: str, module: str) -> Problem:
+    def _make_not_allowed_problem(self, spec: ToolSpec, what: str, module: str) -> Problem:
         """R158: a tool comes from a package that is not allowed."""
         return Problem(
             "R158",
@@ -204,7 +204,7 @@ class Modules:
             f"if you trust it, allow it: {describe_how_to_allow(_cut(module))}",
         )
 
-    def _attribute(self, spec: ToolSpec, module: ModuleType, attr: str, *, own: bool) -> Any:
+    def _find_attribute(self, spec: ToolSpec, module: ModuleType, attr: str, *, own: bool) -> Any:
         """Return a module's attribute.
 
         Outside the recipe's own folder it must be defined in the module or in another allowed one; otherwise a recipe
@@ -220,7 +220,9 @@ class Modules:
         home = getattr(found, "__module__", None) if inspect.isroutine(found) or inspect.isclass(found) else None
         if own or not isinstance(home, str) or home.startswith(PREFIX) or self.allowed.holds_package(home):
             return found
-        raise RecipeError(self._not_allowed(spec, f"{home}.{attr}, that {module.__name__} imports,", f"{home}.{attr}"))
+        raise RecipeError(
+            self._make_not_allowed_problem(spec, f"{home}.{attr}, that {module.__name__} imports,", f"{home}.{attr}")
+        )
 
 
 _MISSING: Final = object()

@@ -17,7 +17,7 @@ from agentnb.world.tools.function_schema import (
     find_hinted_model,
     find_original,
     is_model,
-    parse_args_section,
+    parse_parameter_descriptions,
     spread,
     takes_any_words,
     takes_one_dict,
@@ -248,9 +248,11 @@ def test_the_first_paragraph_describes():
     assert describe(asearch) == describe(functools.partial(search)) == ""
 
 
-def test_an_args_section_may_be_anywhere():
-    assert (
-        parse_args_section(None) == parse_args_section("Nothing.") == parse_args_section("Args:\nx: not indented") == {}
-    )
-    text = "Do it.\n\nArgs:\n  a: one\n\n  *b: two: three\n    and four\n  no colon\nReturns:\n  c: no parameter"
-    assert parse_args_section(text) == {"a": "one", "b": "two: three and four no colon"}
+def test_parameters_are_described_in_docstrings_of_any_style():
+    assert parse_parameter_descriptions(None) == parse_parameter_descriptions("Nothing.") == {}
+    assert parse_parameter_descriptions("Args:\nx: not indented") == {}
+    google = "Do it.\n\nArgs:\n  a: one\n\n  *b: two: three\n    and four\n\nReturns:\n  c: no parameter"
+    numpy = "Do it.\n\nParameters\n----------\na : int\n    one\n*b\n    two: three\n    and four\n"
+    sphinx = "Do it.\n\n:param int a: one\n:param b: two: three\n    and four\n:returns: no parameter"
+    for text in (google, numpy, sphinx):
+        assert parse_parameter_descriptions(text) == {"a": "one", "b": "two: three and four"}

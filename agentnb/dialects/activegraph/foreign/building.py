@@ -103,15 +103,15 @@ class _Builder:
         self.graph: Any = _Graph(self.run.root.scope)  # it has what `projected` needs of a ledger
         self.frozen: dict[int, Any] = {}
         names = assign_names(self.deliveries, log)
-        self.acts = [self._act(each, plan.index[names[each.key]]) for each in self.deliveries]
-        self.follow = self._followers()
+        self.acts = [self._add_activation(each, plan.index[names[each.key]]) for each in self.deliveries]
+        self.follow = self._map_followers()
         self.queue: deque[int] = deque()
         self._build()
 
-    def _act(self, each: Delivery, node: int) -> int:
+    def _add_activation(self, each: Delivery, node: int) -> int:
         return self.tables.act(ActRow(node, 0, 0, self.numbers.get(each.trigger, -1)))
 
-    def _followers(self) -> dict[int, list[int]]:
+    def _map_followers(self) -> dict[int, list[int]]:
         """Return the deliveries that each event triggers, by its index; delayed ones are scheduled separately."""
         found: dict[int, list[int]] = {}
         for number, each in enumerate(self.deliveries):
@@ -125,8 +125,8 @@ class _Builder:
         run, history = self.run, self.history
         self._begin()
         begins = [each.events[0] for each in self.deliveries] + [len(self.events)]
-        self._outside(range(begins[0]), 0)
-        first = self._ns(0)
+        self._add_outside(range(begins[0]), 0)
+        first = self._to_ns(0)
         history.first_row([self.acts[number] for number in self.queue], first)
         run.checkpoint()
         for number, each in enumerate(self.deliveries):
@@ -135,8 +135,8 @@ class _Builder:
             self.queue.popleft()
             self._step(number, each)
             after = [at for at in range(each.events[-1] + 1, begins[number + 1]) if self.owners[at] is None]
-            self._outside(after, number + 1)
-            self._row(number, each, pos)
+            self._add_outside(after, number + 1)
+            self._add_row(number, each, pos)
         run.past = False
         run.set_mark()
 
@@ -186,10 +186,10 @@ class _Builder:
         trigger = self.numbers.get(each.trigger)
         if trigger is not None:
             event = self.events[trigger - 1]
-            given = {"event": event.id, "type": event.type, "payload": self._payload(trigger - 1)}
+            given = {"event": event.id, "type": event.type, "payload": self._get_payload(trigger - 1)}
             history.notes[step] = Note(f"event {event.id} of type {event.type!r}", inputs=freeze(given))
 
-    def _row(self, number: int, each: Delivery, pos: int) -> None:
+    def _add_row(self, number: int, each: Delivery, pos: int) -> None:
         history, run, step = self.history, self.run, number + 1
         status = CANCELLED
         if each.end is not None:
@@ -197,7 +197,7 @@ class _Builder:
             status = ERROR if end.type == "behavior.failed" else OK
             if status == ERROR:
                 history.errors[step] = _make_failure(end.payload)
-        began, ended = self._ns(each.events[0]), self._ns(each.events[-1])
+        began, ended = self._to_ns(each.events[0]), self._to_ns(each.events[-1])
         history.s_act.append(self.acts[number])
         history.s_t0.append(began)
         history.s_t1.append(max(began, ended))
@@ -209,7 +209,7 @@ class _Builder:
         if step >= run.check_at:
             run.checkpoint()
 
-    def _outside(self, places: Sequence[int], step: int) -> None:
+    def _add_outside(self, places: Sequence[int], step: int) -> None:
         """Append the events between two deliveries.
 
         Interventions of people and programs, and the package's own events.
@@ -220,9 +220,9 @@ class _Builder:
             writes = self._writes(at)
             if event.type in _VERDICTS:
                 target = str(event.payload.get("approval_id", ""))
-                self._add_intervention(at, step, (_VERDICTS[event.type], target), ABSENT, self._payload(at))
+                self._add_intervention(at, step, (_VERDICTS[event.type], target), ABSENT, self._get_payload(at))
             elif not writes and not event.type.startswith(_OWN):
-                self._add_intervention(at, step, ("emit", event.type), ABSENT, self._payload(at))
+                self._add_intervention(at, step, ("emit", event.type), ABSENT, self._get_payload(at))
             for key, value in writes:
                 old, rows = self.run.root.scope.get(key), len(self.history.w_new)
                 self._write(event, key, value)
@@ -245,12 +245,12 @@ class _Builder:
     # -- one event -------------------------------------------------------------------------------------------------
 
     def _tell(self, at: int, position: int, step: int | None) -> None:
-        event, payload = self.events[at], self._payload(at)
+        event, payload = self.events[at], self._get_payload(at)
         actor: Any = event.actor  # None if the package names no actor
         told = (event.id, event.type, actor, event.caused_by, self.times[at], payload)
         self.history.events.append(Event(at + 1, step, *told, position, event.frame_id))
 
-    def _payload(self, at: int) -> Any:
+    def _get_payload(self, at: int) -> Any:
         found = self.frozen.get(at)
         if found is None:
             try:
@@ -268,7 +268,7 @@ class _Builder:
         except Unfit as unfit:
             raise self._make_error(event, unfit.path, unfit.why) from None
         self.graph.type = event.type
-        return project(self.graph, event.type, self._payload(at))
+        return project(self.graph, event.type, self._get_payload(at))
 
     def _write(self, event: LogEvent, key: str, value: Any) -> None:
         try:
@@ -287,7 +287,7 @@ class _Builder:
     def _make_error(self, event: LogEvent, path: str, why: str) -> Exception:
         return make_event_error(self.log.shown, self.log.run.run_id, f"{event.id} ({event.type})", path, why)
 
-    def _ns(self, at: int) -> int:
+    def _to_ns(self, at: int) -> int:
         if not self.times:
             return 0
         since = self.times[at] - EPOCH

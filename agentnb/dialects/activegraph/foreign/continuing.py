@@ -123,7 +123,9 @@ class LogPersistence(Persistence):
         self.writer.flush()
         run = self._state.run
         if run is not self._run or run.at is not run.history or run.position != run.history.tip:
-            raise self._only_added_to("it stands in its past", "go to its end with goto(), or fork it here: fork()")
+            raise self._make_changed_error(
+                "it stands in its past", "go to its end with goto(), or fork it here: fork()"
+            )
 
     def check_intervention(self, verb: str) -> None:
         """Raise for an intervention that is no event of the package.
@@ -132,7 +134,7 @@ class LogPersistence(Persistence):
             ExecutionError: L470.
         """
         if verb in ("edit()", "skip()"):
-            raise self._only_added_to(f"{verb} is not an event",
+            raise self._make_changed_error(f"{verb} is not an event",
                                       "use runtime.graph.patch_object(...), or fork it and edit the fork")  # fmt: skip
 
     def save_changes(self) -> None:
@@ -167,7 +169,7 @@ class LogPersistence(Persistence):
         self.writer.flush()
         self._state.locked = make_closed_problem(self._state.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
 
-    def _only_added_to(self, why: str, do: str) -> ExecutionError:
+    def _make_changed_error(self, why: str, do: str) -> ExecutionError:
         return ExecutionError(
             Problem("L470", "a log of the activegraph package is append-only", f"run {self._state.run_id!r}",
                     why, do)

@@ -73,10 +73,10 @@ class Recorded(Recording):
 
     # -- contents of the log -------------------------------------------------------------------------------------
 
-    def _word(self) -> str:
-        return "exhausted" if self._limit() else super()._word()
+    def _get_status_word(self) -> str:
+        return "exhausted" if self._get_limit() else super()._get_status_word()
 
-    def _limit(self) -> str | None:
+    def _get_limit(self) -> str | None:
         """Return the limit that has ended the run, if it is at its end."""
         if self._run.position < self._run.history.tip:
             return None
@@ -87,9 +87,9 @@ class Recorded(Recording):
                 return None
         return None
 
-    def _outcome(self) -> dict[str, Any] | None:
-        limit = self._limit()
-        found = {"status": self._word(), "steps": self.position}
+    def _get_outcome(self) -> dict[str, Any] | None:
+        limit = self._get_limit()
+        found = {"status": self._get_status_word(), "steps": self.position}
         return found if limit is None else {**found, "limit": limit}
 
     @property
@@ -120,7 +120,7 @@ class Recorded(Recording):
             [{name: mask_value(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS
         )
 
-    def _other(self, run_id: str) -> Recorded:
+    def _open_other(self, run_id: str) -> Recorded:
         known = self._opened.get(run_id)
         return known or Recorded.of(self._where, read_log(self._where, run_id), self._opened)
 
@@ -129,12 +129,12 @@ class Recorded(Recording):
         """The run that this one was forked from; None if it is not a fork, or the store does not have the parent."""
         parent = self.kept.run.parent
         known = parent is not None and any(run.run_id == parent for run in self.kept.runs)
-        return self._other(str(parent)) if known else None
+        return self._open_other(str(parent)) if known else None
 
     @property
     def forks(self) -> tuple[Session, ...]:
         """The runs of the store that were forked from this one."""
-        return tuple(self._other(run.run_id) for run in self.kept.runs if run.parent == self.kept.run.run_id)
+        return tuple(self._open_other(run.run_id) for run in self.kept.runs if run.parent == self.kept.run.run_id)
 
     def tree(self) -> str:
         """Return this run and all its forks, one per line, from their common root."""
@@ -144,9 +144,9 @@ class Recorded(Recording):
         while top.parent in runs and top.parent not in seen:
             top = runs[top.parent]
             seen.add(top.run_id)
-        return "\n".join(self._lines(top, 0, set()))
+        return "\n".join(self._format_lines(top, 0, set()))
 
-    def _lines(self, run: LogRun, depth: int, seen: set[str]) -> list[str]:
+    def _format_lines(self, run: LogRun, depth: int, seen: set[str]) -> list[str]:
         seen.add(run.run_id)
         name = safe_str(run.label or run.goal or run.run_id)
         told = f" from {run.forked_at}" if run.forked_at else ""
@@ -154,7 +154,7 @@ class Recorded(Recording):
         lines = [f"{'  ' * depth}{name} ({run.run_id}){told}: {run.events + run.archived} events{mark}"]
         for other in self.kept.runs:
             if other.parent == run.run_id and other.run_id not in seen:
-                lines += self._lines(other, depth + 1, seen)
+                lines += self._format_lines(other, depth + 1, seen)
         return lines
 
     def to_activegraph(self, where: str | os.PathLike[str], run_id: str | None = None) -> str:

@@ -78,7 +78,7 @@ class Approvals:
             else:
                 self.refuse(session, leave.id, reason, by)
             return
-        hand = self._hand(session, leave.id)
+        hand = self._get_actor(session, leave.id)
         if verdict["approved"]:
             hand.apply_patch(leave.id, by or DEFAULT_ACTOR)
         else:
@@ -87,7 +87,7 @@ class Approvals:
 
     def grant(self, session: Session, approval_id: str, by: str | None) -> str:
         """Create a requested object, and return its id."""
-        hand = self._hand(session, approval_id)
+        hand = self._get_actor(session, approval_id)
         asked = thaw(hand.ledger.get(approval_id))
         type_, data = asked["object_type"], asked["data"]
         data = hand.validate("object", type_, data)
@@ -98,7 +98,7 @@ class Approvals:
 
     def refuse(self, session: Session, approval_id: str, reason: str, by: str | None) -> None:
         """Deny the creation of an object."""
-        hand = self._hand(session, approval_id)
+        hand = self._get_actor(session, approval_id)
         said = {"approval_id": approval_id, "object_type": hand.ledger.get(approval_id)["object_type"],
                 "denied_by": by or DEFAULT_ACTOR, "reason": reason}  # fmt: skip
         hand.tell("approval.denied", said, actor="runtime", cause=hand.cause, frame=hand.frame)
@@ -113,7 +113,7 @@ class Approvals:
         what, (word,) = leave.arguments["what"], leave.free
         _check_changed(leave, word, arguments)
         check_own(arguments[word], "change")
-        hand = self._hand(session, leave.id)
+        hand = self._get_actor(session, leave.id)
         if what == "patch":
             patch = {**thaw(hand.ledger.get(leave.id)), "value": arguments[word]}
             said = {"patch": patch, "target": patch["target"], "changed_by": DEFAULT_ACTOR}
@@ -127,7 +127,7 @@ class Approvals:
         type_ = "patch.changed" if what == "patch" else "approval.changed"
         hand.tell(type_, said, actor=DEFAULT_ACTOR, cause=hand.cause, frame=hand.frame)
 
-    def _hand(self, session: Session, id_: str) -> Outside:
+    def _get_actor(self, session: Session, id_: str) -> Outside:
         """Return the actor of a decision, caused by the requesting event."""
         ledger = get_ledger(get_state(session).run).sync()
         asked = _find_requests(ledger, {id_}).get(id_)

@@ -118,13 +118,13 @@ class Rationed(Matcher):
         for name, about in super().turns(run, event):
             each = self.behaviors[name]
             if each.budget and name not in left:
-                left[name] = 0 if find_used_limit(run, each) else self._calls_left(run, each)
+                left[name] = 0 if find_used_limit(run, each) else self._count_calls_left(run, each)
             if left.get(name, 1) > 0:
                 found.append((name, about))
                 left[name] = left.get(name, 2) - 1 if each.budget else 1
         return found
 
-    def _calls_left(self, run: Run, each: Any) -> float:
+    def _count_calls_left(self, run: Run, each: Any) -> float:
         most = each.budget.get(CALLS)
         return (
             float("inf") if most is None else most - int(measure_behavior_usage(run, each.name, {CALLS: most})[CALLS])
@@ -135,7 +135,7 @@ class Rationed(Matcher):
         found, begun = list[tuple[str, int, int]](), dict[str, int]()
         for name, about, seq in super().late(run, event):
             each = self.behaviors[name]
-            if each.budget and (find_used_limit(run, each) or self._calls_left(run, each) <= begun.get(name, 0)):
+            if each.budget and (find_used_limit(run, each) or self._count_calls_left(run, each) <= begun.get(name, 0)):
                 continue
             begun[name] = begun.get(name, 0) + 1
             found.append((name, about, seq))

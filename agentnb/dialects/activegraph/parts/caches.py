@@ -60,7 +60,7 @@ class _Cache(ABC, Generic[Answer]):
 
     def record(self, digest: str, response: Answer) -> None:
         """Cache an answer, in place of an older one."""
-        self._payloads[digest] = self._payload(response)
+        self._payloads[digest] = self._make_payload(response)
 
     def __len__(self) -> int:
         """Return how many answers are cached."""
@@ -71,7 +71,7 @@ class _Cache(ABC, Generic[Answer]):
         """Return the answer that an event's payload records, as a cache hit."""
 
     @abstractmethod
-    def _payload(self, response: Answer) -> dict[str, Any]:
+    def _make_payload(self, response: Answer) -> dict[str, Any]:
         """Return an answer as the payload of the event that records it."""
 
 
@@ -83,7 +83,7 @@ class LLMCache(_Cache[LLMResponse]):
     def _answer(self, payload: dict[str, Any]) -> LLMResponse:
         return parse_response(payload, cache_hit=True)
 
-    def _payload(self, response: LLMResponse) -> dict[str, Any]:
+    def _make_payload(self, response: LLMResponse) -> dict[str, Any]:
         return to_response_dict(response)
 
 
@@ -96,7 +96,7 @@ class ToolCache(_Cache[CachedToolResponse]):
         return CachedToolResponse(payload.get("output"), None, float(payload.get("latency_seconds") or 0.0),
                                   Decimal(str(payload.get("cost_usd") or 0)), cache_hit=True)  # fmt: skip
 
-    def _payload(self, response: CachedToolResponse) -> dict[str, Any]:
+    def _make_payload(self, response: CachedToolResponse) -> dict[str, Any]:
         return {"output": response.output, "error": response.error, "latency_seconds": response.latency_seconds,
                 "cost_usd": str(response.cost_usd)}  # fmt: skip
 

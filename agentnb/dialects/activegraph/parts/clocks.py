@@ -153,7 +153,7 @@ class IDGen(ids.IDGen):
             return
         match type_:
             case "object.created":
-                self._saw_object(str(payload.get("id")))
+                self._note_object(str(payload.get("id")))
             case "relation.created":
                 self.saw("rel", str(payload.get("id")))
             case "patch.proposed" | "patch.applied" if isinstance(payload.get("patch"), Mapping):
@@ -172,7 +172,7 @@ class IDGen(ids.IDGen):
         for name, number in drawn.items():
             self.counters[name] = max(number, self.counters.get(name, 0))
 
-    def _saw_object(self, id_: str) -> None:
+    def _note_object(self, id_: str) -> None:
         _, sign, number = id_.rpartition("#")
         if sign and number.isdecimal() and int(number) > self.counters.get("object", 0):
             self.counters["object"] = int(number)

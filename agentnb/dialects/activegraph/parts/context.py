@@ -64,7 +64,7 @@ class BehaviorGraph:
             KeyError: there is no such object.
             PolicyViolation: X508, a policy is against it.
         """
-        self._party.check(self._name, "can_apply", self._type(target))
+        self._party.check(self._name, "can_apply", self._get_type(target))
         made = patch_of(self._hand.patch_object(target, updates, rationale, evidence))
         self.counters["patches_applied"] += 1
         return made
@@ -76,7 +76,7 @@ class BehaviorGraph:
         Raises:
             PolicyViolation: X508, a policy forbids it.
         """
-        self._party.check(self._name, "can_propose", self._type(target.removeprefix("object:")))
+        self._party.check(self._name, "can_propose", self._get_type(target.removeprefix("object:")))
         made = patch_of(self._hand.propose_patch(target, op, value, self._name, rationale, evidence))
         self.counters["patches_proposed"] += 1
         return made
@@ -89,7 +89,7 @@ class BehaviorGraph:
 
     def remove_object(self, object_id: str) -> None:
         """Remove an object; its relations are removed first, each with an event."""
-        self._party.check(self._name, "can_apply", self._type(object_id))
+        self._party.check(self._name, "can_apply", self._get_type(object_id))
         self._hand.remove_object(object_id)
 
     def remove_relation(self, relation_id: str) -> None:
@@ -117,7 +117,7 @@ class BehaviorGraph:
         kept = self._hand.ledger.relation(id_)
         return None if kept is ABSENT else to_relation(kept)
 
-    def _type(self, id_: str) -> str:
+    def _get_type(self, id_: str) -> str:
         kept = self._hand.ledger.object(id_)
         return "" if kept is ABSENT else str(kept["type"])
 
@@ -141,13 +141,13 @@ class View:
             if around is None:
                 objects, relations = list(ledger.all_objects()), list(ledger.all_relations())
             else:
-                objects, relations = find_near(ledger, self._centre(str(around)), int(self._spec.get("depth", 1)))
+                objects, relations = find_near(ledger, self._get_centre(str(around)), int(self._spec.get("depth", 1)))
             if types:
                 objects = [kept for kept in objects if kept["type"] in types]
             self._taken = objects, relations
         return self._taken
 
-    def _centre(self, around: str) -> str:
+    def _get_centre(self, around: str) -> str:
         """Return the id of the object at the center of a view: read from the event, or stated literally."""
         head, *path = around.split(".")
         if head != "event":

@@ -55,14 +55,14 @@ class Delivery:
             return {}
         about = () if turn.relation is None else (turn.relation,)
         try:
-            turn.call(self.behavior.fn, *about, turn.event, turn.graph, turn.ctx, **self._settings())
+            turn.call(self.behavior.fn, *about, turn.event, turn.graph, turn.ctx, **self._get_settings())
         except Exception as error:
             turn.record_failure(error)
             raise
         turn.record_completion()
         return {}
 
-    def _settings(self) -> Mapping[str, Any]:
+    def _get_settings(self) -> Mapping[str, Any]:
         given = getattr(self.behavior, "bound", None)
         return {} if given is None else given()
 

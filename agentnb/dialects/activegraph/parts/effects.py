@@ -129,11 +129,11 @@ class EffectCaller:
 
         sent = to_canonical({"model": words["model"], "system": words["system"],
                           "messages": [each.to_dict() for each in words["messages"]]})  # fmt: skip
-        answer = await work.call(Effect("llm", words["model"], sent, target=send_request, prepare=self._preparing))
+        answer = await work.call(Effect("llm", words["model"], sent, target=send_request, prepare=self._prepare))
         words |= _apply_changes(given, sent, thaw(work.calls[-1].arguments))
         return to_response(getattr(answer, "content", answer), words["model"])
 
-    def _preparing(self) -> Awaitable[None] | None:
+    def _prepare(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
         provider = self.party.llm
         return provider.preparing() if isinstance(provider, ClientProvider) else None
@@ -158,13 +158,13 @@ class EffectCaller:
 
     def tools_of(self, behavior: Any) -> dict[str, Tool]:
         """Return the tools that a behavior names: as they are, or by name among those of the runtime."""
-        return {tool.name: tool for tool in self._named_tools(behavior).values() if tool is not None}
+        return {tool.name: tool for tool in self._map_named_tools(behavior).values() if tool is not None}
 
     def missing_tool(self, behavior: Any) -> str | None:
         """Return the first tool that a behavior names and the runtime does not have; None if it has all."""
-        return next((name for name, tool in self._named_tools(behavior).items() if tool is None), None)
+        return next((name for name, tool in self._map_named_tools(behavior).items() if tool is None), None)
 
-    def _named_tools(self, behavior: Any) -> dict[str, Tool | None]:
+    def _map_named_tools(self, behavior: Any) -> dict[str, Tool | None]:
         known = {each.name: each for each in self.tools()}
         short = {name.rpartition(".")[2]: each for name, each in known.items()}
         return {

@@ -54,7 +54,7 @@ class Actor(ABC):
         """
 
     @abstractmethod
-    def _now(self) -> datetime:
+    def _get_now(self) -> datetime:
         """Return the visible time."""
 
     def emit(self, type_: str, payload: Any) -> Kept:
@@ -66,7 +66,7 @@ class Actor(ABC):
             "created_by": actor,
             "caused_by_event": self.cause,
             "frame_id": self.frame,
-            "timestamp": format_time(self._now()),
+            "timestamp": format_time(self._get_now()),
             "evidence": list(evidence or ()),
             "run_id": run_id_for_new(self.ledger.run),
             **self.beside,
@@ -207,7 +207,7 @@ class Inside(Actor):
         super().__init__(ledger, actor, cause, frame)
         self.work = work
 
-    def _now(self) -> datetime:
+    def _get_now(self) -> datetime:
         return self.work.now()
 
     def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
@@ -234,7 +234,7 @@ class Outside(Actor):
         super().__init__(ledger, actor, cause, frame)
         self.session = session
 
-    def _now(self) -> datetime:
+    def _get_now(self) -> datetime:
         return self.ledger.run.clock.now()
 
     def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,

@@ -39,7 +39,7 @@ class RuntimeInspection:
     def _read_usage(self) -> Mapping[str, Any]:
         used = dict(self.graph.session.status.used)
         calls = self.graph.ledger.started
-        own = {"max_events": self._turns_taken(), "max_behavior_calls": calls}
+        own = {"max_events": self._count_deliveries(), "max_behavior_calls": calls}
         return {**{name: used.get(name, 0) for name in KNOWN_LIMITS}, **own}
 
     def _count_usage(self) -> Mapping[str, Any]:
@@ -47,9 +47,9 @@ class RuntimeInspection:
         left_out = {"max_patches", "max_depth", "max_seconds"} - self.budget.limits.keys()
         return {name: used for name, used in self._read_usage().items() if name not in left_out}
 
-    def _turns_taken(self) -> int:
+    def _count_deliveries(self) -> int:
         """Return how many events have been taken from the queue; at a limit, none after the last one delivered."""
-        taken = self._turns_over()
+        taken = self._count_excess_deliveries()
         run = get_state(self.graph.session).run
         if not self._is_at_limit(taken) or run.position <= run.at.base:
             return taken
@@ -68,7 +68,7 @@ class RuntimeInspection:
         used = {**stands.used, "max_events": taken, "max_behavior_calls": self.graph.ledger.started}
         return stands == "exhausted" or any(used.get(name, 0) >= most for name, most in limits.items())
 
-    def _turns_over(self) -> int:
+    def _count_excess_deliveries(self) -> int:
         """Return how many events have been processed or have no listeners, before the first that waits."""
         ledger, run = self.graph.ledger, get_state(self.graph.session).run
         queue, position = run.frontier(), run.position
@@ -81,9 +81,9 @@ class RuntimeInspection:
         begun = position > run.at.base and run.tables.acts[run.at.s_act[position - run.at.base]].event == first.event
         return ledger.tick(first.event) - (not begun)
 
-    def _queue_depth(self) -> int:
+    def _count_queue(self) -> int:
         """Return how many events are queued, not counting the one being delivered."""
-        return len(self.graph.ledger.turns) - self._turns_taken()
+        return len(self.graph.ledger.turns) - self._count_deliveries()
 
     def _is_logged(self, kind: str) -> bool:
         """Return True if the log has an event of this type, with no delivery and no event to deliver after it."""
@@ -99,7 +99,7 @@ class RuntimeInspection:
     def timers(self) -> tuple[Timer, ...]:
         """The delayed deliveries that are not due: they wait for more events."""
         ledger = self.graph.ledger
-        now = self._turns_taken()
+        now = self._count_deliveries()
         found = ((ledger.tick(seq) + said["activate_after"], said) for seq, said in ledger.scheduled)
         return tuple(Timer(said["behavior"], said["event_id"], due, now) for due, said in found if due > now)
 
@@ -121,8 +121,8 @@ class RuntimeInspection:
         last = ledger.last_events(recent) if recent > 0 else []
         return RuntimeStatus(
             self.graph.run_id,
-            self._state(str(stands)),
-            self._queue_depth(),
+            self._get_state(str(stands)),
+            self._count_queue(),
             ledger.count(),
             make_snapshot(self._read_usage(), self.budget.limits, stands.limit),
             None if frame is None else FrameSnapshot(frame.id),
@@ -131,7 +131,7 @@ class RuntimeInspection:
             self.timers,
         )
 
-    def _state(self, word: str) -> State:
+    def _get_state(self, word: str) -> State:
         if word == "exhausted" or (word in ("ready", "paused") and self._is_logged("runtime.budget_exhausted")):
             return "exhausted"
         if word in ("running", "pausing"):

@@ -65,21 +65,21 @@ class Ledger:
 
     def sync(self) -> Ledger:
         """Bring the indexes to the current step of the run."""
-        here = self._here()
+        here = self._get_here()
         if here != self._at:
-            if self.work is not None and here == self._next(self.work):
+            if self.work is not None and here == self._get_next(self.work):
                 self._fresh.clear()
                 self.work = None
             else:
-                self._anew()
+                self._reset()
             self._at = here
         return self
 
-    def _here(self) -> tuple[Any, ...]:
+    def _get_here(self) -> tuple[Any, ...]:
         run, history = self.run, self.run.history
         return id(history), run.position, len(history.events), len(history.people), run.at is history, len(run.left)
 
-    def _next(self, work: Work) -> tuple[Any, ...]:
+    def _get_next(self, work: Work) -> tuple[Any, ...]:
         history, position, events, people, *rest = self._at or (0, 0, 0, 0)
         return (history, position + 1, events + self._told, people, *rest)
 
@@ -87,11 +87,11 @@ class Ledger:
         """Follow a step from its start."""
         self.sync()
         self._told, self.work = 0, work
-        self._drawn = self._chance()
+        self._drawn = self._get_random()
 
     # -- chance and time -----------------------------------------------------------------------------------------
 
-    def _chance(self) -> Any:
+    def _get_random(self) -> Any:
         """Return the position of the run's random generator; if it was moved from outside, move there."""
         run = self.run
         kept, chance = run.root.scope.data.get(CHANCE), run.chance
@@ -109,7 +109,7 @@ class Ledger:
         if now is not None and (self._drawn is None or list(self._drawn) != now):
             work.write((CHANCE,), now)
 
-    def _clock_back(self, last: Event | None) -> None:
+    def _restore_clock(self, last: Event | None) -> None:
         """Reset a ticking clock to its time after the last event, as if it were used by this run alone."""
         run, clock = self.run, self.run.clock
         if type(clock) is TickingClock and last is not None and last.time != UNSAID:
@@ -119,7 +119,7 @@ class Ledger:
     def record(self, event: Event, writes: Writes) -> None:
         """Update the indexes for an event of the current step and for what it writes."""
         self._told += 1
-        self._queue(event)
+        self._update_queue(event)
         for key, value in writes:
             self._fresh[key] = value
             self._note(key, value, event.seq)
@@ -131,9 +131,9 @@ class Ledger:
 
     def record_outside(self) -> None:
         """Update the indexes for a recorded event from outside and for what it writes."""
-        self._at = self._here()
+        self._at = self._get_here()
 
-    def _anew(self) -> None:
+    def _reset(self) -> None:
         run, begun = self.run, self.work is not None
         self.work = None
         self.store.clear()
@@ -145,17 +145,17 @@ class Ledger:
         self.failures.clear()
         self.scheduled.clear()
         made: dict[str, int] = {}
-        drawn, here = dict(self.ids.counters), self._here()
+        drawn, here = dict(self.ids.counters), self._get_here()
         onward = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
         if begun and not run.pending_steps and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
             onward = False
         self.ids.counters.clear()
         events = run.events()
         if not onward or (self._at is None and run.history.parent is not None):
-            self._clock_back(events[-1] if events else None)
+            self._restore_clock(events[-1] if events else None)
         self.ids.reseed_from_events(events)
         for event in events:
-            self._queue(event)
+            self._update_queue(event)
             if event.type == "relation.created":
                 made[str(event.payload.get("id"))] = event.seq
         if onward:  # ids drawn without an event: in another process, or by the caller
@@ -176,7 +176,7 @@ class Ledger:
 
     def note(self, event: Event, writes: Writes) -> None:
         """Update the indexes for an event and for what it writes."""
-        self._queue(event)
+        self._update_queue(event)
         for key, value in writes:
             self._note(key, value, event.seq)
 
@@ -198,7 +198,7 @@ class Ledger:
             found = self.ids.event()
         return found
 
-    def _queue(self, event: Event) -> None:
+    def _update_queue(self, event: Event) -> None:
         if self._event_ids is not None:
             self._event_ids.add(event.id)
         reactive = self.run.plan.recipe.reactive
@@ -275,13 +275,15 @@ class Ledger:
 
     def events(self) -> list[Event]:
         """Return the events so far, including those of current steps."""
-        return [*self.run.events(), *self._flying()]
+        return [*self.run.events(), *self._list_flying()]
 
-    def _flying(self) -> list[Event]:
+    def _list_flying(self) -> list[Event]:
         if not self.run.pending_steps:
-            return [] if self.work is None or not self.work.emitted or self._here() != self._at else self.work.emitted
+            return (
+                [] if self.work is None or not self.work.emitted or self._get_here() != self._at else self.work.emitted
+            )
         works = {id(pending_step.act.work): pending_step.act.work for pending_step in self.run.pending_steps.values()}
-        if self.work is not None and self._here() == self._at:
+        if self.work is not None and self._get_here() == self._at:
             works[id(self.work)] = self.work
         return sorted((event for work in works.values() for event in work.emitted), key=lambda event: event.seq)
 
@@ -291,7 +293,7 @@ class Ledger:
 
     def last_events(self, count: int) -> list[Event]:
         """Return the last so many events."""
-        run, flying = self.run, self._flying()
+        run, flying = self.run, self._list_flying()
         kept, older = run.at.events, max(count - len(flying), 0)
         if len(kept) >= older and (not kept or kept[-1].at <= run.position):  # nearly always
             return [*kept[len(kept) - older :], *flying[len(flying) - count + older :]]
@@ -299,14 +301,14 @@ class Ledger:
 
     def backwards(self) -> Iterator[Event]:
         """Yield the events so far, newest first."""
-        yield from reversed(self._flying())
+        yield from reversed(self._list_flying())
         for history, end in reversed(self.run.parts()):
             yield from (event for event in reversed(history.events) if event.at <= end)
 
     def count(self) -> int:
         """Return how many events there are so far."""
         kept = sum(bisect_right(history.events, end, key=_AT) for history, end in self.run.parts())
-        return kept + len(self._flying())
+        return kept + len(self._list_flying())
 
 
 def get_ledger(run: Run) -> Ledger:

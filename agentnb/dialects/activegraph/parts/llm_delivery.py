@@ -128,7 +128,7 @@ class Thinking(Delivery):
             return {}
         try:
             answer = await _Questions(self.behavior, turn).answer()
-            turn.call(self.behavior.handler, turn.event, turn.graph, turn.ctx, answer, **self._settings())
+            turn.call(self.behavior.handler, turn.event, turn.graph, turn.ctx, answer, **self._get_settings())
         except Exception as error:
             turn.record_failure(error)
             raise
@@ -196,7 +196,7 @@ class _Questions:
         known = self.asking.find_cached_response(self._hash())
         estimated = self._check_cost(known)
         first, cause = "", self.cause
-        most = self._attempts()
+        most = self._count_attempts()
         for attempt in range(most):
             if known is None:
                 about: dict[str, Any] = {
@@ -242,14 +242,14 @@ class _Questions:
             )
         raise AssertionError("the last attempt that fails is raised")
 
-    def _attempts(self) -> int:
+    def _count_attempts(self) -> int:
         """Return the maximum number of attempts per request; in a replay as many as the recorded step could make."""
         step = getattr(self.work.run.recorded, "recorded", None)
         events = () if step is None else step.events
         recorded = (each.payload["max_attempts"] for each in events if "max_attempts" in (each.payload or ()))
         return int(next(recorded, self.asking.attempts))
 
-    def _next_event(self) -> Kept | None:
+    def _get_next_event(self) -> Kept | None:
         """Return the next recorded event, if any: a request that follows shows that the budget allowed it."""
         recorded = self.work.run.recorded
         return None if recorded is None else recorded.next_event(self.work)
@@ -283,7 +283,7 @@ class _Questions:
             LLMBehaviorError: the budget is used up.
         """
         run = self.work.run
-        event = self._next_event()
+        event = self._get_next_event()
         if event is not None:
             reason = str(event.payload.get("reason"))
             if event.type == "behavior.failed" and reason.startswith("budget."):
@@ -297,7 +297,7 @@ class _Questions:
 
     def _check_own(self, limit: str, what: str) -> None:
         """Raise if the behavior's own budget allows no further call."""
-        if self._next_event() is not None:
+        if self._get_next_event() is not None:
             return
         most = (self.behavior.budget or {}).get(limit)
         if most is not None and measure_behavior_usage(self.work.run, self.behavior.name, {limit: most})[limit] >= most:
@@ -312,7 +312,7 @@ class _Questions:
         Raises:
             LLMBehaviorError: it is not retried.
         """
-        most, reason = self._attempts(), failure["reason"]
+        most, reason = self._count_attempts(), failure["reason"]
         again = reason in AGAIN
         extra, known = dict(failure["extra"]), {"behavior": head["behavior"], "prompt_hash": head["prompt_hash"]}
         said = {**known, "model": head["model"],
@@ -333,7 +333,7 @@ class _Questions:
         Raises:
             LLMBehaviorError: it would cost more than the run or the behavior has left.
         """
-        event = self._next_event()
+        event = self._get_next_event()
         if event is not None:
             return {name: event.payload[name] for name in ESTIMATED if name in event.payload}
         most, run, own = self.turn.party.limits().get("max_cost_usd"), self.work.run, self.behavior.budget or {}

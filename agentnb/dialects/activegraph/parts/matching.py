@@ -78,7 +78,7 @@ class Matcher:
         """Return the deliveries that an event triggers, now that it is processed."""
         ledger, found = get_ledger(run).sync(), list[tuple[str, int]]()
         for each in self.listening(event.type):
-            if not holds(each.where, event.payload) or not self._fits(ledger, each, event):
+            if not holds(each.where, event.payload) or not self._fits_event(ledger, each, event):
                 continue
             if isinstance(each, RelationBehavior):
                 found += [(each.name, ledger.relations[id_]) for id_ in find_concerned(ledger, each, event)]
@@ -97,7 +97,7 @@ class Matcher:
             due = ledger.tick(seq) + said["activate_after"]
             if due == now and each is not None and cause is not None and holds(each.where, cause.payload):
                 about = said.get("about_event", 0)
-                if self._fits(ledger, each, cause):
+                if self._fits_event(ledger, each, cause):
                     found.append((each.name, LATE - about, seq))
         return found
 
@@ -116,7 +116,7 @@ class Matcher:
         """Raise for an edit that leaves something on the board that is not part of a graph."""
         check_board_value(key, value)
 
-    def _fits(self, ledger: Ledger, each: Any, event: Event) -> bool:
+    def _fits_event(self, ledger: Ledger, each: Any, event: Event) -> bool:
         if each.pattern_matcher is None:
             return True
         found = [match.bindings for match in each.pattern_matcher.matches(ledger)]

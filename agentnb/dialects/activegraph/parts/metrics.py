@@ -72,7 +72,7 @@ class MetricsReporter:
         if counts is not None:
             counts(self, event.payload)
         if event.type in STARTED or event.type.startswith("runtime."):
-            self._gauges()
+            self._update_gauges()
 
     # -- by type of event ----------------------------------------------------------------------------------------
 
@@ -112,11 +112,11 @@ class MetricsReporter:
 
     # -- how much there is ---------------------------------------------------------------------------------------
 
-    def _gauges(self) -> None:
+    def _update_gauges(self) -> None:
         graph, limits = self.runtime.graph, self.runtime.budget.limits
         ledger = get_ledger(get_state(graph.session).run)
         made = ledger.work
-        taken = self.runtime._turns_taken() if made is None else ledger.tick(made.act.event)  # noqa: SLF001  (of this dialect)
+        taken = self.runtime._count_deliveries() if made is None else ledger.tick(made.act.event)  # noqa: SLF001  (of this dialect)
         self.metrics.gauge(_name("queue_depth"), {}, float(len(ledger.turns) - taken))
         run = {"run_id": graph.run_id}
         if "max_events" in limits:

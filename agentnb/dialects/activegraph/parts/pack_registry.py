@@ -97,7 +97,7 @@ class PackMethods:
             tool.name = f"{pack.name}.{each.name}"
             self._pack_tools.append(tool)
         if self._schemas is None:
-            self._schemas = Schemas(self._type_of)
+            self._schemas = Schemas(self._get_type)
             self.party.checks.append(self._schemas)
         self._schemas.add(pack)
         self.party.settings[pack.name] = settings
@@ -154,7 +154,7 @@ class PackMethods:
                         f"pack {owner!r} has one of that name", "give it another name")
             )  # fmt: skip
 
-    def _type_of(self, id_: str) -> str | None:
+    def _get_type(self, id_: str) -> str | None:
         kept = self.graph.ledger.object(id_)
         return None if kept is ABSENT else str(kept["type"])
 
@@ -183,9 +183,9 @@ class PackMethods:
             LookupError: R326, there is none with that name.
             ValueError: R327, several packs have one of that short name.
         """
-        return _find_by_name(name, self._all_tools(), "tool", ToolNotFoundError, AmbiguousToolError)
+        return _find_by_name(name, self._list_tools(), "tool", ToolNotFoundError, AmbiguousToolError)
 
-    def _all_tools(self) -> list[Any]:
+    def _list_tools(self) -> list[Any]:
         return [*(get_tool_registry() if self.tools is None else self.tools), *self._pack_tools]
 
 

@@ -105,19 +105,19 @@ class Pattern:
     def matches(self, found: FrozenGraph, bound: Bindings | None = None) -> Iterator[Match]:
         """Yield each match, in the order in which objects and relations were created."""
         start = bound or {}
-        for bindings in self._chain(found, start):
+        for bindings in self._iter_chain(found, start):
             if all(_holds(clause, found, bindings) for clause in self.clauses):
                 yield Match({name: id_ for name, id_ in bindings.items() if name in self.named or name in start})
 
-    def _chain(self, found: FrozenGraph, bound: Bindings) -> Iterator[Bindings]:
+    def _iter_chain(self, found: FrozenGraph, bound: Bindings) -> Iterator[Bindings]:
         thing = self.things[0]
         known = bound.get(thing.name)
         ids = [known] if known else [str(kept["id"]) for kept in found.all_objects(thing.type)]
         for id_ in ids:
             if _fits(thing, found.object(id_)):
-                yield from self._onward(found, 0, {**bound, thing.name: id_})
+                yield from self._iter_onward(found, 0, {**bound, thing.name: id_})
 
-    def _onward(self, found: FrozenGraph, place: int, bound: Bindings) -> Iterator[Bindings]:
+    def _iter_onward(self, found: FrozenGraph, place: int, bound: Bindings) -> Iterator[Bindings]:
         if place == len(self.ways):
             yield bound
             return
@@ -131,7 +131,7 @@ class Pattern:
             if bound.get(thing.name, there) != there or bound.get(way.name, id_) != id_:
                 continue
             if _fits(thing, found.object(there)):
-                yield from self._onward(found, place + 1, {**bound, way.name: id_, thing.name: there})
+                yield from self._iter_onward(found, place + 1, {**bound, way.name: id_, thing.name: there})
 
 
 def _fits(thing: _Thing, kept: Any) -> bool:

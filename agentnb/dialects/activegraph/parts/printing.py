@@ -48,9 +48,9 @@ class Printed:
 
         An event caused by a model is followed by the earlier calls of the model and of tools.
         """
-        return [event for _, event in self._causes(id_)]
+        return [event for _, event in self._iter_causes(id_)]
 
-    def _causes(self, id_: str) -> Iterator[tuple[int, Event]]:
+    def _iter_causes(self, id_: str) -> Iterator[tuple[int, Event]]:
         """Yield each cause with its distance from the start, from 1; a cause of several events is yielded once."""
         kept = self.graph.ledger.events()
         known, seen = {event.id: event for event in kept}, set[str]()
@@ -73,7 +73,7 @@ class Printed:
         head = f"{object_id} ({found.type})" if found else object_id
         lines = (
             f"{'  ' * depth}← {event.actor} ({event.id}) {event.type} {_call(event)}".rstrip()
-            for depth, event in self._causes(object_id)
+            for depth, event in self._iter_causes(object_id)
         )
         return mask_text("\n".join([head, *lines]))
 

@@ -244,7 +244,7 @@ class _Sqlite:
         """The database's file, checked again at each use, because a link may have been created meanwhile."""
         return self.written if self.only is not None else str(_resolve_file(self.written, self.allowed, _DATABASES))
 
-    def _rows(self, statement: str, *rows: tuple[Any, ...]) -> list[Any]:
+    def _read_rows(self, statement: str, *rows: tuple[Any, ...]) -> list[Any]:
         with self.lock, _connect(self.path, self.only) as connection:
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {self.table} (id INTEGER PRIMARY KEY, session_id TEXT, message TEXT)"
@@ -256,7 +256,7 @@ class _Sqlite:
     def read(self, session: str, known: Mapping[str, Any]) -> list[Message]:
         statement = f"SELECT message FROM {self.table} WHERE session_id = ? ORDER BY id"  # noqa: S608  (quoted above)
         try:
-            return [_read(json.loads(text)) for (text,) in self._rows(statement, (session,))]
+            return [_read(json.loads(text)) for (text,) in self._read_rows(statement, (session,))]
         except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError) as error:
             raise _make_read_error(self.path, error) from error
 
@@ -264,7 +264,7 @@ class _Sqlite:
         statement = f"INSERT INTO {self.table} (session_id, message) VALUES (?, ?)"  # noqa: S608  (the same)
         rows = [(session, json.dumps(_to_stored(message), ensure_ascii=False, default=str)) for message in messages]
         try:
-            self._rows(statement, *rows)
+            self._read_rows(statement, *rows)
         except sqlite3.Error as error:
             raise _make_write_error(self.path, error) from error
 

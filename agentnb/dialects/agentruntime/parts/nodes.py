@@ -46,7 +46,7 @@ class Nodes:
         """Return a node of its kind; `loop` is the loop whose body it is, if any."""
         path = (*level.path, "nodes", number)
         id = level.ids[node.id] if loop is None or level.inside.get(node.id) == loop else f"{level.ids[loop]}/{node.id}"
-        kind, params = self._params(level, path, node, body=loop is not None)
+        kind, params = self._make_params(level, path, node, body=loop is not None)
         given = () if not level.name else level.config.inputs  # a subgraph's inputs are no keys of the board around it
         paths = [path for path in _reads(params) if path[0] not in given]
         params["own_id"] = None if id == node.id else node.id
@@ -59,76 +59,80 @@ class Nodes:
             reads=reads,
             writes=_writes(node, params),
             params=MappingProxyType({key: value for key, value in params.items() if value is not None}),
-            bodies=self._bodies(level, node, kind),
+            bodies=self._list_bodies(level, node, kind),
             counted=loop is None,
             rescue=Rescue() if node.on_error is not None and node.on_error.resume else None,
             place=self.source.place((*path, "id")),
         )
 
-    def _bodies(self, level: Level, node: NodeConfig, kind: str) -> tuple[str, ...]:
+    def _list_bodies(self, level: Level, node: NodeConfig, kind: str) -> tuple[str, ...]:
         if kind == "loop":
             return (level.ids[node.id],)
-        graph = self._graph(node) or ""
+        graph = self._find_graph(node) or ""
         return (self.regions[graph],) if kind == "subgraph" and graph in self.regions else ()
 
-    def _graph(self, node: NodeConfig) -> str | None:
+    def _find_graph(self, node: NodeConfig) -> str | None:
         """Return the subgraph that a node runs: its own, or that of the tool that it uses."""
         if node.type == "subgraph":
             return node.graph
         tool = self.tools.get(node.uses) if node.type == "tool" else None
         return tool.impl if tool is not None and tool.kind == "subgraph" else None
 
-    def _params(self, level: Level, path: Path, node: NodeConfig, *, body: bool) -> tuple[str, dict[str, Any]]:
-        mapped = self._map(node, path)
+    def _make_params(self, level: Level, path: Path, node: NodeConfig, *, body: bool) -> tuple[str, dict[str, Any]]:
+        mapped = self._make_map(node, path)
         match node.type:
-            case "tool" if self._graph(node) is not None:
-                return "subgraph", {**self._tool(level, node, path), **self._subgraph(node, path), "map": mapped}
+            case "tool" if self._find_graph(node) is not None:
+                return "subgraph", {
+                    **self._make_tool_params(level, node, path),
+                    **self._make_subgraph_params(node, path),
+                    "map": mapped,
+                }
             case "tool":
-                return "tool", {**self._tool(level, node, path), "map": mapped}
+                return "tool", {**self._make_tool_params(level, node, path), "map": mapped}
             case "subgraph":
-                return "subgraph", {**self._subgraph(node, path), "map": mapped}
+                return "subgraph", {**self._make_subgraph_params(node, path), "map": mapped}
             case "llm":
-                return "llm", {**self._llm(level, node), "map": mapped}
+                return "llm", {**self._make_llm_params(level, node), "map": mapped}
             case "router":
-                return "router", self._router(level, node, path, body=body)
+                return "router", self._make_router_params(level, node, path, body=body)
             case "loop":
-                return "loop", self._loop(node, path)
+                return "loop", self._make_loop_params(node, path)
         return "noop", {"map": mapped}
 
-    def _tool(self, level: Level, node: ToolNode, path: Path) -> dict[str, Any]:
-        given = self._structure(dict(node.inputs), (*path, "inputs"))
+    def _make_tool_params(self, level: Level, node: ToolNode, path: Path) -> dict[str, Any]:
+        given = self._make_structure(dict(node.inputs), (*path, "inputs"))
         tool = self.tools.get(node.uses)
         tells = tool is None or "timeout" not in tool.config or None
-        return {"function": node.uses, "given": given, "tells_timeout": tells, **self._options(level, node, tool)}
+        return {"function": node.uses, "given": given, "tells_timeout": tells, **self._make_options(level, node, tool)}
 
-    def _subgraph(self, node: SubgraphNode | ToolNode, path: Path) -> dict[str, Any]:
-        graph = self.definition.subgraphs.get(self._graph(node) or "")
+    def _make_subgraph_params(self, node: SubgraphNode | ToolNode, path: Path) -> dict[str, Any]:
+        graph = self.definition.subgraphs.get(self._find_graph(node) or "")
         outputs = tuple(graph.outputs) if graph is not None else ()
-        return {"given": self._structure(dict(node.inputs), (*path, "inputs")), "outputs": outputs}
+        return {"given": self._make_structure(dict(node.inputs), (*path, "inputs")), "outputs": outputs}
 
-    def _llm(self, level: Level, node: LlmNode) -> dict[str, Any]:
+    def _make_llm_params(self, level: Level, node: LlmNode) -> dict[str, Any]:
         prompt = self.prompts.get(node.prompt, ())
-        return {"prompt": prompt, "template": node.prompt, **self._options(level, node, None)}
+        return {"prompt": prompt, "template": node.prompt, **self._make_options(level, node, None)}
 
-    def _router(self, level: Level, node: RouterNode, path: Path, *, body: bool) -> dict[str, Any]:
+    def _make_router_params(self, level: Level, node: RouterNode, path: Path, *, body: bool) -> dict[str, Any]:
         def target(name: str) -> str:
             return "" if body else level.ids.get(name, name)  # the targets of a loop's body are not followed
 
         cases = [
-            (self._condition(case.when, (*path, "cases", number, "when")), target(case.to))
+            (self._make_condition(case.when, (*path, "cases", number, "when")), target(case.to))
             for number, case in enumerate(node.cases)
         ]
         return {"cases": tuple(cases), "default": target(node.default) if node.default else None}
 
-    def _loop(self, node: LoopNode, path: Path) -> dict[str, Any]:
-        until = self._condition(node.until, (*path, "until")) if node.until not in (None, {}) else None
+    def _make_loop_params(self, node: LoopNode, path: Path) -> dict[str, Any]:
+        until = self._make_condition(node.until, (*path, "until")) if node.until not in (None, {}) else None
         found = {"until": until, "tells": True}
         if node.exhausted == "continue":
             return {**found, "times": node.max_iterations}
         cure = "fix what `until` reads, raise max_iterations, or write on_exhausted: continue"
         return {**found, "max": node.max_iterations, "limit": "max_iterations", "cure": cure}
 
-    def _options(self, level: Level, node: ToolNode | LlmNode, tool: ToolConfig | None) -> dict[str, Any]:
+    def _make_options(self, level: Level, node: ToolNode | LlmNode, tool: ToolConfig | None) -> dict[str, Any]:
         defaults = self.definition.meta.defaults
         around: list[Any] = [each for each in (node, tool, level.config, defaults) if each is not None]
         timeout = next((each.timeout.seconds for each in around if each.timeout is not None), None)
@@ -141,16 +145,16 @@ class Nodes:
 
     # -- templates and rules -----------------------------------------------------------------------------------------
 
-    def _map(self, node: NodeConfig, path: Path) -> Mapping[str, Any] | None:
+    def _make_map(self, node: NodeConfig, path: Path) -> Mapping[str, Any] | None:
         config: MapConfig | None = getattr(node, "map", None)
         if config is None:
             return None
         parts = {word: getattr(config, word) for word in ("set", "merge", "history", "delete")}
         return MappingProxyType(
-            {word: self._structure(part, (*path, "map", word)) for word, part in parts.items() if part}
+            {word: self._make_structure(part, (*path, "map", word)) for word, part in parts.items() if part}
         )
 
-    def _structure(self, value: Any, path: Path) -> Any:
+    def _make_structure(self, value: Any, path: Path) -> Any:
         try:
             return compile_structure(value, place_of=lambda inner: self.source.place((*path, *inner)))
         except RecipeError as error:
@@ -159,9 +163,9 @@ class Nodes:
 
     def condition(self, rule: Any, path: Path) -> InContext:
         """Return the condition of an edge."""
-        return self._condition(rule, path)
+        return self._make_condition(rule, path)
 
-    def _condition(self, rule: Any, path: Path) -> InContext:
+    def _make_condition(self, rule: Any, path: Path) -> InContext:
         try:
             return InContext(to_condition(rule, self.source.place(path)))
         except RecipeError as error:

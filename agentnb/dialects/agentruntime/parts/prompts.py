@@ -95,13 +95,13 @@ class Prompt:
 
     def strictly(self, strict: bool) -> Prompt:
         """Return this text with another strictness about undefined names."""
-        return self if strict is self._strict else self._with("_strict", strict)
+        return self if strict is self._strict else self._replace("_strict", strict)
 
     def with_env(self, values: Mapping[str, str]) -> Prompt:
         """Return this text with the values of the variables that it needs; the values are never compiled."""
-        return self._with("_env", dict(values)) if self.needs else self
+        return self._replace("_env", dict(values)) if self.needs else self
 
-    def _with(self, name: str, value: Any) -> Prompt:
+    def _replace(self, name: str, value: Any) -> Prompt:
         other = copy(self)
         # Of a template's own: each rendering leaves its warning there.
         other._lone = copy(self._lone)  # noqa: SLF001
@@ -168,12 +168,12 @@ class _Partials:
         self.full: dict[str, _ExpandedText | None] = {}  # None: it has errors, which are reported
         self.around: list[str] = []
         for name in self.written:
-            self._full(name)
+            self._expand_fully(name)
 
     def prompt(self, key: str, text: str, path: Path) -> Prompt | None:
         """Return a text compiled with its partials; None where something is wrong with it."""
         text = text.removesuffix("\n")
-        full = self._with_partials(text, path)
+        full = self._expand_partials(text, path)
         try:
             place = self.source.place(path)
             return None if full is None else Prompt(key, full.text, Origin(text, full.lines), place)
@@ -181,7 +181,7 @@ class _Partials:
             self.problems += error.problems
             return None
 
-    def _full(self, name: str) -> _ExpandedText | None:
+    def _expand_fully(self, name: str) -> _ExpandedText | None:
         """Return a partial's text with nested partials inserted; None if it has errors.
 
         R175: partials include one another in a cycle, or are nested too deep.
@@ -199,17 +199,17 @@ class _Partials:
             return None
         if name not in self.full:
             self.around.append(name)
-            self.full[name] = self._with_partials(self.written[name], ("prompts", "partials", name))
+            self.full[name] = self._expand_partials(self.written[name], ("prompts", "partials", name))
             self.around.pop()
         return self.full[name]
 
-    def _with_partials(self, text: str, path: Path) -> _ExpandedText | None:
+    def _expand_partials(self, text: str, path: Path) -> _ExpandedText | None:
         """Return a text with all partials in it; None where something is wrong with it."""
         place = self.source.place(path)
         own: tuple[Line, ...] = tuple((place, text, number) for number in range(1, _count_lines(text) + 2))
         if not has_markers(text):
             return _ExpandedText(text, own)
-        problems = list(self._problems(text, path))
+        problems = list(self._check_partials(text, path))
         self.problems += problems
         if problems:
             return None
@@ -220,7 +220,7 @@ class _Partials:
             mark = _mark(match)
             if mark is None:
                 continue
-            partial = self._full(mark.name)
+            partial = self._expand_fully(mark.name)
             if partial is None:
                 return None
             before, after = _wrap_context(mark)
@@ -235,37 +235,37 @@ class _Partials:
                 return None
         return _ExpandedText("".join([*pieces, text[end:]]), (*lines, *own[row + 1 :]))
 
-    def _problems(self, text: str, path: Path) -> Iterator[Problem]:
+    def _check_partials(self, text: str, path: Path) -> Iterator[Problem]:
         """Yield the problems of one text: those of its references, or else those of its Jinja."""
         if len(text) > _measure_longest():
             yield _make_too_long_problem(path, self.source)
             return
         alone = _MARK.sub(_make_placeholder, text)
-        problems = [*self._unknown(text, path), *self._unread(alone, path)]
-        yield from problems or self._jinja_problems(alone, path) or self._nameless(text, path)
+        problems = [*self._check_unknown(text, path), *self._check_unread(alone, path)]
+        yield from problems or self._check_jinja(alone, path) or self._check_nameless(text, path)
 
-    def _unknown(self, text: str, path: Path) -> Iterator[Problem]:
+    def _check_unknown(self, text: str, path: Path) -> Iterator[Problem]:
         """R171: a partial that does not exist is named."""
         for match in _MARK.finditer(text):
             mark = _mark(match)
             if mark is not None and mark.name not in self.written:
-                yield Problem("R171", f"there is no partial {mark.name!r}", self._where(text, match, path),
+                yield Problem("R171", f"there is no partial {mark.name!r}", self._format_where(text, match, path),
                               f"the partials are: {', '.join(self.written) or 'none'}",
                               did_you_mean(mark.name, self.written, "write it under prompts.partials"))  # fmt: skip
 
-    def _unread(self, alone: str, path: Path) -> Iterator[Problem]:
+    def _check_unread(self, alone: str, path: Path) -> Iterator[Problem]:
         """R172: a reference to a partial cannot be parsed."""
         for match in _UNREAD.finditer(alone):
             if not _is_passed(match[0]):
                 shown = alone[match.start() :].split("\n", 1)[0]
                 shown = shown if len(shown) <= 40 else f"{shown[:39]}…"
                 yield Problem("R172", f"a reference to a partial cannot be parsed: {shown!r}",
-                              self._where(alone, match, path),
+                              self._format_where(alone, match, path),
                               "a reference stands alone in its braces, and the name is plain text",
                               'write {{> name }}, or {{ partial("name", {"x": 1}) }}')  # fmt: skip
                 return  # the following text may belong to it
 
-    def _jinja_problems(self, alone: str, path: Path) -> list[Problem]:
+    def _check_jinja(self, alone: str, path: Path) -> list[Problem]:
         """R173: the environment is used other than by a standalone {{env.NAME}}."""
         from agentnb.expressions.template_grammar import Refused, compile_text
 
@@ -285,16 +285,16 @@ class _Partials:
                     "write {{env.NAME}} alone; a key 'env' of the board is state.env")
         ]  # fmt: skip
 
-    def _nameless(self, text: str, path: Path) -> Iterator[Problem]:
+    def _check_nameless(self, text: str, path: Path) -> Iterator[Problem]:
         """R174: the context of a partial has no names."""
         for match in _MARK.finditer(text):
             mark = _mark(match)
             if mark is not None and mark.laid and _list_names(mark.laid) is None:
                 yield Problem("R174", f"the context of partial {mark.name!r} has no names",
-                              self._where(text, match, path), "its keys are quoted names",
+                              self._format_where(text, match, path), "its keys are quoted names",
                               'write it as {"name": expression}')  # fmt: skip
 
-    def _where(self, text: str, match: re.Match[str], path: Path) -> str:
+    def _format_where(self, text: str, match: re.Match[str], path: Path) -> str:
         return locate(self.source.place(path), text, _count_lines(text[: match.start()]) + 1)
 
 

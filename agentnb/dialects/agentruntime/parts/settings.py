@@ -112,7 +112,7 @@ class MemoryConfig(Part):
     config: Free = {}
 
     @model_validator(mode="after")
-    def _says_where(self) -> Self:
+    def _check_place(self) -> Self:
         needed = {"inmemory": "", "file": "path", "custom": "config.impl"}.get(self.kind, "dsn")
         given = self.config.get("impl") if self.kind == "custom" else getattr(self, needed, True)
         if self.enabled and not given:

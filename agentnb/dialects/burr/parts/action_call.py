@@ -61,13 +61,13 @@ class ActionCall:
 
     def __call__(self, work: Work) -> Any:
         """Run the action: return its outcome, or an awaitable of one."""
-        inputs = self._inputs(work) if self.required or self.optional else {}
+        inputs = self._collect_inputs(work) if self.required or self.optional else {}
         missing = sorted(self.required - inputs.keys())
         if missing or self.is_async:
             return self._ask_and_run(work, inputs, missing)
         return self._outcome(work, inputs)
 
-    def _inputs(self, work: Work) -> dict[str, Any]:
+    def _collect_inputs(self, work: Work) -> dict[str, Any]:
         """Return the arguments besides the state: those that were given to the run, and what Burr injects."""
         wanted, given = self.required | self.optional, work.given
         found = {name: thaw(given[name]) for name in wanted if name in given}
@@ -81,19 +81,21 @@ class ActionCall:
             return self._outcome(work, inputs)
         await work.loop()
         with _make_context(self, work):
-            return await self._outcome_async(work, inputs)
+            return await self._make_outcome_async(work, inputs)
 
     def _outcome(self, work: Work, inputs: dict[str, Any]) -> Outcome:
         with _make_context(self, work):
             return self._run(work, inputs)
 
     def _run(self, work: Work, inputs: dict[str, Any]) -> Outcome:
-        action, state = self.action, self._state(work)
+        action, state = self.action, self._make_state(work)
         if action.streaming:
             reducer: Any = Reducer(action, state)
             run = burr.stream_single if action.single_step else burr.stream_multi
             result = new = None
-            for result, new in run(action if action.single_step else reducer, state, inputs, **self._identity(work)):
+            for result, new in run(
+                action if action.single_step else reducer, state, inputs, **self._make_identity(work)
+            ):
                 if new is None:
                     work.emit("stream_item", result)
             new = new if action.single_step else reducer.new
@@ -106,14 +108,14 @@ class ActionCall:
             return self._reduce(state, result)
         return _make_outcome(state, result, new)
 
-    async def _outcome_async(self, work: Work, inputs: dict[str, Any]) -> Outcome:
-        action, state = self.action, self._state(work)
+    async def _make_outcome_async(self, work: Work, inputs: dict[str, Any]) -> Outcome:
+        action, state = self.action, self._make_state(work)
         if action.streaming:
             reducer: Any = Reducer(action, state)
             run = burr.astream_single if action.single_step else burr.astream_multi
             result = new = None
             async for result, new in run(
-                action if action.single_step else reducer, state, inputs, **self._identity(work)
+                action if action.single_step else reducer, state, inputs, **self._make_identity(work)
             ):
                 if new is None:
                     work.emit("stream_item", result)
@@ -128,10 +130,10 @@ class ActionCall:
             return self._reduce(state, result)
         return _make_outcome(state, result, new)
 
-    def _state(self, work: Work) -> BoardState:
+    def _make_state(self, work: Work) -> BoardState:
         return BoardState(Values(work, self.origin.hidden_values(work), {}, [True]), self.origin.typing_system)
 
-    def _identity(self, work: Work) -> dict[str, Any]:
+    def _make_identity(self, work: Work) -> dict[str, Any]:
         application = self.origin.application
         return {
             "sequence_id": self.origin.sequence_id(work),

@@ -173,7 +173,7 @@ class _Fork:
         """Yield what prevents the branches from running in parallel: a description, and the edge concerned."""
         homes: dict[str, _Branch] = {}
         for branch in self.branches:
-            yield from self._back(branch)
+            yield from self._iter_back(branch)
             for name in branch.nodes:
                 if homes.setdefault(name, branch) is not branch:
                     yield self._check_shared(name, homes[name], branch)
@@ -181,7 +181,7 @@ class _Fork:
             yield from self._check_entry(branch, entry)
             yield from self._cut_short(branch)
 
-    def _back(self, branch: _Branch) -> Iterator[Fault]:
+    def _iter_back(self, branch: _Branch) -> Iterator[Fault]:
         if self.name in branch.nodes:
             edge = next(edge for edge in self.ways.into[self.name] if edge.source in branch.nodes)
             yield f"{_describe_edge(edge)} leads back to {self.name!r} before its ways have met", edge
@@ -272,23 +272,23 @@ class _Built:
             nodes[node.id] = self._move(node)
             if around := self.around.get(node.id):
                 nodes[around.id] = around
-        return Sections(MappingProxyType(nodes), tuple(self._edges()), self.regions, tuple(notes))
+        return Sections(MappingProxyType(nodes), tuple(self._iter_edges()), self.regions, tuple(notes))
 
-    def _edges(self) -> Iterator[Edge]:
+    def _iter_edges(self) -> Iterator[Edge]:
         forks = {fork.name: fork for fork in self.forks}
         led: set[str] = set()
         for edge in self.edges:
             if edge.source not in forks or edge.kind not in ORDINARY:
-                if not self._leaves_branch(edge.source, edge.target):
+                if not self._is_leaving_branch(edge.source, edge.target):
                     yield edge
             elif edge.source not in led:
                 led.add(edge.source)
                 section, meets = self.around[edge.source], forks[edge.source].meets
                 yield Edge(edge.source, section.id, place=edge.place)
-                if meets != END and not self._leaves_branch(section.id, meets):
+                if meets != END and not self._is_leaving_branch(section.id, meets):
                     yield Edge(section.id, meets, place=edge.place)
 
-    def _leaves_branch(self, source: str, target: str) -> bool:
+    def _is_leaving_branch(self, source: str, target: str) -> bool:
         """Return True if an edge leaves a branch for the meeting point, which ends the branch."""
         return target in self.scopes and self.scopes[source] != self.scopes[target]
 
@@ -296,9 +296,9 @@ class _Built:
         """Return a node moved to its current region; its edges out of the region now end the branch."""
         if self.scopes[node.id] == node.scope:
             return node
-        return replace(node, scope=self.scopes[node.id], params=self._params(node), rescue=self._rescue(node))
+        return replace(node, scope=self.scopes[node.id], params=self._make_params(node), rescue=self._make_rescue(node))
 
-    def _params(self, node: Node) -> Mapping[str, Any]:
+    def _make_params(self, node: Node) -> Mapping[str, Any]:
         """Return a node's params; if it can choose to end its branch, `meets` names the node after the section."""
         meets = self.meets[self.scopes[node.id]]
         if node.kind not in CHOOSERS or meets == END:
@@ -310,10 +310,10 @@ class _Built:
             )
         return MappingProxyType({**params, "meets": meets})
 
-    def _rescue(self, node: Node) -> Rescue | None:
+    def _make_rescue(self, node: Node) -> Rescue | None:
         """Return how a node continues after a failure: a fallback to the meeting point ends its branch."""
         route = (node.rescue and node.rescue.route) or ()
-        if not any(self._leaves_branch(node.id, target) for target in (*route, *self.fallbacks[node.id])):
+        if not any(self._is_leaving_branch(node.id, target) for target in (*route, *self.fallbacks[node.id])):
             return node.rescue
         return Rescue(node.rescue.writes if node.rescue else MappingProxyType({}), ())
 

@@ -34,7 +34,7 @@ class CachedCall:
 
     async def __call__(self, work: Work) -> Any:
         """Return the outcome that the cache knows; else call the node, and store its writes."""
-        key = self._key(work)
+        key = self._make_key(work)
         if work.phase == "start":
             known = await self._ask(work, _GET, key, self._look_up)
             if known is not None and not _is_stored_in_superstep(work, key):
@@ -52,7 +52,7 @@ class CachedCall:
             await self._ask(work, _SET, key, self._store, writes=writes)
         return result
 
-    def _key(self, work: Work) -> str:
+    def _make_key(self, work: Work) -> str:
         found = self.policy.key_func(read_input(self.call.plan, work))
         work.copies.clear()
         return hashed(found)

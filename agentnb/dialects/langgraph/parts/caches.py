@@ -22,14 +22,14 @@ class TaskCache:
 
     def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
         """Return a known result under the key "value"; None if there is none."""
-        for writes in self.cache.get([(self.namespace, self._key(args, kwargs))]).values():
+        for writes in self.cache.get([(self.namespace, self._make_key(args, kwargs))]).values():
             return {"value": next(value for channel, value in writes if channel == lg.keys.RETURN)}
         return None
 
     def store(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """Store a result."""
         entry = [(lg.keys.RETURN, result)], self.policy.ttl
-        self.cache.set({(self.namespace, self._key(args, kwargs)): entry})
+        self.cache.set({(self.namespace, self._make_key(args, kwargs)): entry})
 
-    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    def _make_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return hashed(self.policy.key_func(*args, **kwargs))

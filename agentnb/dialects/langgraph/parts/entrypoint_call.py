@@ -26,7 +26,7 @@ class EntrypointCall(NodeCall):
         self.id, self.entries = prefix + name, process.writers[0].writes
         rules = TaskRules(to_policies(graph.retry_policy), graph.cache, graph.cache_policy)
         plan = NodePlan(
-            name=name, prefix=prefix, channels=channels, keys=START, mapper=None, updates=self._updates,
+            name=name, prefix=prefix, channels=channels, keys=START, mapper=None, updates=self._list_updates,
             control=_select_no_targets, settings=settings, names=(), retries=rules.retries, tasks=rules,
             timeout=to_plain_limits(process.timeout),
         )  # fmt: skip
@@ -43,7 +43,7 @@ class EntrypointCall(NodeCall):
             found[START] = {key: thaw(value) for key, value in given.items() if key != PREVIOUS}
         return self.plan.channels.first_values(list(found.items()), earlier)
 
-    def _updates(self, result: Any) -> list[tuple[str, Any]]:
+    def _list_updates(self, result: Any) -> list[tuple[str, Any]]:
         return [(entry.channel, entry.mapper(result)) for entry in self.entries]
 
 

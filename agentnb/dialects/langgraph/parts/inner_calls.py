@@ -72,15 +72,15 @@ class Calls:
     def call(self, effect: Effect, attempt: str | None = None) -> Any:
         """Perform an effect at once, from a function that cannot await. `attempt` is that of a task."""
         with self.lock:  # a node may call several tools in threads
-            key = self._key(attempt)
+            key = self._make_key(attempt)
             if key not in self.ended:
-                self.ended[key] = self._performed(effect, key)
+                self.ended[key] = self._perform(effect, key)
                 _repeat_stream(self.work)
             return self.ended[key].result()
 
     async def acall(self, effect: Effect, attempt: str | None = None) -> Any:
         """Perform an effect from a coroutine."""
-        key = self._key(attempt)
+        key = self._make_key(attempt)
         if key not in self.ended:
             self.ended[key] = await _drive_to_end(self.work.call(effect))
             _repeat_stream(self.work)
@@ -116,13 +116,13 @@ class Calls:
             with suppress(RuntimeError):  # their loop is closed
                 task.cancel()
 
-    def _key(self, attempt: str | None) -> int | str:
+    def _make_key(self, attempt: str | None) -> int | str:
         if attempt is not None:
             return attempt
         self.made += 1
         return self.made
 
-    def _performed(self, effect: Effect, key: int | str) -> Ended:
+    def _perform(self, effect: Effect, key: int | str) -> Ended:
         run, coroutine = self.work.run, self.work.call(effect)
         threaded, run.threaded = run.threaded, False  # the function blocks its thread anyway
         try:

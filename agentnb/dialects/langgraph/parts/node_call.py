@@ -127,13 +127,13 @@ class NodeCall:
     def _attempt(self, work: Work, number: int = 1) -> Any:
         calls = Calls(work)
         if self.slow:
-            return self._until_ended(calls, number)
+            return self._run_until_ended(calls, number)
         try:
-            return self._once(calls, number)
+            return self._run_once(calls, number)
         except (lg.GraphInterrupt, Suspended) as stopped:
-            return self._until_ended(calls, number, stopped)
+            return self._run_until_ended(calls, number, stopped)
 
-    async def _until_ended(self, calls: Calls, attempt: int, stopped: BaseException | None = None) -> Any:
+    async def _run_until_ended(self, calls: Calls, attempt: int, stopped: BaseException | None = None) -> Any:
         """Run a node's function, and again after it has asked or one of its calls was held, until neither happens."""
         while True:
             if isinstance(stopped, Suspended):
@@ -142,18 +142,18 @@ class NodeCall:
                 await calls.ask(stopped)
             calls.work.copies.clear()  # it sees the state as it was
             try:
-                result = self._once(calls, attempt)
+                result = self._run_once(calls, attempt)
                 return await result if isawaitable(result) else result
             except (lg.GraphInterrupt, Suspended) as again:
                 stopped = again
 
-    def _once(self, calls: Calls, attempt: int) -> Any:
+    def _run_once(self, calls: Calls, attempt: int) -> Any:
         plan, work = self.plan, calls.work
         calls.sent.clear()
         given = read_input(plan, work)
-        config = self._config(calls, attempt)
+        config = self._make_config(calls, attempt)
         enable_tasks(config, calls, plan.tasks, self.is_async)
-        limit = self._limit(work)
+        limit = self._get_limit(work)
         if limit is not None:
             if not self.slow:
                 raise lg.sync_timeout_unsupported(plan.name)
@@ -172,12 +172,12 @@ class NodeCall:
             return make_outcome(plan, work, result, (), calls.sent)
         return self.routed(calls, result, context, config)
 
-    def _config(self, calls: Calls, attempt: int) -> dict[str, Any]:
+    def _make_config(self, calls: Calls, attempt: int) -> dict[str, Any]:
         plan, work = self.plan, calls.work
         metadata = {"langgraph_step": superstep_of(plan, work), "langgraph_node": plan.name, **plan.metadata}
         return make_config(work, plan.settings, calls, Reader(plan, work), metadata, attempt)
 
-    def _limit(self, work: Work) -> TimeLimit | None:
+    def _get_limit(self, work: Work) -> TimeLimit | None:
         return make_time_limit(self.plan.name, self.plan.timeout, work)
 
     def routed(self, calls: Calls, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
@@ -189,10 +189,10 @@ class NodeCall:
                 chosen = context.run(branch.call, make_branch_input(plan, branch, work, passed, updates), config)
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._half_routed(calls, result, found, error)
+            return self._make_half_routed(calls, result, found, error)
         return make_outcome(plan, work, result, found, calls.sent)
 
-    def _half_routed(self, calls: Calls, result: Any, found: list[Any], error: Exception) -> Outcome:
+    def _make_half_routed(self, calls: Calls, result: Any, found: list[Any], error: Exception) -> Outcome:
         """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
 
         As in LangGraph, what the node wrote stays, and the edges before the one that failed are followed.
@@ -241,7 +241,7 @@ class NodeCall:
                     chosen = await run_in_context(context, _to_coroutine(chosen))
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._half_routed(calls, result, found, error)
+            return self._make_half_routed(calls, result, found, error)
         return make_outcome(plan, work, result, found, calls.sent)
 
 
@@ -257,14 +257,14 @@ class HandlerCall(NodeCall):
         super().__init__(plan, runnable)
         self.source, self.failed = source, failed
 
-    def _config(self, calls: Calls, attempt: int) -> dict[str, Any]:
+    def _make_config(self, calls: Calls, attempt: int) -> dict[str, Any]:
         failure = find_handled_failure(calls.work.run, calls.work.act, self.source)
         error = None if failure is None else failure.error or ExecutionError(failure.message)
-        config = super()._config(calls, attempt)
+        config = super()._make_config(calls, attempt)
         config["configurable"][lg.keys.CONFIG_KEY_NODE_ERROR] = lg.NodeError(node=self.failed, error=error)
         return config
 
-    def _limit(self, work: Work) -> TimeLimit | None:
+    def _get_limit(self, work: Work) -> TimeLimit | None:
         return None
 
 

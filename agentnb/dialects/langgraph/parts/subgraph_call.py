@@ -35,21 +35,21 @@ class SubgraphCall(NodeCall):
         if work.phase == "start":
             given = read_input(self.plan, work)
             work.copies.clear()
-            first = self.begin(given, self._earlier(work))
+            first = self.begin(given, self._find_earlier(work))
             return Enter([Body(body, "isolated", first) for body in work.node.bodies])
         if self.state_keys:
-            work.emit(_STATE, self._values(work, self.state_keys))
-        result = self._result(work)
+            work.emit(_STATE, self._collect_values(work, self.state_keys))
+        result = self._make_result(work)
         if not self.plan.branches:
             return make_outcome(self.plan, work, result, ())
         calls = Calls(work)
-        config = self._config(calls, 1)
+        config = self._make_config(calls, 1)
         context = make_context(config, calls)
         if self.slow:
             return self.conclude(calls, result, context, config)
         return self.routed(calls, result, context, config)
 
-    def _result(self, work: Work) -> Any:
+    def _make_result(self, work: Work) -> Any:
         """Return the output of the inner graph, or the Command by which one of its nodes has left it."""
         event = work.event
         if event is not None and event.type == "command":
@@ -57,13 +57,13 @@ class SubgraphCall(NodeCall):
         if isinstance(self.outputs, str):
             value = work.frames[0].scope.get(self.outputs)
             return None if value is ABSENT else thaw(value)
-        return self._values(work, self.outputs)
+        return self._collect_values(work, self.outputs)
 
-    def _values(self, work: Work, keys: Iterable[str]) -> dict[str, Any]:
+    def _collect_values(self, work: Work, keys: Iterable[str]) -> dict[str, Any]:
         seen = {key: work.frames[0].scope.get(key) for key in keys}
         return {key: thaw(value) for key, value in seen.items() if value is not ABSENT}
 
-    def _earlier(self, work: Work) -> Any:
+    def _find_earlier(self, work: Work) -> Any:
         """Return the state in which the graph has ended the last time, if it goes on from there."""
         if not self.state_keys:
             return {}

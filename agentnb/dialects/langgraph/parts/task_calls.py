@@ -91,10 +91,10 @@ class _Caller:
     def _begin(self, task: _Task) -> asyncio.Task[Any]:
         begun = asyncio.get_running_loop().create_task(task.result())
         self.calls.apart.add(begun)
-        begun.add_done_callback(self._end)
+        begun.add_done_callback(self._finish)
         return begun
 
-    def _end(self, begun: asyncio.Task[Any]) -> None:
+    def _finish(self, begun: asyncio.Task[Any]) -> None:
         self.calls.apart.discard(begun)
         if not begun.cancelled():
             begun.exception()  # a task whose result nobody reads may fail
@@ -141,7 +141,7 @@ class _Task:
             attempt = f"{self.path}#{failed + 1}"
             is_known = attempt in calls.ended
             try:
-                calls.finished[self.path] = answer_in(await self._found(attempt))
+                calls.finished[self.path] = answer_in(await self._find_result(attempt))
             except lg.GraphBubbleUp:
                 raise
             except Exception as error:
@@ -154,7 +154,7 @@ class _Task:
                     await self._wait(seconds)
         return calls.finished[self.path]
 
-    async def _found(self, attempt: str) -> Any:
+    async def _find_result(self, attempt: str) -> Any:
         """Return what is recorded of one attempt. Inside another call it is part of that one."""
         perform = partial(self._aperform if self.is_async else self._perform, attempt)
         if CALLS.get() is not self.calls:
@@ -166,7 +166,7 @@ class _Task:
     def _perform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
         with outside(self.runnable.name):
             context = copy_context()
-            config = self._config(attempt)
+            config = self._make_config(attempt)
             context.run(lg.var_child_runnable_config.set, config)
             given = self.arguments.changed(arguments)
             known = None if self.entry is None else self.entry.look_up(*given)
@@ -175,14 +175,14 @@ class _Task:
             try:
                 result = context.run(self.runnable.invoke, given, config)
             except lg.GraphInterrupt as asked:
-                return self._question(asked)
+                return self._make_question(asked)
             if self.entry is not None:
                 self.entry.store(*given, result)
             return {"value": result}
 
     async def _aperform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
         with outside(self.runnable.name):
-            config = self._config(attempt)
+            config = self._make_config(attempt)
             given = self.arguments.changed(arguments)
             known = None if self.entry is None else self.entry.look_up(*given)
             if known is not None:
@@ -195,19 +195,19 @@ class _Task:
                 ending = self.runnable.ainvoke(given, config)
                 result = await (ending if limit is None else limit.keep(ending))
             except lg.GraphInterrupt as asked:
-                return self._question(asked)
+                return self._make_question(asked)
             if self.entry is not None:
                 self.entry.store(*given, result)
             return {"value": result}
 
-    def _config(self, attempt: str) -> dict[str, Any]:
+    def _make_config(self, attempt: str) -> dict[str, Any]:
         name = self.runnable.name
         metadata = {"langgraph_node": name}
         config = make_inner_config(self.caller.config, metadata, f"{self.caller.task}{self.path}", self.answers)
         enable_tasks(config, self.calls, self.caller.rules, self.is_async, attempt)
         return config
 
-    def _question(self, asked: Any) -> dict[str, Any]:
+    def _make_question(self, asked: Any) -> dict[str, Any]:
         by = asked.args[0][0].id
         return to_question(asked, by if by in self.calls.answers else self.path)
 

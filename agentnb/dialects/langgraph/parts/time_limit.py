@@ -59,11 +59,11 @@ class TimeLimit:
                     yielded = coroutine.send(reply) if error is None else coroutine.throw(error)
                 except StopIteration as ended:
                     if self.expired:
-                        raise self._late() from None
+                        raise self._make_timeout_error() from None
                     return ended.value
                 except BaseException:
                     if self.expired:
-                        raise self._late() from None
+                        raise self._make_timeout_error() from None
                     raise
                 reply = error = None
                 stopped = monotonic()
@@ -75,7 +75,7 @@ class TimeLimit:
                 if timer is not None:
                     timer.end(error)
                 elif not self.expired:
-                    self._stand_still(monotonic() - stopped)
+                    self._pause_clock(monotonic() - stopped)
         finally:
             self.scope.close()
 
@@ -89,11 +89,11 @@ class TimeLimit:
             ends.append((self.scope._last_progress + self.idle - now, "idle"))  # noqa: SLF001  (LangGraph's clock)
         return min(ends)
 
-    def _stand_still(self, seconds: float) -> None:
+    def _pause_clock(self, seconds: float) -> None:
         self.began += seconds
         self.scope._last_progress += seconds  # noqa: SLF001
 
-    def _late(self) -> Exception:
+    def _make_timeout_error(self) -> Exception:
         error: Exception = lg.NodeTimeoutError(
             self.name, monotonic() - self.began, kind=self.expired, idle_timeout=self.idle, run_timeout=self.run
         )

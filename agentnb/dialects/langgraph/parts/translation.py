@@ -135,11 +135,11 @@ class _Translation:
         """Read one graph as a region; the ids of its nodes begin with `prefix`."""
         self._check_graph(graph, place)
         if is_entrypoint(graph):
-            self._entrypoint(graph, settings, region, prefix, place)
+            self._translate_entrypoint(graph, settings, region, prefix, place)
         else:
-            self._state_graph(graph, settings, region, prefix, place)
+            self._translate_state_graph(graph, settings, region, prefix, place)
 
-    def _entrypoint(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
+    def _translate_entrypoint(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
         own = {key: graph.channels[key] for key in (START, END, PREVIOUS)}
         channels = self.channels[region] = Channels(own, {}, place, self.problems)
         call = EntrypointCall(graph, prefix, channels, settings)
@@ -157,22 +157,24 @@ class _Translation:
             }),
             place=place,
         )  # fmt: skip
-        self._region(graph, region, prefix, call, (call.id,), [call.plan.name])
+        self._translate_region(graph, region, prefix, call, (call.id,), [call.plan.name])
 
-    def _state_graph(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
+    def _translate_state_graph(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> None:
         builder = graph.builder
         self.channels[region] = Channels(builder.channels, builder.managed, place, self.problems)
         self.begins_early[region] = begins_early(builder)
         for name, spec in builder.nodes.items():
             if not spec.is_error_handler:  # they are translated with the nodes whose errors they handle
-                self._node(graph, settings, name, spec, region, prefix, place._replace(path=f"nodes[{name!r}]"))
-        self._edges(builder, prefix, place)
+                self._translate_node(
+                    graph, settings, name, spec, region, prefix, place._replace(path=f"nodes[{name!r}]")
+                )
+        self._iter_edges(builder, prefix, place)
         start = self._start(graph, settings, region, prefix, place)
         targets = sorted(prefix + end for begin, end in builder.edges if begin == START and end != END)
         entry = (start.id,) if start.id in self.nodes else tuple(targets)
-        self._region(graph, region, prefix, start, entry, builder.nodes)
+        self._translate_region(graph, region, prefix, start, entry, builder.nodes)
 
-    def _region(
+    def _translate_region(
         self, graph: Any, region: str, prefix: str, start: Start, entry: tuple[str, ...], names: Iterable[str]
     ) -> None:
         for side, stops in (("before", graph.interrupt_before_nodes), ("after", graph.interrupt_after_nodes)):
@@ -185,7 +187,7 @@ class _Translation:
         if graph.step_timeout is not None:
             self.problems.append(make_unsupported_problem("step_timeout", place, "remove it"))
 
-    def _node(
+    def _translate_node(
         self, graph: Any, settings: Settings, name: str, spec: Any, region: str, prefix: str, place: Place
     ) -> None:
         channels, process = self.channels[region], graph.nodes[name]
@@ -201,7 +203,7 @@ class _Translation:
             control=entries[1].mapper,
             settings=settings,
             names=graph.builder.nodes,
-            branches=self._branches(graph, name),
+            branches=self._translate_branches(graph, name),
             retries=to_policies(spec.retry_policy),
             timeout=to_plain_limits(spec.timeout),
             handled=spec.error_handler_node is not None,
@@ -228,7 +230,7 @@ class _Translation:
             return
         perform = _cached(perform, graph, name, spec.cache_policy)
         if spec.error_handler_node is not None:
-            self._error_handler(graph, spec.error_handler_node, plan, own, region, place)
+            self._translate_error_handler(graph, spec.error_handler_node, plan, own, region, place)
         self.nodes[own] = Node(
             id=own,
             kind="runnable",
@@ -248,7 +250,7 @@ class _Translation:
         )  # fmt: skip
         self.edges += self._draw_choices(graph.builder, name, spec, prefix, place)
 
-    def _error_handler(
+    def _translate_error_handler(
         self, graph: Any, handler: str, failing: NodePlan, source: str, region: str, place: Place
     ) -> None:
         """Add the node that handles the errors of another; one that handles those of all has a node for each."""
@@ -307,7 +309,7 @@ class _Translation:
         if any(graph.interrupt_before_nodes or graph.interrupt_after_nodes for graph in graphs):
             self.problems.append(breakpoints_inside(place))
 
-    def _branches(self, graph: Any, name: str) -> list[Branch]:
+    def _translate_branches(self, graph: Any, name: str) -> list[Branch]:
         builder, found = graph.builder, []
         for spec in builder.branches.get(name, {}).values():
             schema = spec.input_schema
@@ -319,7 +321,7 @@ class _Translation:
             found.append(Branch(spec, call, is_async, "__root__" if keys == ["__root__"] else keys, mapper))
         return found
 
-    def _edges(self, builder: Any, prefix: str, place: Place) -> None:
+    def _iter_edges(self, builder: Any, prefix: str, place: Place) -> None:
         for source, target in sorted(builder.edges):
             if source != START and target != END:
                 at = place._replace(path=f"edges[{source!r}, {target!r}]")
@@ -351,7 +353,7 @@ class _Translation:
         plan = NodePlan(
             name=START, prefix=prefix, channels=channels, keys=keys, mapper=None, updates=entries[0].mapper,
             control=entries[1].mapper, settings=settings, names=builder.nodes,
-            branches=self._branches(graph, START),
+            branches=self._translate_branches(graph, START),
             begins_early=self.begins_early[region],
         )  # fmt: skip
         start = StartCall(plan, prefix + START)

@@ -34,10 +34,10 @@ class Routes:
             problems.append(Problem("R114", f"'routes' is {shorten_value(given)}", str(place),
                                     "routes map values to nodes", "write it as {'value': 'node'}"))  # fmt: skip
             given = None
-        self.routes = {str(value): self._target(target) for value, target in (given or {}).items()}
-        self.default = None if default is None else self._target(default)
+        self.routes = {str(value): self._find_target(target) for value, target in (given or {}).items()}
+        self.default = None if default is None else self._find_target(default)
 
-    def _target(self, node: Any) -> str:
+    def _find_target(self, node: Any) -> str:
         return END if node is None or (isinstance(node, str) and node == END) else self.level.id_of(node)
 
     def keeps(self, edge: Edge, problems: list[Problem]) -> bool:

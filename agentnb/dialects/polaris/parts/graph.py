@@ -121,7 +121,7 @@ class Graph:
 
     def _add_system(self, function: Callable[..., Any], names: Mapping[str, Any]) -> str:
         found = to_system(function, names)
-        return self._add(SystemNode(self._id(found.name), found))
+        return self._add(SystemNode(self._make_id(found.name), found))
 
     def add_conditional_branch(
         self,
@@ -137,10 +137,10 @@ class Graph:
         missing, which `validate` reports.
         """
         _check_question(predicate, f"decision {name!r}", "predicate")
-        node = DecisionNode(self._id(name), name, output_type, predicate)
+        node = DecisionNode(self._make_id(name), name, output_type, predicate)
         self._place(node)
-        node.true_branch = self._branch(node.id, when_true, "true")
-        node.false_branch = self._branch(node.id, when_false, "false")
+        node.true_branch = self._add_branch(node.id, when_true, "true")
+        node.false_branch = self._add_branch(node.id, when_false, "false")
         node.left_out = frozenset(
             label for label, builder in (("true", when_true), ("false", when_false)) if builder is None
         )
@@ -162,26 +162,26 @@ class Graph:
         pairs = _to_list(cases.items() if isinstance(cases, Mapping) else cases, where, why)
         _check(all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs), f"{cases!r}", where, why)
         _check_question(discriminator, f"switch {name!r}", "discriminator")
-        node = SwitchNode(self._id(name), name, output_type, discriminator)
+        node = SwitchNode(self._make_id(name), name, output_type, discriminator)
         self._place(node)
         for key, builder in pairs:
-            if (branch := self._branch(node.id, builder, f"case {safe_repr(key)}")) is not None:
+            if (branch := self._add_branch(node.id, builder, f"case {safe_repr(key)}")) is not None:
                 node.cases.append((key, branch))
-        node.default = self._branch(node.id, default, "default")
+        node.default = self._add_branch(node.id, default, "default")
         return self
 
     def add_parallel(self, name: str, branches: Iterable[Builder]) -> Self:
         """Add branches that run in parallel and the join where they meet; the next node follows the join."""
         listed = _to_list(branches, f"parallel {name!r}", "its branches are a list of builders")
-        node = ParallelNode(self._id(name), name)
+        node = ParallelNode(self._make_id(name), name)
         self._place(node)
         node.branches = [entry for builder in listed if (entry := self._build(builder).entry) is not None]
         for entry in node.branches:
-            self._link(ParallelEdge, node.id, entry)
-        join = JoinNode(self._id(f"{node.id}_join"), sources=list(node.branches))
+            self._add_link(ParallelEdge, node.id, entry)
+        join = JoinNode(self._make_id(f"{node.id}_join"), sources=list(node.branches))
         node.join = self.last_node = join.id
         self.nodes.append(join)
-        self._link(SequentialEdge, node.id, join.id)
+        self._add_link(SequentialEdge, node.id, join.id)
         return self
 
     def add_loop(
@@ -199,19 +199,19 @@ class Graph:
         The loop fails if it reaches `max_iterations` (default: the executor's limit of 1,000) without ending.
         """
         _check_question(predicate, f"loop {name!r}", "predicate")
-        node = LoopNode(self._id(name), name, output_type, predicate, _check_rounds(name, max_iterations))
-        return self._loop(node, body)
+        node = LoopNode(self._make_id(name), name, output_type, predicate, _check_rounds(name, max_iterations))
+        return self._add_loop(node, body)
 
     def add_loop_n(self, name: str, count: int, body: Builder) -> Self:
         """Add a loop whose body runs `count` times."""
-        return self._loop(LoopNode(self._id(name), name, max_iterations=_check_rounds(name, count)), body)
+        return self._add_loop(LoopNode(self._make_id(name), name, max_iterations=_check_rounds(name, count)), body)
 
-    def _loop(self, node: LoopNode, body: Builder) -> Self:
+    def _add_loop(self, node: LoopNode, body: Builder) -> Self:
         self._place(node)
         inner = self._build(body)
         node.body_entry = inner.entry
         if inner.last_node is not None:
-            self._link(LoopBackEdge, inner.last_node, node.id)
+            self._add_link(LoopBackEdge, inner.last_node, node.id)
         return self
 
     # -- error and timeout handlers ------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ class Graph:
 
     # -- within ----------------------------------------------------------------------------------------------------
 
-    def _id(self, name: str) -> str:
+    def _make_id(self, name: str) -> str:
         """Return an unused node id derived from a name."""
         id, number = name, 2
         while id in self._ids or id == "root":
@@ -288,7 +288,7 @@ class Graph:
 
     def _add(self, node: Node) -> str:
         if self.last_node is not None:
-            self._link(SequentialEdge, self.last_node, node.id)
+            self._add_link(SequentialEdge, self.last_node, node.id)
         if self.entry is None:
             self.entry = node.id
         self.last_node = node.id
@@ -297,7 +297,7 @@ class Graph:
 
     _place = _add
 
-    def _link(self, cls: type[E], source: str, target: str) -> E:
+    def _add_link(self, cls: type[E], source: str, target: str) -> E:
         edge = cls(f"{source} -> {target} ({cls.sort})", source, target)
         self.edges.append(edge)
         return edge
@@ -352,23 +352,23 @@ class Graph:
                         "a ready-made graph in a branch or a body adds a copy of its nodes",
                         "build the inner graph first, as a Graph of its own, or use add_loop")
             )  # fmt: skip
-        ids = {node.id: self._id(node.id if isinstance(node, JoinNode) else node.name) for node in other.nodes}
+        ids = {node.id: self._make_id(node.id if isinstance(node, JoinNode) else node.name) for node in other.nodes}
         self.nodes, self.edges = rename(other.nodes, other.edges, ids)
         self.given_types = list(other.given_types)
         self.entry, self.last_node = ids.get(other.entry or ""), ids.get(other.last_node or "")
 
-    def _branch(self, source: str, builder: Builder | None, case: str) -> str | None:
+    def _add_branch(self, source: str, builder: Builder | None, case: str) -> str | None:
         """Return the first node of a branch of a decision or a switch; None where its builder adds nothing."""
         entry = self._build(builder).entry
         if entry is not None:
-            self._link(ConditionalEdge, source, entry).case = case
+            self._add_link(ConditionalEdge, source, entry).case = case
         return entry
 
     def _add_handler_node(self, cls: type[HandlerEdge], node_id: str, handler: Builder, resume: bool) -> Self:
         self._system(node_id, f"add_{cls.sort}_handler")
         inner = self._build(handler)
         if inner.entry is not None:
-            edge = self._link(cls, node_id, inner.entry)
+            edge = self._add_link(cls, node_id, inner.entry)
             edge.resume, edge.last = resume, inner.last_node
         return self
 

@@ -43,7 +43,7 @@ class Levels:
             if isinstance(edge, SequentialEdge):
                 self.next.setdefault(edge.source, edge.target)
             elif isinstance(edge, HandlerEdge):
-                self._aside(edge)
+                self._add_aside(edge)
         for node in graph.nodes:
             if isinstance(node, ParallelNode) and node.join is not None:
                 self.next[node.id] = node.join
@@ -52,23 +52,23 @@ class Levels:
         self.handlers: list[Handler] = []
         self.turns: list[str] = []
         if graph.entry is not None:
-            self._level(Level(ROOT, graph.entry))
+            self._add_level(Level(ROOT, graph.entry))
 
-    def _aside(self, edge: HandlerEdge) -> None:
+    def _add_aside(self, edge: HandlerEdge) -> None:
         """Add an edge to a handler: of several from one node, only the first of each sort is used."""
         known = self.asides.setdefault(edge.source, [])
         if all(other.sort != edge.sort for other in known):
             known.append(edge)
 
-    def _level(self, level: Level) -> None:
+    def _add_level(self, level: Level) -> None:
         """Walk a subgraph and everything nested in it, with a stack, because the depth is not limited."""
         waiting = [level]
         while waiting:
             here = waiting.pop(0)
             self.levels.append(here)
-            self._chain(here.entry, here.region, None, waiting)
+            self._add_chain(here.entry, here.region, None, waiting)
 
-    def _chain(self, first: str, region: str, handler: Handler | None, waiting: list[Level]) -> None:
+    def _add_chain(self, first: str, region: str, handler: Handler | None, waiting: list[Level]) -> None:
         """Walk from a node to the end of its chain, its handlers included."""
         chains: list[tuple[str, Handler | None]] = [(first, handler)]
         while chains:

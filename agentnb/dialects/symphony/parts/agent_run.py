@@ -104,7 +104,7 @@ class Concluding:
     def __call__(self, board: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result: success, response, reasoning, tools_executed, error, agent, model, usage."""
         executed = list(board.get("tools_executed") or ())
-        success, response, reasoning, error = self._came(board, executed)
+        success, response, reasoning, error = self._conclude(board, executed)
         result = {
             "success": success,
             "response": response,
@@ -117,17 +117,17 @@ class Concluding:
         }
         return {"result": result}
 
-    def _came(self, board: Mapping[str, Any], executed: list[Any]) -> tuple[bool, str, str, str | None]:
+    def _conclude(self, board: Mapping[str, Any], executed: list[Any]) -> tuple[bool, str, str, str | None]:
         failure, decision = board.get("failure") or {}, board.get("decision") or {}
         if "answer" not in board or failure.get("node") == "llm":
             why = str(failure.get("message") or "the model was not asked")
-            return False, self._sorry(board), f"The model could not be asked: {why}", why
+            return False, self._make_apology(board), f"The model could not be asked: {why}", why
         answer = board["answer"]
         if not self.tools:
             return True, "" if answer is None else to_text(answer), NO_TOOLS, None
         noted = FENCED if decision.get("fenced") else ""
         if failure.get("node") == "parse":
-            return self._unread(answer, str(failure["message"]), executed)
+            return self._make_unread(answer, str(failure["message"]), executed)
         if decision.get("kind") == "other":
             why = f"the model's answer is JSON, but not what was asked for: {decision['why']}"
             return False, decision["response"], f"No tool was called: {decision['why']}.{noted}", why
@@ -144,10 +144,10 @@ class Concluding:
             error,
         )
 
-    def _sorry(self, board: Mapping[str, Any]) -> str:
+    def _make_apology(self, board: Mapping[str, Any]) -> str:
         return f"Sorry: {self.name} could not work on the task {to_text(board.get('task', ''))!r}."
 
-    def _unread(self, answer: Any, why: str, executed: list[Any]) -> tuple[bool, str, str, str]:
+    def _make_unread(self, answer: Any, why: str, executed: list[Any]) -> tuple[bool, str, str, str]:
         text = "" if answer is None else to_text(answer)
         return (
             False,

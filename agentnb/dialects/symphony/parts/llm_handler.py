@@ -169,9 +169,9 @@ class LLMHandler:
         if key is None and self._providers:
             return next(iter(self._providers.values()))
         key = key or next((each for each in ENVIRONMENT if _is_key_attribute(each)), None)
-        found = None if key is None else self._providers.get(key) or self._of_environment(key)
+        found = None if key is None else self._providers.get(key) or self._find_provider(key)
         if found is None:
-            raise AgentRuntimeError(self._missing(name))
+            raise AgentRuntimeError(self._make_missing_problem(name))
         return found
 
     @overload
@@ -227,7 +227,7 @@ class LLMHandler:
         made = [provider.made_up for provider in self._providers.values()]
         return bool(made) and all(made)
 
-    def _of_environment(self, kind: str) -> Provider | None:
+    def _find_provider(self, kind: str) -> Provider | None:
         """Return the provider that is configured by the environment alone; created once for each key."""
         if kind != SIMULATED and (kind not in PROVIDERS or (PROVIDERS[kind].needs_key and not _is_key_attribute(kind))):
             return None
@@ -238,7 +238,7 @@ class LLMHandler:
                 self._found[kind] = keys, Provider(kind, client_of(kind, settings))
             return self._found[kind][1]
 
-    def _missing(self, name: Any) -> Problem:
+    def _make_missing_problem(self, name: Any) -> Problem:
         known = self.known
         why = f"the known ones are: {', '.join(known)}" if known else "none is registered, and no key is set"
         kind = str(name).strip().casefold()
