@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import importlib
 import importlib.util
 import inspect
 import linecache
@@ -295,6 +296,21 @@ def test_every_public_member_is_in_the_reference_with_an_example(cls):
         described |= set(re.findall(r"`(\w+)`", REFERENCE))
     assert members(cls) - described == set()
     assert members(cls) - example_names() == set()
+
+
+@pytest.mark.parametrize("dialect", ["activegraph", "agentruntime", "coreason", "polaris", "symphony"])
+def test_every_name_of_a_dialect_is_in_the_reference_and_every_entry_point_in_its_example(dialect):
+    page = DOCS / "reference" / "dialects" / f"{dialect}.md"
+    described = re.findall(
+        rf"^::: agentnb\.dialects\.{dialect}\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(described) == sorted(importlib.import_module(f"agentnb.dialects.{dialect}").__all__)
+    entry_points = page.read_text(encoding="utf-8").partition("## Other names")[0]
+    (example,) = (ast.parse(code) for _, code in blocks(page, "python"))
+    used = {node.id for node in ast.walk(example) if isinstance(node, ast.Name)}
+    used |= {node.attr for node in ast.walk(example) if isinstance(node, ast.Attribute)}
+    names = re.findall(rf"^::: agentnb\.dialects\.{dialect}\.(\w+)$", entry_points, re.MULTILINE)
+    assert set(names) - used - {"BehaviorFailure", "Patch"} == set()  # these two are results alone
 
 
 def test_every_command_is_in_the_reference_with_an_example():
