@@ -301,16 +301,14 @@ def test_every_public_member_is_in_the_reference_with_an_example(cls):
 @pytest.mark.parametrize("dialect", ["activegraph", "agentruntime", "coreason", "polaris", "symphony"])
 def test_every_name_of_a_dialect_is_in_the_reference_and_every_entry_point_in_its_example(dialect):
     page = DOCS / "reference" / "dialects" / f"{dialect}.md"
-    described = re.findall(
-        rf"^::: agentnb\.dialects\.{dialect}\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert sorted(described) == sorted(importlib.import_module(f"agentnb.dialects.{dialect}").__all__)
-    entry_points = page.read_text(encoding="utf-8").partition("## Other names")[0]
+    directive = re.compile(rf"^::: agentnb\.dialects\.{dialect}\.(\w+)$", re.MULTILINE)
+    text = page.read_text(encoding="utf-8")
+    assert sorted(directive.findall(text)) == sorted(importlib.import_module(f"agentnb.dialects.{dialect}").__all__)
     (example,) = (ast.parse(code) for _, code in blocks(page, "python"))
     used = {node.id for node in ast.walk(example) if isinstance(node, ast.Name)}
     used |= {node.attr for node in ast.walk(example) if isinstance(node, ast.Attribute)}
-    names = re.findall(rf"^::: agentnb\.dialects\.{dialect}\.(\w+)$", entry_points, re.MULTILINE)
-    assert set(names) - used - {"BehaviorFailure", "Patch"} == set()  # these two are results alone
+    only_results = {"BehaviorFailure", "Patch"}
+    assert set(directive.findall(text.partition("## Other names")[0])) - used - only_results == set()
 
 
 def test_every_command_is_in_the_reference_with_an_example():

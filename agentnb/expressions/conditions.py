@@ -83,7 +83,8 @@ class Rule:
     `text` is the rule as shown to people, `reads` are the paths that it reads; `whole` is True if it may read any key.
     `warning` states what was odd about the last evaluation: text that was compared with a number.
 
-    Raises: RecipeError: R315, the library refuses the rule
+    Raises:
+        RecipeError: R315, the library refuses the rule
     """
 
     __slots__ = ("_compiled", "_pairs", "_paths", "_ready", "place", "reads", "text", "warning", "whole")
@@ -106,7 +107,8 @@ class Rule:
     def evaluate(self, board: Mapping[str, Any]) -> Any:
         """Return the rule's value on this board.
 
-        Raises: ExecutionError: X310 to X313, and those of the rule's templates
+        Raises:
+            ExecutionError: X310 to X313, and those of the rule's templates
         """
         context, simple = self._make_context(board)
         if self._pairs:
@@ -228,7 +230,8 @@ def compile_rule(rule: Any, *, strict: bool = True, place: Place | None = None) 
 
     If `strict`, a missing value (or null) in an ordered comparison is an error; JsonLogic takes it for 0.
 
-    Raises: RecipeError: R311 to R315 with a JSON pointer each, and those of its templates; all at once
+    Raises:
+        RecipeError: R311 to R315 with a JSON pointer each, and those of its templates; all at once
     """
     problems = list(check_rule(rule, _get_operators(), place))
     if problems:
@@ -386,7 +389,8 @@ def to_condition(value: Any, place: Place | None = None, *, strict: bool = True)
 
     Text is an expression in the template language, optionally in braces. An existing condition is returned unchanged.
 
-    Raises: RecipeError: R301 to R305 (text), R310, R311 to R315 (rules): all problems at once
+    Raises:
+        RecipeError: R301 to R305 (text), R310, R311 to R315 (rules): all problems at once
     """
     return value if isinstance(value, Condition) else Condition(value, place, strict=strict)
 

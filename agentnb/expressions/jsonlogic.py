@@ -155,7 +155,8 @@ def make_ready(rule: Any, *, strict: bool, place: Place | None) -> Ready:
     Templates become values passed along with the board's; null equals only null, as in JavaScript; if `strict`, a
     missing value in an ordered comparison is thrown instead of taken for 0.
 
-    Raises: RecipeError: the problems of its templates
+    Raises:
+        RecipeError: the problems of its templates
     """
     rewriting = _Rewriting(strict=strict, place=place)
     rewriting.ready.rule = rewriting.rewritten(normalize(rule), "")

@@ -81,7 +81,8 @@ def find_missing_prefix(context: Any, path: Sequence[str]) -> tuple[tuple[str, .
 def to_json(value: Any) -> str:
     """Return `value` as JSON text.
 
-    Raises: TypeError, ValueError: it contains what JSON does not have, such as NaN, or is too deep or too large
+    Raises:
+        TypeError, ValueError: it contains what JSON does not have, such as NaN, or is too deep or too large
     """
     why = excess(value)
     if why:
@@ -140,7 +141,8 @@ def is_number(value: Any) -> bool:
 def to_finite(value: Any) -> Any:
     """Return `value` with infinite numbers, and whole numbers too large for a float, replaced by finite floats.
 
-    Raises: ValueError: it is too deep or too large
+    Raises:
+        ValueError: it is too deep or too large
     """
     why = excess(value)
     if why:

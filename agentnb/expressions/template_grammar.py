@@ -103,7 +103,8 @@ def _make_environment() -> Sandbox:
 def compile_text(text: str, *, bare: bool) -> Compiled:
     """Compile a template or, if `bare`, an expression without braces.
 
-    Raises: Refused
+    Raises:
+        Refused
     """
     if len(text) > MAX_LENGTH:
         raise Refused(_make_size_refusal(f"is {len(text):,} characters long", f"at most {MAX_LENGTH:,}"))

@@ -118,7 +118,8 @@ class Template:
     def render(self, context: Mapping[str, Any]) -> Any:
         """Return the template's value for these names.
 
-        Raises: ExecutionError: X321 to X324, with the template's text and place
+        Raises:
+            ExecutionError: X321 to X324, with the template's text and place
         """
         if self._program is None:
             return self.text
@@ -253,7 +254,8 @@ def compile_template(
 
     If not `strict`, an undefined lone expression is None; everywhere else an undefined value is an error.
 
-    Raises: RecipeError: R301 to R305, every problem of the template
+    Raises:
+        RecipeError: R301 to R305, every problem of the template
     """
     return _compile(text, strict=strict, place=place, bare=False, origin=origin)
 
@@ -270,7 +272,8 @@ def _ignore_path(_: tuple[str | int, ...]) -> None:
 def compile_structure(value: Any, *, strict: bool = True, place_of: PlaceOf = _ignore_path) -> Structure:
     """Compile every template in dicts' values, lists and text; `place_of` returns the place of the part at a path.
 
-    Raises: RecipeError: every problem of every template in it
+    Raises:
+        RecipeError: every problem of every template in it
     """
     building = _Building(place_of, strict=strict)
     build = building.build_of(value, ())

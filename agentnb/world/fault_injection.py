@@ -37,7 +37,8 @@ class Chaos:
         token_throttle: whether a model's answer takes the latency once more for each 100 of its tokens.
         seed: decides which attempts fail.
 
-    Raises: ExecutionError: X415, a word or a value is wrong; all of them at once
+    Raises:
+        ExecutionError: X415, a word or a value is wrong; all of them at once
 
     Example:
         >>> chaos = Chaos(latency_ms=200, error_rate=0.5, seed=1)

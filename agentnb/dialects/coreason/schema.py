@@ -334,7 +334,8 @@ def dump_model(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
 
     R244: a value cannot be written as JSON.
 
-    Raises: RecipeError: R244, one for each such value
+    Raises:
+        RecipeError: R244, one for each such value
     """
     try:
         dumped: dict[str, Any] = model.model_dump(mode="json", by_alias=True, **options)

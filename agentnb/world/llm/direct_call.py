@@ -40,7 +40,8 @@ def describe_limit(request: LLMRequest) -> float | None:
 def complete(client: LLMClient, request: LLMRequest) -> LLMResponse:
     """Return the response to one request; blocks until it is there.
 
-    Raises: TimeoutError: there was none in time; and what the client itself raises
+    Raises:
+        TimeoutError: there was none in time; and what the client itself raises
     """
     if describe_limit(request) is None:
         answer = client.complete(request)
@@ -55,7 +56,8 @@ def complete(client: LLMClient, request: LLMRequest) -> LLMResponse:
 async def acomplete(client: LLMClient, request: LLMRequest) -> LLMResponse:
     """Return the answer to one request.
 
-    Raises: TimeoutError: there was none in time; and what the client itself raises
+    Raises:
+        TimeoutError: there was none in time; and what the client itself raises
     """
     if (ready := prepare_client(client, request)) is not None:
         await ready

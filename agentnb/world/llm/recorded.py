@@ -29,7 +29,8 @@ class RecordedClient:
         trace: a SimulationTrace, live or from a file, or a session. It is read once, now.
         strict: refuse a request whose messages are not the recorded ones; else it is answered all the same.
 
-    Raises: ExecutionError: X343, it is not a trace
+    Raises:
+        ExecutionError: X343, it is not a trace
     """
 
     made_up = True  # no model is called

@@ -200,8 +200,9 @@ class VendorClient(ABC):
         provider: what this client is called in Problems.
         where: the place of its settings in a file, for Problems.
 
-    Raises: AgentRuntimeError: X331, the SDK is not installed; X332, there is no key; X333, a variable is not set; X334,
-        a setting is wrong
+    Raises:
+        AgentRuntimeError: X331, the SDK is not installed; X332, there is no key; X333, a variable is not set; X334,
+            a setting is wrong
     """
 
     package: ClassVar[str]

@@ -92,24 +92,22 @@ class Stored:
         A store of the activegraph package is recognized: the run continues, and each new event is added to that store.
 
         Ids, random numbers, delayed deliveries, pending approvals and budget use are restored. The limits are those of
-        `budget` alone: earlier limits of the run do not count.
+        `budget` alone: earlier limits of the run do not count. All other arguments are those of a Runtime.
 
         Args:
             path: a path or a URL: sqlite:///runs.db, postgresql://...
-            run_id: which run; left out, the one that was written last.
-            behaviors: those that listen; left out, the registered ones.
-            replay_strict: compare what they do with the log first.
-            graph_store: where the graph lies to be found, see Graph.
-            name: default: the one that it was recorded under.
-            frame, policy, budget, seed, llm_provider, tools, metrics, packs, tool_invoker, native_structured_output,
-                trace_context_reads, and what is said of retries and caches: as of a Runtime.
+            run_id: the id of the run; default: the one written last.
+            behaviors: the subscribed behaviors; default: the registered ones.
+            replay_strict: first compare what they do with the log.
+            graph_store: the store of the graph's objects, see Graph.
+            name: the name of the run; default: the recorded one.
 
         Raises:
             StoreNotFoundError: L410, there is no such store, and none is created. It is a FileNotFoundError.
             StoreError: there is no such run.
-            InvalidRuntimeConfiguration: X522, replay_strict is asked of a run of the activegraph package.
-            ReplayDivergenceError: L460, behaviors do something else than the log says.
-            GraphError: X516, the graph_store is none.
+            InvalidRuntimeConfiguration: X522, a run of the activegraph package cannot be replayed strictly.
+            ReplayDivergenceError: L460, the behaviors differ from the log.
+            GraphError: X516, graph_store is not a graph store.
         """
         check_graph_store(graph_store)
         known = None if behaviors is None else to_behaviors(behaviors)

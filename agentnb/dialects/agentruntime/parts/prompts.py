@@ -66,7 +66,8 @@ class Prompt:
     def __init__(self, key: str, source: str, origin: Origin, place: Place) -> None:
         """Compile a text (`source`, including its partials).
 
-        Raises: RecipeError: R301 to R305
+        Raises:
+            RecipeError: R301 to R305
         """
         self.key, self.text, self.source, self.place, self.warning = key, origin.text, source, place, ""
         whole = source if has_markers(source) else ""
@@ -84,7 +85,8 @@ class Prompt:
     def render(self, context: Mapping[str, Any]) -> str:
         """Return the text for these names. A lone expression that is undefined is not a text, if not strict.
 
-        Raises: ExecutionError: X321 to X324
+        Raises:
+            ExecutionError: X321 to X324
         """
         names = ChainMap({"env": self._env}, context) if self.needs else context  # type: ignore[arg-type]  # is read
         self.warning = ""

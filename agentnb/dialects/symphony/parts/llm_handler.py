@@ -64,7 +64,8 @@ class Provider:
     def complete(self, request: Any) -> Any:
         """Return the response to one request.
 
-        Raises: AgentRuntimeError: X461 to X463, X334, the request is none; and what the client raises
+        Raises:
+            AgentRuntimeError: X461 to X463, X334, the request is invalid; and the client's own errors.
         """
         if _is_of_session(request):
             return self.client.complete(request)
@@ -123,7 +124,8 @@ class LLMHandler:
 
         A single client, callable, script or text provider:model answers every request, whichever provider it names.
 
-        Raises: as of `register_provider`
+        Raises:
+            AgentRuntimeError: the errors of `register_provider`.
         """
         if llm is None:
             return cls.get_instance()
@@ -150,8 +152,9 @@ class LLMHandler:
             client: who answers by that name: a client, a callable of the LLMRequest, a list of answers, a text
                 provider:model, or a mapping of settings as above.
 
-        Raises: AgentRuntimeError: X464, there is no name, or no client; X463, it is not a configuration;
-            X330 to X334, the provider is not known, its package, key or a variable is missing, or a setting is wrong
+        Raises:
+            AgentRuntimeError: X464, there is no name, or no client; X463, it is not a configuration;
+                X330 to X334, the provider is unknown, its package, key or a variable is missing, or a setting is wrong
         """
         provider = _register(config, client)
         with self._lock:
@@ -161,7 +164,8 @@ class LLMHandler:
     def get_provider(self, name: str | None = None) -> Provider:
         """Return the provider with a name (case-insensitive); the default one for None.
 
-        Raises: AgentRuntimeError: X465, there is none; X331, X333, X334, the environment's cannot be asked
+        Raises:
+            AgentRuntimeError: X465, there is none; X331, X333, X334, the provider in the environment cannot be used.
         """
         if self._only is not None:
             return self._only
@@ -183,8 +187,9 @@ class LLMHandler:
 
         A request of agentnb (from a session) is answered as by a client: at once, or with an awaitable.
 
-        Raises: AgentRuntimeError: X465, no such provider; X461 to X463, X334, the request is none; LLMError,
-            TimeoutError and what else the provider raises
+        Raises:
+            AgentRuntimeError: X465, no such provider; X461 to X463, X334, the request is invalid.
+            Exception: any error of the provider, such as LLMError or TimeoutError.
         """
         if _is_of_session(request):
             return self.client().complete(request)
@@ -201,7 +206,8 @@ class LLMHandler:
 
         A provider that does not stream returns the whole response as one piece.
 
-        Raises: AgentRuntimeError: as of `complete`, of what is found before anything is sent
+        Raises:
+            AgentRuntimeError: as of `complete`, of what is found before anything is sent
         """
         asked = request_of(request)
         return self.get_provider(asked.provider).complete_stream(asked)
@@ -278,7 +284,8 @@ class HandlerClient:
     def complete(self, request: base.LLMRequest) -> base.LLMResponse | Awaitable[base.LLMResponse]:
         """Answer one request as the provider's client does.
 
-        Raises: AgentRuntimeError: X465, there is no such provider
+        Raises:
+            AgentRuntimeError: X465, there is no such provider
         """
         return self.handler.get_provider(request.settings.get("provider")).client.complete(request)
 

@@ -99,8 +99,9 @@ class LLMRequest(base.LLMRequest):
         provider: the name of who is asked; left out: the default one.
         tools: ToolDefinitions, or mappings of their fields, that the model may call natively.
 
-    Raises: AgentRuntimeError: X461, X462, everything that is wrong with the messages; X463, `llm_config` is no
-        configuration; X334, a setting is wrong
+    Raises:
+        AgentRuntimeError: X461, X462, everything that is wrong with the messages; X463, `llm_config` is no
+            configuration; X334, a setting is wrong
     """
 
     __slots__ = ()
@@ -217,7 +218,8 @@ def _to_tools(tools: Iterable[ToolDefinition | Mapping[str, Any]] | None) -> tup
 def request_of(request: Any) -> LLMRequest:
     """Return symphony's request for a request of agentnb, for an effect's arguments, or unchanged.
 
-    Raises: AgentRuntimeError: X461, X462, X463, X334, as of an LLMRequest
+    Raises:
+        AgentRuntimeError: X461, X462, X463, X334, as of an LLMRequest
     """
     if isinstance(request, LLMRequest):
         return request

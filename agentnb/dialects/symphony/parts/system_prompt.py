@@ -84,7 +84,8 @@ class SystemPromptService:
             folder: where a `system_prompt` that ends in .xml, .txt or .md may lie as a file. Without a folder, and
                 where no such file lies in it, it is the text itself.
 
-        Raises: AgentRuntimeError: X467, that file cannot be read
+        Raises:
+            AgentRuntimeError: X467, that file cannot be read
 
         Example:
             >>> agent = {"name": "Ada", "description": "A careful clerk.", "task": "Add numbers.", "tools": ["add"]}
