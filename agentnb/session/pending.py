@@ -180,7 +180,7 @@ def find_substitutions(pending_step: PendingStep) -> Mapping[str, Any] | None:
 def change_call(pending_step: PendingStep, arguments: Mapping[str, Any] | None, answer: Any) -> None:
     """Change a paused call: its request or its response; a response set before the call is sent replaces the call.
 
-    X127: an approval is decided by approving or denying it; its answer cannot be changed.
+    X127: the answer of an approval cannot be changed; it can be approved or denied.
 
     Raises:
         ExecutionError: X127, the answer of an approval is changed.

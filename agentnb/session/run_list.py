@@ -166,7 +166,7 @@ def _convert_moment(name: str, value: Any, of_day: time) -> datetime | None:
 def _convert_limit(count: int | None) -> int | None:
     """Return the most rows.
 
-    L548: it is not a count of rows.
+    L548: a limit is not a number of rows.
 
     Raises:
         StoreError: L548.

@@ -66,7 +66,7 @@ def is_alive(writer: Writer | None) -> bool:
 
 
 def make_writer_error(run_id: str, writer: Writer | None, where: str) -> StoreError:
-    """L411: a run has one writer at a time, and another one holds it, or has written to it since."""
+    """L411: another process is writing this run, or has written to it since."""
     who = str(writer) if writer else "another program"
     if writer is not None and (writer.pid, writer.host) == (os.getpid(), socket.gethostname()):
         who = f"another log of this very process: {who}"

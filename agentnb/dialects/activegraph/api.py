@@ -171,7 +171,10 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         return behaviors if self._counting is None else self._counting.time_patterns(behaviors)
 
     def _check_needs(self, behaviors: Iterable[Any]) -> None:
-        """R328: a behavior asks a model, and its runtime has none. R233: it names a tool that its runtime lacks."""
+        """R328: a behavior asks a model, and its runtime has none.
+
+        R233: a behavior names a tool that its runtime lacks.
+        """
         asking = [each for each in behaviors if each.kind == "llm"]
         for each in asking:
             missing = self.party.asking.missing_tool(each)
@@ -331,7 +334,7 @@ def _check_bounds(events: Any, seconds: Any) -> None:
     """Raise if a bound of a quantum is not a number of events or of seconds.
 
     X520: a bound of a quantum has the wrong type.
-    X521: it is not above 0, or not finite.
+    X521: a bound of a quantum is not positive, or not finite.
 
     Raises:
         InvalidArgumentType: X520.

@@ -362,7 +362,7 @@ def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
     """Return the typed content of a file or a dict, if it is valid, and the problems beyond its syntax.
 
     R109, R112 (a warning), R113, R114: a word, a key, a value that is not valid there.
-    R170: a field of an agent that has no effect here (a warning).
+    R170: a field of an agent has no effect here (a warning).
     """
     written = Written(source, source.content, AgentDefinition)
     problems = [*pydantic_errors.check_words(source), *pydantic_errors.iter_unknown_keys(written)]

@@ -135,7 +135,8 @@ def _to_plain(spec: ToolSpec) -> ToolSpec:
 def _resolve_config(spec: ToolSpec, allowed: Allowed, *, must: bool) -> dict[str, Any]:
     """Return a tool's config with its environment variables inserted; their values are masked.
 
-    X333: an environment variable is not set. X361: the recipe may not read it.
+    X333: an environment variable is not set.
+    X361: the recipe may not read an environment variable.
     """
     config: dict[str, Any] = {}
     problems: list[Problem] = []

@@ -168,7 +168,7 @@ class PackMethods:
         """Return a behavior by its full name, or by the name without its pack's prefix.
 
         R326: no behavior, or no tool, has the requested name.
-        R327: several have it.
+        R327: several behaviors or tools have the requested name.
 
         Raises:
             LookupError: R326, there is none with that name.

@@ -72,13 +72,13 @@ class ValidationResult:
 def validate(graph: Graph) -> ValidationResult:
     """Return the findings about a graph.
 
-    R146: the entry of a graph and the ends of its edges are nodes of the graph.
-    R147: a decision has a predicate and two branches.
-    R192: a switch has a discriminator, and a case or a default.
+    R146: the entry of a graph, or an end of an edge, is not a node of the graph.
+    R147: a decision lacks its predicate or one of its branches.
+    R192: a switch lacks its discriminator, or has neither a case nor a default.
     R193: a switch has two cases for one key.
-    R194: a parallel node has branches, and a join where they meet.
-    R195: a loop has a body, and something that ends it.
-    R196: an output that is asked for by its type is produced before.
+    R194: a parallel node lacks branches, or the join where they meet.
+    R195: a loop lacks a body, or anything that ends it.
+    R196: a system asks for an output type that nothing before it produces.
     R197: two parallel branches produce the same type.
     R198: a node of a graph is never reached, or a chain of nodes comes back to itself.
     """
