@@ -298,6 +298,19 @@ def test_every_public_member_is_in_the_reference_with_an_example(cls):
     assert members(cls) - example_names() == set()
 
 
+# What newcomers type into a search box.
+FEATURES = """
+    approval breakpoint budget cache checkpoint cost coverage diff fault_injection human_in_the_loop logpoint mock
+    persistence replay resume retry secrets snapshot streaming subgraph sweep telemetry time_travel timeout undo usage
+    watch
+"""
+
+
+def test_every_feature_is_found_by_its_usual_name():
+    page = (DOCS / "reference" / "features.md").read_text(encoding="utf-8").casefold()
+    assert [name for name in FEATURES.split() if name.replace("_", " ") not in page] == []
+
+
 @pytest.mark.parametrize("dialect", ["activegraph", "agentruntime", "coreason", "polaris", "symphony"])
 def test_every_name_of_a_dialect_is_in_the_reference_and_every_entry_point_in_its_example(dialect):
     page = DOCS / "reference" / "dialects" / f"{dialect}.md"
