@@ -25,6 +25,10 @@ def make_ignored_edge_problem(edge: Edge, kind: str, where: str) -> Problem:
 
 def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
     """Return the edges that can be taken, and those that cannot, each with the edge that precludes it."""
+    derived = recipe.derived
+    if (known := derived.get("edges taken")) is not None:
+        found: tuple[list[Edge], list[tuple[Edge, Edge]]] = known
+        return found
     taken: list[Edge] = []
     shut: list[tuple[Edge, Edge]] = []
     always: dict[str, Edge] = {}
@@ -36,6 +40,7 @@ def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
             if edge.when is None:
                 always[edge.source] = edge
         taken.append(edge)
+    derived["edges taken"] = taken, shut
     return taken, shut
 
 
@@ -54,8 +59,13 @@ def shut_out(edge: Edge, first: Edge, where: str) -> Problem:
                    "choose by a router, give the first one a condition, or remove it", "warning")  # fmt: skip
 
 
-def _find_reachable(recipe: Recipe, edges: Iterable[Edge]) -> set[str]:
+def _find_reachable(recipe: Recipe) -> set[str]:
     """Return the nodes that a run can reach."""
+    derived = recipe.derived
+    if (known := derived.get("reachable")) is not None:
+        found: set[str] = known
+        return found
+    edges = _split_edges(recipe)[0]
     onward: defaultdict[str, list[str]] = defaultdict(list)
     starts = [*recipe.entry, *(node.id for node in recipe.nodes.values() if node.on)]
     for edge in edges:
@@ -64,7 +74,8 @@ def _find_reachable(recipe: Recipe, edges: Iterable[Edge]) -> set[str]:
     for node in recipe.nodes.values():
         for body in node.bodies:
             onward[node.id] += recipe.regions[body].entry
-    return _compute_closure(starts, onward)
+    reached = derived["reachable"] = _compute_closure(starts, onward)
+    return reached
 
 
 def _compute_closure(starts: Iterable[str], onward: defaultdict[str, list[str]]) -> set[str]:
@@ -99,7 +110,7 @@ def measure_nesting(recipe: Recipe) -> int:
 
 def check_reached(recipe: Recipe) -> Iterator[Problem]:
     """R115: a node cannot be reached from the entry."""
-    reached = _find_reachable(recipe, _split_edges(recipe)[0])
+    reached = _find_reachable(recipe)
     for node in recipe.nodes.values():
         if node.id not in reached and node.kind != "missing":  # that it is missing is reported elsewhere
             yield Problem("R115", f"node {node.id!r} is never reached", format_place(recipe, node.place),
@@ -117,7 +128,7 @@ def check_ends(recipe: Recipe) -> Iterator[Problem]:
             out[edge.source].append(edge)
             back[edge.target].append(edge.source)
     ending = _compute_closure((node.id for node in recipe.nodes.values() if _may_end(node, out[node.id])), back)
-    reached = _find_reachable(recipe, edges)
+    reached = _find_reachable(recipe)
     stuck = [node for node in recipe.nodes.values() if node.id in reached and node.id not in ending]
     if stuck:
         limit = recipe.limits.get("max_steps")

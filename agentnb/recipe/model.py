@@ -298,7 +298,7 @@ class Recipe:
         edges = tuple(edge for edge in self.edges if not edge.inner)
         object.__setattr__(self, "edges", (*edges, *iter_inner_edges(self.nodes, self.regions, edges)))
 
-    @property
+    @cached_property
     def ways(self) -> tuple[Edge, ...]:
         """The edges that a run follows: all but the inner ones."""
         return tuple(edge for edge in self.edges if not edge.inner)
@@ -470,7 +470,7 @@ def iter_inner_edges(nodes: Mapping[str, Node], regions: Mapping[str, Region], e
     for node in nodes.values():
         if node.id not in going_on:
             ends.setdefault(node.scope, []).append(node)
-    for node in nodes.values():
+    for node in (node for node in nodes.values() if node.bodies):
         for region in (regions[body] for body in node.bodies if body in regions):
             kind = _INTO.get(node.kind, "sequential")
             condition = region.title if kind == "conditional" else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import tokenize
-from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 from typing import Any, Final
 
 # What `source_lines` raises if the source is not there, or has changed since it was loaded.
@@ -49,6 +49,8 @@ def is_generator(function: Any) -> bool:
         >>> is_generator(count), is_generator(lambda: 1)
         (True, False)
     """
+    if type(function) is FunctionType:  # by far the most common
+        return function.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR) > 0
     called = _unwrap_function(function)
     return inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from agentnb.dialects.networkx import schema as words
 from agentnb.dialects.networkx.parts.levels import Level, infer_kind, is_graph, list_levels
@@ -89,14 +89,15 @@ class _Loading:
     def _read(self, level: Level) -> None:
         """Read one graph's nodes and edges, and its region."""
         routes: dict[str, Routes] = {}
+        shown = {node: safe_repr(node) for node in level.graph}
         for node, attributes in level.graph.nodes(data=True):
-            made = self._make_node(level, node, attributes)
+            made = self._make_node(level, node, attributes, level.at(f"nodes[{shown[node]}]"))
             self.nodes.setdefault(made.id, made)
             if made.kind in CHOOSERS:
                 routes[made.id] = Routes(made, level, attributes, self.problems)
         edges: list[Edge] = []
         for source, target, attributes in level.graph.edges(data=True):
-            place = level.at(f"edges[{safe_repr(source)}, {safe_repr(target)}]")
+            place = level.at(f"edges[{shown[source]}, {shown[target]}]")
             edge = self._make_edge(level.ids[source], level.ids[target], attributes, place)
             if edge.source not in routes or routes[edge.source].keeps(edge, self.problems):
                 edges.append(edge)
@@ -117,11 +118,10 @@ class _Loading:
         label = str(found["value"]) if "value" in found else getattr(when, "text", found.get("label", ""))
         return Edge(source, target, found.get("kind", ordinary), when, label, place, join=found.get("join", ""))
 
-    def _make_node(self, level: Level, node: Any, attributes: Mapping[str, Any]) -> Node:
+    def _make_node(self, level: Level, node: Any, attributes: Mapping[str, Any], place: Place) -> Node:
         kind, name, own = infer_kind(attributes), level.ids[node], str(node)
-        place = level.at(f"nodes[{safe_repr(node)}]")
         known = words.BY_KIND.get(kind)
-        found = words.read(attributes, {**words.COMMON, **(known or {})}, place, self.problems)
+        found = words.read(attributes, words.list_words(kind), place, self.problems)
         params = {key: found[key] for key in known or () if key in found and key not in _PLACED}
         if known is None:  # a kind that the checks may know
             params = {key: value for key, value in attributes.items() if key not in words.COMMON}
@@ -187,11 +187,15 @@ def _parse_messages(system: Any, prompt: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((role, compile_template(text) if isinstance(text, str) else text) for role, text in pairs)
 
 
+_READING: Final = ("while", "until", "prompt", "system", "goal")
+
+
 def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
     paths = [*found.get("inputs", {}).values()]
     paths += [found[word] for word in ("input_key", "target") if word in found]
-    for word in ("while", "until", "prompt", "system", "goal"):
-        paths += getattr(found.get(word), "reads", ())
+    for word in _READING:
+        if word in found:
+            paths += getattr(found[word], "reads", ())
     return tuple(dict.fromkeys(format_path(path) for path in paths))
 
 

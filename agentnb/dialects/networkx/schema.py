@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -305,7 +306,14 @@ def _compile(value: Any, reader: Reader, around: Place, name: str) -> Any:
 
 def make_inner_place(place: Place, name: str) -> Place:
     """Return the place of a part of the value at a place."""
-    return place._replace(path=f"{place.path}.{name}" if place.path else name)
+    file, line, column, path, block = place
+    return Place(file, line, column, f"{path}.{name}" if path else name, block)
+
+
+@lru_cache(maxsize=64)
+def list_words(kind: str) -> Mapping[str, Reader]:
+    """Return the attributes of a node of a kind; of a kind that is not known here, those of every node."""
+    return {**COMMON, **BY_KIND.get(kind, {})}
 
 
 def _check_unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list[Problem]:

@@ -158,7 +158,6 @@ class Run(LazyAttributes):
     chance: SeededRandom | None  # see `random`
     chaos: Chaos | None
     hold: Callable[[Work, Any, str], bool] | None
-    left: list[tuple[tuple[History, ...], int]]
     max_subgraph_depth: int | None
     numbering: RLock  # nodes in threads may emit at once; an interrupt may leave it acquired
     queue_index: QueueIndex | None  # while many branches are open
@@ -169,7 +168,7 @@ class Run(LazyAttributes):
 
     lazy: ClassVar = {
         **dict.fromkeys(("at_emit", "at_retry", "before", "chance", "chaos", "hold", "max_subgraph_depth"), _none),
-        **dict.fromkeys(("beside", "threaded"), bool), "left": list, "numbering": RLock, "queue_index": _none,
+        **dict.fromkeys(("beside", "threaded"), bool), "numbering": RLock, "queue_index": _none,
         "run_id": lambda: str, "tell": _none, "unseen": frozenset,
     }  # fmt: skip
 
@@ -190,6 +189,7 @@ class Run(LazyAttributes):
         self.history = self.at = history or History(Tables(), plan=plan)
         self.tables = self.history.tables
         self.chain: list[History] = [self.history]
+        self.left: tuple[tuple[tuple[History, ...], int], ...] = ()
         self.position = self.pos = self.used = 0
         self.limit = self.stop_at = NEVER
         self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS

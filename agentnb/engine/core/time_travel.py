@@ -251,7 +251,7 @@ def start_branch(run: Run, name: str | None = None) -> History:
     old, left = run.at, run.left
     leaves = run.position < run.history.tip or old is not run.history
     if leaves:
-        left = [*left, (tuple(run.chain), run.history.tip)]
+        left = (*left, (tuple(run.chain), run.history.tip))
         if run.recorded is not None:
             run.recorded.leave(run)
         name = name or f"branch {len(left)}"  # the ids of its steps depend on it
@@ -296,7 +296,7 @@ def fork_run(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
     else:
         restore(new, step)
     start_branch(new, name)
-    new.left.clear()  # later branches belong to the parent only
+    new.left = ()  # later branches belong to the parent only
     return new
 
 

@@ -74,7 +74,7 @@ def run_of(plan: Plan, joined: DeltaLoader, kept: Mapping[str, Any], clock: Cloc
     run.tables = tables
     run.chain = [histories[at] for at in kept["chain"]]
     run.history = run.at = run.chain[-1]
-    run.left = [(tuple(histories[at] for at in chain), tip) for chain, tip in kept["left"]]
+    run.left = tuple((tuple(histories[at] for at in chain), tip) for chain, tip in kept["left"])
     run.given = decode_value(kept["given"])
     if kept["limit"] is not None:
         run.limit = kept["limit"]
