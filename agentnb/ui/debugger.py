@@ -25,11 +25,19 @@ from agentnb.ui.command_queue import CommandQueue, Request, to_problems
 from agentnb.ui.commands import list_commands
 from agentnb.ui.graph_view import draw_at_once, find_collapsed, get_drawing
 from agentnb.ui.second_run import open_beside
-from agentnb.ui.static_display import StaticDisplay, runs_without_page
+from agentnb.ui.static_display import (
+    MOST,
+    TWIN,
+    StaticDisplay,
+    get_cell_id,
+    publish,
+    runs_in_jupyter,
+    runs_without_page,
+)
 from agentnb.ui.static_html import render_still
 from agentnb.ui.token_streams import Streams
 from agentnb.ui.view_changes import changes, mask_content, mask_screen
-from agentnb.ui.view_model import make_screen
+from agentnb.ui.view_model import RUNNING, make_screen
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -131,7 +139,7 @@ class Debugger(anywidget.AnyWidget):
         self._desk = CommandQueue(session, self._paint, self._switch_session)
         self._left: list[CommandQueue] = []
         self._has_page = False  # a page has sent a message
-        self._static: StaticDisplay | None = None
+        self._static: dict[str, StaticDisplay] = {}  # by the id of the cell
         self._desk.refresh()
         self.send_state("state")
         self.on_msg(self._handle_message)
@@ -142,6 +150,8 @@ class Debugger(anywidget.AnyWidget):
         if desk is not None:
             desk.close()
             self._streams.close()
+            for shown in self._static.values():
+                shown.close()
         super().close()
 
     def turn_to(self, session: Session) -> None:
@@ -218,6 +228,9 @@ class Debugger(anywidget.AnyWidget):
             number = before.get("number", 0) + 1
             self.state = {**now, "number": number}
             self.send({"changed": changed, "number": number})  # already masked
+            if now["status"] not in RUNNING:
+                for shown in self._static.values():
+                    shown.follow_soon()
 
     def _post(self, content: dict[str, Any]) -> None:
         """Send a masked message to the pages. Only this method and `_show` send anything of a run to them."""
@@ -252,19 +265,33 @@ class Debugger(anywidget.AnyWidget):
         return {**content, **self._render_still(), "text/plain": repr(self)}, metadata
 
     def _ipython_display_(self) -> None:
-        """Display a picture in place of the widget where a notebook runs without a page, as in nbconvert.
+        """Display the widget and, for the notebook's file, a picture that follows it; without a page the picture alone.
 
         Raises:
-            NotImplementedError: there is a page; IPython then asks for `_repr_mimebundle_`.
+            NotImplementedError: the front end may not know how; IPython then asks for `_repr_mimebundle_`.
         """
-        if self._has_page or not runs_without_page():
+        paged = self._has_page or not runs_without_page()
+        if paged and not runs_in_jupyter():
             raise NotImplementedError
-        self._static = StaticDisplay(self._get_picture)
+        bundle = super()._repr_mimebundle_() if paged else None
+        if bundle is not None:
+            content, metadata = bundle
+            publish({**content, "text/plain": f"<Debugger of {safe_repr(self.session.recipe.name, 200)}>"}, metadata)
+        cell = get_cell_id()
+        replaced = [cell] if cell in self._static else list(self._static)[: max(len(self._static) + 1 - MOST, 0)]
+        for old in replaced:
+            self._static.pop(old).close()
+        self._static[cell] = StaticDisplay(self._get_twin if paged else self._get_picture)
 
     def _get_picture(self) -> tuple[dict[str, str], int]:
         """Return the static forms of the current state, and its number."""
         self._desk.refresh()
         return {**self._render_still(), "text/plain": repr(self)}, int(self.state.get("number", 0))
+
+    def _get_twin(self) -> tuple[dict[str, str], int]:
+        """Return the same for a page that shows the widget: there the picture is hidden."""
+        data, number = self._get_picture()
+        return {**data, "text/html": f'<div class="{TWIN}">{data.get("text/html", "")}</div>'}, number
 
     def _render_still(self) -> dict[str, str]:
         """Return the static HTML for viewers without scripts, without the picture if it is very large."""

@@ -1,11 +1,15 @@
-"""A cockpit in a notebook that runs without a page (nbconvert, papermill): a picture that follows the session.
+"""The picture of a cockpit in a notebook's file, which follows the session.
 
-There, a widget would be an empty place: its page needs a front end. So the picture is displayed in its stead, and
-replaced at the end of each cell that has moved the session: an exported page shows the last state.
+A widget is nothing outside of a live page: in nbconvert's output, on GitHub, in a file that is opened without its
+kernel. So a picture is displayed as an output of its own and replaced as the session moves: the file has the last
+state. Where a notebook runs without a page (nbconvert, papermill), the picture stands in the widget's place; in a page
+of Jupyter it stands behind the widget, whose style hides it. It cannot be part of the widget's output, which a page
+would build anew at each change.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +17,11 @@ from typing import Any, Final
 from uuid import uuid4
 from weakref import WeakMethod
 
-_PAGES: Final = ("JPY_SESSION_NAME", "VSCODE_PID")  # set by Jupyter's server and by VS Code for the kernels of pages
+TWIN: Final = "agentnb-twin"  # the class of the picture behind a widget, which cockpit.css hides
+MOST: Final = 20  # pictures of one cockpit that follow it, the latest ones
+_SERVED: Final = "JPY_SESSION_NAME"  # set by Jupyter's server for the kernels of its pages
+_PAGES: Final = (_SERVED, "VSCODE_PID")
+_PAUSE: Final = 1.0  # seconds between two pictures outside of cells
 Bundle = dict[str, str]
 
 
@@ -22,19 +30,41 @@ def runs_without_page() -> bool:
 
     A page sends the id of the cell with its code.
     """
-    shell = _get_shell()
-    kernel = getattr(shell, "kernel", None)
-    if kernel is None or sys.platform == "emscripten":  # a kernel in WebAssembly runs in the page itself
+    parent = _get_parent()
+    if parent is None or any(name in os.environ for name in _PAGES):
         return False
-    if "google.colab" in sys.modules or any(name in os.environ for name in _PAGES):
-        return False
-    parent = kernel.get_parent("shell") or {}
     return bool(parent.get("header")) and not parent.get("metadata")
+
+
+def runs_in_jupyter() -> bool:
+    """Return True in a page of JupyterLab or Notebook: they update displays, and load the cockpit's style."""
+    return _get_parent() is not None and _SERVED in os.environ and "VSCODE_PID" not in os.environ
+
+
+def get_cell_id() -> str:
+    """Return the id of the cell that is running; a new one if the page has not sent it."""
+    return str((_get_parent() or {}).get("metadata", {}).get("cellId") or uuid4().hex)
+
+
+def _get_parent() -> dict[str, Any] | None:
+    """Return the request that the kernel is serving; None outside of a kernel, in Colab and in WebAssembly."""
+    kernel = getattr(_get_shell(), "kernel", None)
+    if kernel is None or "google.colab" in sys.modules or sys.platform == "emscripten":
+        return None  # a kernel in WebAssembly runs in the page itself
+    return kernel.get_parent("shell") or {}
 
 
 def _get_shell() -> Any:
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
+
+
+def publish(data: dict[str, Any], metadata: dict[str, Any] | None = None, **words: Any) -> None:
+    """Display an output in the current cell."""
+    from IPython import display
+
+    publish_data: Any = display.publish_display_data  # IPython's has no types
+    publish_data(data, metadata, **words)
 
 
 class StaticDisplay:
@@ -43,17 +73,30 @@ class StaticDisplay:
     def __init__(self, content: Callable[[], tuple[Bundle, int]]) -> None:
         self._content = WeakMethod(content)
         self._id, self._shown = uuid4().hex, -1
+        self._timer: asyncio.TimerHandle | None = None
         self._publish(update=False)
         _get_shell().events.register("post_run_cell", self._follow)
 
+    def follow_soon(self) -> None:
+        """Replace the picture within a second, once for many changes; inside a cell also at its end."""
+        if self._timer is None:
+            try:
+                self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._follow)
+            except RuntimeError:  # no loop is running: the cell's end is near
+                return
+
+    def close(self) -> None:
+        """Stop following."""
+        if self._timer is not None:
+            self._timer.cancel()
+        events = _get_shell().events
+        if self._follow in events.callbacks["post_run_cell"]:
+            events.unregister("post_run_cell", self._follow)
+
     def _publish(self, *, update: bool) -> None:
-        from IPython import display
-
-        publish: Any = display.publish_display_data  # IPython's has no types
-
         content = self._content()
         if content is None:  # the cockpit is gone
-            _get_shell().events.unregister("post_run_cell", self._follow)
+            self.close()
             return
         data, number = content()
         if number != self._shown:
@@ -61,7 +104,8 @@ class StaticDisplay:
             publish(data, transient={"display_id": self._id}, update=update)
 
     def _follow(self, *_: object) -> None:
+        self._timer = None
         self._publish(update=True)
 
 
-__all__ = ["StaticDisplay", "runs_without_page"]
+__all__ = ["MOST", "TWIN", "StaticDisplay", "get_cell_id", "publish", "runs_in_jupyter", "runs_without_page"]

@@ -109,6 +109,29 @@ def test_every_button_of_the_quickstart_does_what_the_screen_says(notebook):
     cockpit.shows(current="write", step=3)
 
 
+SAVED = """() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
+  .flatMap(cell => cell.outputs || []).map(output => output.data || {})"""
+
+
+def test_a_saved_notebook_has_the_state_that_the_cockpit_showed_last(notebook):
+    page = notebook("quickstart.ipynb")
+    page.run("import agentnb as nb")
+    page.run('nb.samples("triage")')
+    cockpit = page.cockpit(page.run("session = nb.Session(recipe)"))
+    cockpit.shows(step=0)
+    for step in (1, 2, 3):
+        cockpit.press("Step")
+        cockpit.shows(step=step)
+    page.page.wait_for_function(f"({SAVED})().some(data => (data['text/html'] || '').includes('step 3 of 3'))")
+    pictures = [data["text/html"] for data in page.page.evaluate(SAVED) if "agentnb-twin" in data.get("text/html", "")]
+    assert ["step 3 of 3" in "".join(picture) for picture in pictures] == [True]
+    assert page.page.locator(".agentnb-still").count() == 1
+    assert not page.page.locator(".agentnb-still").is_visible()
+    cockpit.press("Back")
+    cockpit.shows(step=2)
+    page.page.wait_for_function(f"({SAVED})().some(data => (data['text/html'] || '').includes('step 2 of 3'))")
+
+
 def test_who_is_asked_answers_in_the_cockpit_and_the_run_goes_on(notebook):
     page = notebook("quickstart.ipynb")
     page.run("import agentnb as nb")
