@@ -52,7 +52,7 @@ def address(tmp_path):
 def test_the_tour_runs_and_its_cockpit_moves(address, chromium):
     with opened(chromium) as (browser, outside):
         page = browser.new_page()
-        page.set_default_timeout(900_000)
+        page.set_default_timeout(400_000)
         page.goto(f"{address}/lab/index.html?path=00_tour.ipynb")
         page.wait_for_selector(".jp-NotebookPanel")
         page.get_by_text("Run", exact=True).first.click()
