@@ -188,7 +188,7 @@ class Execution:
         code = run_plain(run, once=True, pending_step=pending_step)
         return step_into.drive(run, lambda: step_in_loop(run, pending_step)) if code == LOOP else code
 
-    def begin_again(self, act: Activation) -> None:
+    def restart(self, act: Activation) -> None:
         """Begin a step of another process again and run it up to where it waits."""
         if step(self._state.run, act) == SUSPENDED:
             self.run_one(self._state.run.pending_steps[act.id])

@@ -20,10 +20,10 @@ from agentnb.session.pending import (
     Kind,
     change_call,
     check_answer,
+    find_approval,
     find_pending_step,
     find_pending_step_or_none,
     find_substitutions,
-    leave_of,
     list_waiting,
     make_answer_error,
 )
@@ -184,7 +184,7 @@ class Interventions:
         check_not_running(state, f"{act}()")
         self._resume_pending("approval", wanted)
         approved, approvals = act == "approve", state.recipe.approvals
-        pending_step, leave = find_pending_step_or_none(state.run, "approval", wanted), leave_of(state.run, wanted)
+        pending_step, leave = find_pending_step_or_none(state.run, "approval", wanted), find_approval(state.run, wanted)
         if pending_step is None and leave is not None and approvals is not None:
             approvals.decide(state.session, leave, make_verdict(approved=approved, by=by, reason=reason))
             self._background.continue_after_answer()
@@ -244,7 +244,7 @@ class Interventions:
         self._resume_pending("call", id_)
         self._resume_pending("approval", id_)
         run, approvals = state.run, state.recipe.approvals
-        leave, pending_step = leave_of(run, id_), find_pending_step_or_none(run, "approval", id_)
+        leave, pending_step = find_approval(run, id_), find_pending_step_or_none(run, "approval", id_)
         if leave is not None and pending_step is None and approvals is not None:
             if answer is not ABSENT:
                 raise make_answer_error(leave.name)
@@ -262,7 +262,7 @@ class Interventions:
         run = self._state.run
         for call, pending in list_waiting(run):
             if pending.kind == kind and (wanted is None or wanted in (pending.node, pending.id)):
-                self._rollback.run_safely(partial(self._execution.begin_again, run.activation(call.act)))
+                self._rollback.run_safely(partial(self._execution.restart, run.activation(call.act)))
                 return
 
 

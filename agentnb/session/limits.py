@@ -193,7 +193,7 @@ class Limits:
 
         return used
 
-    def came_to(self, run: Run, share: float) -> bool:
+    def has_reached_share(self, run: Run, share: float) -> bool:
         """Return True if the last step brought the use of a limit to a share of it; how deep a run nests is no use."""
         history, row = get_last_step(run)
         if not row:

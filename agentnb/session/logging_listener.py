@@ -91,7 +91,7 @@ class LoggingListener:
             if run.at is run.history:
                 self._tell_steps(run)
             if not self._state.moves:
-                self._tell_standing(run)
+                self._report_status(run)
 
     # -- steps
     # ----------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class LoggingListener:
     # -- status
     # ---------------------------------------------------------------------------------------------------------
 
-    def _tell_standing(self, run: Run) -> None:
+    def _report_status(self, run: Run) -> None:
         state = self._state
         word = get_status(run, state.limits)
         limit = state.limits.find_reached(run) if word == "exhausted" else None

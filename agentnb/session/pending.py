@@ -85,7 +85,7 @@ def list_approvals(run: Run) -> Sequence[Leave]:
     return () if approvals is None else approvals.waiting(run)
 
 
-def leave_of(run: Run, wanted: str | None) -> Leave | None:
+def find_approval(run: Run, wanted: str | None) -> Leave | None:
     """Return the approval pending on the board with this id or node, by default the first; None if there is none."""
     return next((each for each in list_approvals(run) if wanted is None or wanted in (each.id, each.node)), None)
 

@@ -145,7 +145,7 @@ class ReplayReport:
         if self.unsure:
             places = dict.fromkeys(safe_str(f"{row.path or row.what} (step {row.step})") for row in self.unsure)
             lines.append(
-                f"not known here (masked, or by reference), so it cannot be compared: {_join_words(list(places))}"
+                f"not known here (masked, or by reference), so it cannot be compared: {_join_fields(list(places))}"
             )
         return lines
 
@@ -175,7 +175,7 @@ def _format_row(row: Divergence) -> str:
     return f"<tr>{line}</tr><tr>{said}</tr>"
 
 
-def _join_words(words: Sequence[Any]) -> str:
+def _join_fields(words: Sequence[Any]) -> str:
     more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
     return ", ".join(words[:SHOWN]) + more
 

@@ -169,7 +169,7 @@ class State:
 
     def _has_spent(self, run: Run, share: float) -> bool:
         """Return True if the last step brought the use of a limit to a share of it."""
-        return self.limits.came_to(run, share)
+        return self.limits.has_reached_share(run, share)
 
     @property
     def breakpoint_rows(self) -> Mapping[int, Breakpoint]:

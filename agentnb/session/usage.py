@@ -149,7 +149,7 @@ class Account:
             place = self.places.get(event, -1)
         return self.depths[place] if 0 <= place < end else None
 
-    def heard_up_to(self, history: History, step: int) -> int:
+    def count_deliveries_up_to(self, history: History, step: int) -> int:
         """Return how many steps of this history, up to one of them, were activated by an event."""
         acts, end = history.tables.acts, step - history.base + 1
         for row in range(self.rows, end):
@@ -199,7 +199,7 @@ def measure_usage(history: History, step: int) -> Used:
     with _lock:
         account = _account(history)
         before, paid = account.before, account.paid_up_to(history, step)
-        heard = account.heard_up_to(history, step)
+        heard = account.count_deliveries_up_to(history, step)
         events = account.events_up_to(history, step)
         ns = account.ns_up_to(history, step) - (paid.asked - before.paid.asked)
         return Used(
@@ -218,7 +218,7 @@ def has_set_off(history: History, event: int, step: int) -> bool:
         here: History | None = history
         while here is not None:
             account = _account(here)
-            account.heard_up_to(here, min(step, here.tip))
+            account.count_deliveries_up_to(here, min(step, here.tip))
             if account.first.get(event, step + 1) <= step:
                 return True
             step, here = min(step, here.base), here.parent

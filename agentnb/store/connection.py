@@ -153,7 +153,7 @@ class Link:
             self._cursor.close()
             self._cursor = self._connection.cursor()
             if claiming is not None:
-                self.database.let_go(self._cursor, claiming[0])
+                self.database.release_lock(self._cursor, claiming[0])
         except self.database.errors:
             self.drop()
         return False
@@ -186,7 +186,7 @@ class Link:
     def disclaim(self, cursor: Any, run_id: str) -> None:
         """Drop the claim on a run that another writer has taken."""
         if self.claims.pop(run_id, None) is not None:
-            self.database.let_go(cursor, run_id)
+            self.database.release_lock(cursor, run_id)
 
     def release(self, run_id: str) -> None:
         """Release a run for other writers.

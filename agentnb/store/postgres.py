@@ -155,7 +155,7 @@ class PostgresServer:
                 raise make_writer_error(run_id, other, self.shown)
             time.sleep(0.02)
 
-    def let_go(self, cursor: Any, run_id: str) -> None:
+    def release_lock(self, cursor: Any, run_id: str) -> None:
         """Release the lock of a run."""
         cursor.execute("SELECT pg_advisory_unlock(%s)", (self._hash_key(run_id),)).fetchall()
 

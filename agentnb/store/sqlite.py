@@ -197,7 +197,7 @@ class SqliteFile:
         if writer != mine and is_alive(other):
             raise make_writer_error(run_id, other, self.shown)
 
-    def let_go(self, cursor: Any, run_id: str) -> None:
+    def release_lock(self, cursor: Any, run_id: str) -> None:
         """Drop a claim that was not written: there is no lock besides the row."""
 
     def holders(self, cursor: Any) -> Callable[[str, Writer], bool]:

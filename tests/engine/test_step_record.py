@@ -92,7 +92,7 @@ def test_what_people_did_comes_in_its_order():
     event = emit_from_outside(run, "hello", None)
     interventions.note(run, "emit", "hello")
     interventions.edit(run, {"a": 4})
-    deeds = list(Record(run).deeds(1))
+    deeds = list(Record(run).interventions_between(1))
     assert [deed.act.act for deed in deeds] == ["edit", "edit", "set_next", "emit", "edit"]
     assert [deed.wrote and (deed.wrote.path, deed.wrote.new) for deed in deeds] == [
         (("a",), 2),
@@ -106,7 +106,8 @@ def test_what_people_did_comes_in_its_order():
 
 def test_events_that_nobody_noted_come_first():
     run = begun("reactive")
-    assert [(deed.act, deed.event.payload) for deed in Record(run).deeds(0)] == [(None, "ada"), (None, "bob")]
+    found = [(deed.act, deed.event.payload) for deed in Record(run).interventions_between(0)]
+    assert found == [(None, "ada"), (None, "bob")]
 
 
 def test_a_branch_begins_with_what_people_did_there():
@@ -117,7 +118,7 @@ def test_a_branch_begins_with_what_people_did_there():
     goto(run, 1)
     interventions.edit(run, {"a": 3})
     record = Record(run)
-    assert [deed.wrote.new for deed in record.deeds(1)] == [2, 3]
+    assert [deed.wrote.new for deed in record.interventions_between(1)] == [2, 3]
     assert [row.path for row in record.read_initial_writes()] == [("z",)]
     open_tip(run)
     one(run)

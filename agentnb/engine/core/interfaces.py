@@ -77,7 +77,7 @@ class RecordedSteps(Protocol):
         """Return the kind of the step's next call if it was made before, else None."""
         ...
 
-    def went_out(self, work: Work, number: int) -> int | None:
+    def get_sent_time(self, work: Work, number: int) -> int | None:
         """Return when a step's call without a recorded response was sent (ns); None for any other."""
         ...
 
@@ -112,7 +112,7 @@ class RecordedSteps(Protocol):
 class Recorder(Protocol):
     """Notified of what a step does before it is committed, so that it survives a crash."""
 
-    def goes_out(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
+    def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
         """Record that a call is being sent.
 
         Raises:
@@ -120,7 +120,7 @@ class Recorder(Protocol):
         """
         ...
 
-    def came_back(self, row: Call) -> None:
+    def record_response(self, row: Call) -> None:
         """Record the end of an attempt. If that fails, the run stops after its step."""
         ...
 

@@ -96,7 +96,7 @@ class PendingStep:
             self.stopped = -1
 
     @contextmanager
-    def standing_still(self) -> Iterator[None]:
+    def pause_clock(self) -> Iterator[None]:
         """Pause the clock of this step inside the `with` block; no effect if it is paused already."""
         still = self.stopped >= 0
         if not still:

@@ -417,7 +417,7 @@ class Run(LazyAttributes):
         """Set `mark`, the next step after which a checkpoint or limit is due."""
         self.mark = min(self.check_at, self.stop_at, self.position + self.limit - self.used)
 
-    def at_mark(self) -> int:
+    def handle_due(self) -> int:
         """Handle what is due: a checkpoint, the end of this call, or the end of the budget."""
         if self.position >= self.check_at:
             self.checkpoint()
@@ -536,7 +536,7 @@ class Run(LazyAttributes):
             frame.acts.clear()
         self.live.clear()
 
-    async def need_loop(self) -> None:
+    async def require_loop(self) -> None:
         """Continue inside an event loop."""
         if self.plain or not is_in_loop():
             await NeedLoop()

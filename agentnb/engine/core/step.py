@@ -222,7 +222,7 @@ def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counte
     if flushes:
         work.reset()  # only now: an interrupted step must know what it has done
     if number >= run.mark:
-        code = run.at_mark()
+        code = run.handle_due()
         return DONE if pos == pends else code
     return DONE if pos == pends else GO
 

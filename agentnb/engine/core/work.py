@@ -334,7 +334,7 @@ class Work(LazyAttributes):
     async def loop(self) -> None:
         """Continue inside an event loop: whatever is awaited after this needs one."""
         self.looped = True
-        await self.run.need_loop()
+        await self.run.require_loop()
 
     def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return the keys whose copies this node has changed, with the changed copies.

@@ -83,7 +83,7 @@ class InterruptedSteps:
             return rows[-1].kind
         return next((call.kind for call in self.find_unanswered() if (call.act, call.number) == (act, number)), None)
 
-    def went_out(self, work: Work, number: int) -> int | None:
+    def get_sent_time(self, work: Work, number: int) -> int | None:
         """Return when a call without a recorded response was sent; None for any other call."""
         return next(
             (call.began for call in self.find_unanswered() if (call.act, call.number) == (work.act.id, number)), None
@@ -175,7 +175,7 @@ class InterruptedSteps:
             )
             self._told.setdefault(call.act, []).append(row)
             if run.recorder is not None:
-                run.recorder.came_back(row)
+                run.recorder.record_response(row)
         self._out.clear()
         self._update_loose(run)
 

@@ -82,7 +82,7 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
             await _await_budget(run, work, effect, wait, (number, attempt))
         began, error, answer, sent = run.ns(), None, None, freeze_arguments(effect)
         if recorder is not None and not effect.made_up:
-            recorder.goes_out(work, number, attempt, effect, sent, began)
+            recorder.record_sent(work, number, attempt, effect, sent, began)
         work.out[number] = (attempt, effect, sent, began)  # set now, so that it is known even if recording failed
         try:
             if run.threaded or effect.timeout is not None or effect.blocking or key is not None:
@@ -131,7 +131,7 @@ async def _await_budget(run: Run, work: Work, effect: Effect, wait: float, which
     if run.limiter is not None and not run.limiter.admit_call(run, work, effect, wait, which):
         raise StepAbandoned
     if wait:
-        await run.need_loop()
+        await run.require_loop()
         await run.clock.sleep(wait)
 
 
@@ -150,7 +150,7 @@ def _record_attempt(
         row = make_row(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
     work.calls.append(row)
     if work.run.recorder is not None and not effect.made_up:
-        work.run.recorder.came_back(row)
+        work.run.recorder.record_response(row)
     return error
 
 
@@ -176,7 +176,7 @@ async def _find_recorded_state(
         effect = replace(effect, attempts=effect.attempts + sum(row.error == CUT_SHORT for row in rows))
         if last.error != CUT_SHORT:
             wait = _compute_delay(effect, attempt, rebuild_error(last))
-    unanswered = run.recorded.went_out(work, number) is not None
+    unanswered = run.recorded.get_sent_time(work, number) is not None
     if unanswered and not effect.repeatable and effect.kind not in ASKED:
         held = await Hold(effect, "call", "before")
         effect = held.effect
@@ -243,7 +243,7 @@ async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, numb
     at = max(place for place, row in enumerate(work.calls) if row.call == number)  # other calls may have ended since
     row = work.calls[at] = work.calls[at]._replace(result=freeze(get_content(answer, effect.kind)))
     if run.recorder is not None:
-        run.recorder.came_back(row)
+        run.recorder.record_response(row)
     return answer
 
 
@@ -259,12 +259,12 @@ async def _prepare(run: Run, work: Work, effect: Effect) -> None:
         ready = None if effect.target is not None else run.world.preparing(effect, work)
     if ready is None:
         return
-    await run.need_loop()
+    await run.require_loop()
     pending_step = run.pending_steps.get(work.act.id)
     if pending_step is None:
         await ready
         return
-    with pending_step.standing_still():
+    with pending_step.pause_clock():
         await ready
 
 
@@ -280,7 +280,7 @@ async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, 
     if effect.kind in SPARED or (effect.made_up and key is None):
         return call(effect)
     spent = 0.0 if key is None else await _inject_faults(run, effect, key)
-    await run.need_loop()
+    await run.require_loop()
     if is_async(effect.target or call):
         answer = await _await_limited(call(effect), effect, spent)
     elif run.threaded or effect.timeout is not None or effect.blocking:
@@ -304,7 +304,7 @@ async def _inject_faults(run: Run, effect: Effect, key: Key) -> float:
     delay = run.chaos.delay(key)
     late = effect.timeout is not None and delay >= effect.timeout
     if delay > 0:
-        await run.need_loop()
+        await run.require_loop()
         await run.clock.sleep(effect.timeout if late and effect.timeout is not None else delay)
     if late:
         raise _make_timeout_error(effect)
@@ -315,7 +315,7 @@ async def _inject_faults(run: Run, effect: Effect, key: Key) -> float:
 def _find_send_time(work: Work, number: int, began: int) -> int:
     """Return when a call was first sent: asking a question again in another process does not extend its timeout."""
     known = work.run.recorded
-    return began if known is None else known.went_out(work, number) or began
+    return began if known is None else known.get_sent_time(work, number) or began
 
 
 async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int | None = None) -> Any:
@@ -323,7 +323,7 @@ async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int | 
     if answer is WAIT:
         return await _ask_person(run, effect, run.ns() if since is None else since)
     if inspect.isawaitable(answer):
-        await run.need_loop()
+        await run.require_loop()
         answer = await _await_limited(answer, effect)
     if effect.kind == "llm":
         check_calls(answer, effect.arguments, effect.name)

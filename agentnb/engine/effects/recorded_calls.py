@@ -118,7 +118,7 @@ def end_calls(work: Work) -> None:
             row = cut_short(run, (work.act.id, number, effect.kind, effect.name, attempt), sent, began)
             work.calls.append(row)
             if run.recorder is not None:
-                run.recorder.came_back(row)
+                run.recorder.record_response(row)
     work.out.clear()
 
 

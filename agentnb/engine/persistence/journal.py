@@ -281,7 +281,7 @@ class Journal:
 
     # -- steps in flight (the Recorder interface) ------------------------------------------------------------------
 
-    def goes_out(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
+    def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
         """Record that a call is being sent, unless it may be repeated anyway.
 
         Raises:
@@ -307,7 +307,7 @@ class Journal:
             self._outs[call[:2]] = call.attempt
             self._told.append(["out", *call[:5], arguments, call.began])
 
-    def came_back(self, row: Call) -> None:
+    def record_response(self, row: Call) -> None:
         """Record the end of an attempt."""
         if self._record_attempt(row) and self.batch is None:
             self._try_flush()

@@ -120,7 +120,7 @@ class StepRecording:
             if row.in_place:
                 work.copies[key] = (thaw(row.new), work.scope.get(key))
 
-    def went_out(self, work: Work, number: int) -> int | None:
+    def get_sent_time(self, work: Work, number: int) -> int | None:
         """Return None: a call without a response has no row."""
         return None
 

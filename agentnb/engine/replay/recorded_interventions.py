@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Event
     from agentnb.engine.core.run import Run
     from agentnb.engine.replay.divergence import Sides
-    from agentnb.engine.replay.step_record import Deed, WriteRecord
+    from agentnb.engine.replay.step_record import RecordedIntervention, WriteRecord
 
 
-def redo(run: Run, sides: Sides, deed: Deed, number: int) -> Divergence | None:
+def redo(run: Run, sides: Sides, deed: RecordedIntervention, number: int) -> Divergence | None:
     """Repeat an intervention made after step `number`; return the divergence if it cannot be repeated."""
     act = deed.act
     try:

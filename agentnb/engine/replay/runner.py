@@ -30,7 +30,7 @@ from agentnb.engine.replay.recorded_interventions import (
     redo,
     to_written_value,
 )
-from agentnb.engine.replay.step_record import Deed, Record, StepRecord, read_step
+from agentnb.engine.replay.step_record import Record, RecordedIntervention, StepRecord, read_step
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -136,7 +136,7 @@ class Replay:
         """Repeat the interventions before a step; return True if the replay can continue."""
         for number in range(self._done_to + 1, recorded.step):
             stopped, spans = False, dict[int, tuple[Act, int]]()
-            for deed in self.record.deeds(number):
+            for deed in self.record.interventions_between(number):
                 act = deed.act
                 stopped = stopped or (act is not None and act.act == "breakpoint")
                 if act is not None and id(act) in self.record.spans:
@@ -154,7 +154,9 @@ class Replay:
         self._done_to = recorded.step - 1
         return True
 
-    def _find_intervention(self, deed: Deed, number: int, spans: Iterable[tuple[Act, int]]) -> tuple[Act, int] | None:
+    def _find_intervention(
+        self, deed: RecordedIntervention, number: int, spans: Iterable[tuple[Act, int]]
+    ) -> tuple[Act, int] | None:
         """Return the step in flight that an intervention belongs to; its earlier reads came before the intervention."""
         if deed.wrote is None and deed.event is None:
             return None
@@ -178,7 +180,7 @@ class Replay:
         return [act.new for act in self.record.changes.get(self.sides.name(recorded.act), ())
                 if since <= act.step < recorded.step]  # fmt: skip
 
-    def _redo(self, deed: Deed, number: int) -> bool:
+    def _redo(self, deed: RecordedIntervention, number: int) -> bool:
         """Repeat an intervention after a step; return True if the replay can continue."""
         found = redo(self.run, self.sides, deed, number)
         if found is not None:

@@ -81,7 +81,7 @@ class StepRecord(NamedTuple):
         return self.flag & STATUS == SKIPPED
 
 
-class Deed(NamedTuple):
+class RecordedIntervention(NamedTuple):
     """An intervention after a step: its record, with what an edit wrote or the external event."""
 
     act: Act | None
@@ -149,7 +149,7 @@ class Record:
         history = self.parts[0][0]
         return list(_writes(self.tables, history, 0, history.s_wend[0] - self._rows[0].edits(0)))
 
-    def deeds(self, step: int) -> Iterator[Deed]:
+    def interventions_between(self, step: int) -> Iterator[RecordedIntervention]:
         """Yield the interventions after a step, in order."""
         for (history, end), rows in zip(self.parts, self._rows, strict=True):
             if not history.base <= step <= end:
@@ -158,9 +158,9 @@ class Record:
             written = iter(list(_writes(self.tables, history, size - rows.edits(step), size)))
             events, acts = list(rows.outside.get(step, ())), rows.people.get(step, [])
             while len(events) > sum(act.act == "emit" for act in acts):  # those without an act came first
-                yield Deed(None, event=events.pop(0))
+                yield RecordedIntervention(None, event=events.pop(0))
             for act in acts:
-                yield Deed(
+                yield RecordedIntervention(
                     act, next(written) if has_write_row(act) else None, events.pop(0) if act.act == "emit" else None
                 )
 
@@ -218,4 +218,4 @@ def _select_events(events: list[Event], step: int) -> list[Event]:
     return [event for event in events[start:] if event.step == step]
 
 
-__all__ = ["Deed", "Record", "StepRecord", "WriteRecord", "has_write_row", "read_step"]
+__all__ = ["Record", "RecordedIntervention", "StepRecord", "WriteRecord", "has_write_row", "read_step"]
