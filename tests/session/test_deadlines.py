@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import networkx as nx
 import pytest
 
+import agentnb as nb
 from agentnb.clock import FrozenClock
 from agentnb.errors import ExecutionError
+from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Recipe, Rescue
 from agentnb.session import Session
 from tests.kinds.test_parallel import branching, function, human
@@ -87,6 +90,17 @@ def test_an_answer_that_comes_too_late_is_refused_and_says_why():
     watch.go_on(LONG)
     with pytest.raises(ExecutionError, match="the time to answer 'ask' is up"):
         run.answer("yes")
+
+
+def test_a_question_that_is_opened_again_has_the_time_that_was_left(tmp_path):
+    run = session(asking(0.2), store=tmp_path / "runs.db")
+    run.run()
+    assert run.status == "waiting"
+    run.close()
+    time.sleep(0.2)
+    again = nb.open(tmp_path / "runs.db", recipe=load(asking(0.2)))
+    again.run()
+    assert path(again) == ["ask error", "late"]
 
 
 def test_going_back_and_on_asks_again_and_gives_the_whole_time():

@@ -289,7 +289,7 @@ async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, 
         answer = call(effect)
     if run.chaos is None or key is None or effect.kind != "llm":
         return answer
-    answer = await _get_final_answer(run, answer, effect)
+    answer = await _get_final_answer(run, answer, effect, run.ns())
     await run.clock.sleep(run.chaos.throttle_delay(key, count_tokens(answer)))
     return answer
 
@@ -318,10 +318,13 @@ def _find_send_time(work: Work, number: int, began: int) -> int:
     return began if known is None else known.get_sent_time(work, number) or began
 
 
-async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int | None = None) -> Any:
-    """Return the final answer: a person's if one must be asked, the result of an awaitable, or `answer` itself."""
+async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int) -> Any:
+    """Return the final answer: a person's if one must be asked, the result of an awaitable, or `answer` itself.
+
+    A person has the effect's time-out from `since` on, in nanoseconds of the run's clock.
+    """
     if answer is WAIT:
-        return await _ask_person(run, effect, run.ns() if since is None else since)
+        return await _ask_person(run, effect, since)
     if inspect.isawaitable(answer):
         await run.require_loop()
         answer = await _await_limited(answer, effect)

@@ -315,6 +315,18 @@ def test_who_wrote_and_what_was_read():
     assert steps[-1].observation == {"size": 3}
 
 
+def test_what_is_compared_when_an_action_has_ended_is_no_read_of_it():
+    @action(reads=[], writes=["n"])
+    def put(state: State) -> State:
+        return State({"n": 5})
+
+    application = ApplicationBuilder().with_actions(put).with_state(n=1).with_entrypoint("put").build()
+    session = Session(load(application))
+    session.run()
+    assert session.board["n"] == 5
+    assert list(session.trace.steps[0].reads) == []
+
+
 def test_setting_a_key_does_not_read_it():
     @action(reads=[], writes=["n"])
     def put(state: State) -> State:

@@ -132,7 +132,12 @@ class StreamingLater(Own):
             yield piece
 
 
-@pytest.mark.parametrize("provider", [Streaming(), StreamingLater()], ids=["now", "later"])
+class StreamingInAList(Own):
+    def complete_stream(self, request):
+        return ["Hel", LLMResponse("lo", "own-1", {"prompt_tokens": 1, "completion_tokens": 2})]
+
+
+@pytest.mark.parametrize("provider", [Streaming(), StreamingLater(), StreamingInAList()], ids=["now", "later", "list"])
 def test_a_provider_that_streams_in_its_own_way_is_heard(provider):
     handler = LLMHandler.of(provider)
     stream = handler.complete_stream(LLMRequest(HI))
