@@ -1,20 +1,26 @@
-"""Random graphs: keys with and without reducers, nodes that write, choose, send and command; deterministic."""
+"""Random graphs: schemas of every form, keys with and without reducers, nodes that write, choose, send, command, ask,
+fail and are tried again, functions that await or do not, graphs inside graphs; deterministic."""
 
 from __future__ import annotations
 
 import operator
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, TypedDict
 
 from hypothesis import strategies as st
 from langgraph.channels import EphemeralValue
+from langgraph.errors import NodeError  # noqa: TC002  (LangGraph reads the annotations)
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command, Overwrite, Send, interrupt
+from langgraph.runtime import Runtime  # noqa: TC002  (the same)
+from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
+from pydantic import BaseModel
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
+RETRY = RetryPolicy(initial_interval=0.0001, max_attempts=2, jitter=False)
 
 
-def union(old: list, new: list) -> list:
-    return sorted({*old, *new})
+def union(old: list | None, new: list) -> list:
+    return sorted({*(old or []), *new})
 
 
 class State(TypedDict, total=False):
@@ -25,34 +31,104 @@ class State(TypedDict, total=False):
     brief: Annotated[str, EphemeralValue]
 
 
-def node(name: str, plan: dict[str, Any]):
-    """Return the function of a node: a record of what it sees, and the writes and targets of its plan."""
+@dataclass
+class DataState:
+    log: Annotated[list, operator.add] = field(default_factory=list)
+    total: Annotated[int, operator.add] = 0
+    names: Annotated[list, union] = field(default_factory=list)
+    last: str | None = None
+    brief: Annotated[str | None, EphemeralValue] = None
 
-    def run(state: dict[str, Any]) -> Any:
-        seen = sorted((key, str(value)) for key, value in state.items() if key != "log")
-        seen += [interrupt(f"{name}{number}?") for number in range(plan["asks"])]
-        update: dict[str, Any] = {"log": [f"{name}:{len(state.get('log', []))}:{seen}"]}
-        if "total" in plan["writes"]:
-            update["total"] = len(state.get("log", [])) + 1
-        if "names" in plan["writes"]:
-            update["names"] = [name]
-        if "last" in plan["writes"]:
-            update["last"] = f"{name}{state.get('total', 0)}"
-        if "brief" in plan["writes"]:
-            update["brief"] = name
-        if "whole" in plan["writes"]:
-            update["names"] = Overwrite([name, *state.get("names", [])][:3])
+
+class ModelState(BaseModel):
+    log: Annotated[list, operator.add] = []
+    total: Annotated[int, operator.add] = 0
+    names: Annotated[list, union] = []
+    last: str | None = None
+    brief: Annotated[str | None, EphemeralValue] = None
+
+
+class OwnState(TypedDict, total=False):
+    """The state of an inner graph that shares some keys with the outer one."""
+
+    log: Annotated[list, operator.add]
+    last: str
+    secret: Annotated[list, operator.add]
+
+
+class Private(TypedDict, total=False):
+    """What some nodes read: a key that the state of their graph has not, too."""
+
+    log: Annotated[list, operator.add]
+    last: str
+    secret: Annotated[list, operator.add]
+
+
+class Shown(TypedDict, total=False):
+    """What some graphs take, or give back."""
+
+    log: Annotated[list, operator.add]
+    total: Annotated[int, operator.add]
+
+
+SCHEMAS = {"typed": State, "data": DataState, "model": ModelState, "own": OwnState}
+
+
+def plain(state: Any) -> dict[str, Any]:
+    """Return a state of any form as a dict, without keys that have no value."""
+    if isinstance(state, dict):
+        return state
+    found = state.model_dump() if isinstance(state, BaseModel) else asdict(state)
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def updates(name: str, plan: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """Return what a node writes: a record of what it sees, and values for the keys of its plan."""
+    seen = sorted((key, str(value)) for key, value in state.items() if key != "log")
+    seen += [interrupt(f"{name}{number}?") for number in range(plan["asks"])]
+    values = {
+        "total": len(state.get("log", [])) + 1,
+        "names": [name],
+        "last": f"{name}{state.get('total', 0)}",
+        "brief": name,
+        "secret": [name],
+    }
+    update = {key: value for key, value in values.items() if key in plan["writes"]}
+    if "whole" in plan["writes"]:
+        update["names"] = Overwrite([name, *state.get("names", [])][:3])
+    return {"log": [f"{name}:{len(state.get('log', []))}:{seen}"], **update}
+
+
+def node(name: str, plan: dict[str, Any]):
+    """Return the function of a node."""
+
+    def run(given: Any, runtime: Runtime) -> Any:
+        state = plain(given)
+        if runtime.execution_info.node_attempt <= plan["flaky"]:
+            raise ConnectionError(name)
+        update = updates(name, plan, state)
         targets = plan["goto"]
         if plan["fails"] and len(state.get("log", [])) > 3:
             raise ValueError(name)
         if targets is None:
-            return update if plan["writes"] else None
+            return update if plan["writes"] or "brief" in state else None  # see "Where it differs" in the documentation
         if len(state.get("log", [])) > 8:
             return update
-        return Command(goto=[packet(to) for to in targets], update=update)
+        targets = targets if "log" in state else targets[:1]  # what was sent does not multiply for ever
+        graph = Command.PARENT if plan["leaves"] and len(state.get("log", [])) > plan["leaves"] else None
+        return Command(graph=graph, goto=[packet(to) for to in targets], update=update)
 
-    run.__name__ = name
-    return run
+    async def arun(given: Any, runtime: Runtime) -> Any:
+        return run(given, runtime)
+
+    chosen = arun if plan["awaits"] else run
+    chosen.__name__ = name
+    return chosen
+
+
+def mends(state: Any, error: NodeError) -> Any:
+    """Handle the error of a node."""
+    return {"log": [f"{error.node} failed: {error.error}"], "last": "mended"}
 
 
 def packet(to: Any) -> Any:
@@ -62,22 +138,45 @@ def packet(to: Any) -> Any:
 def condition(choices: list[list[Any]]):
     """Return a condition that chooses by what is on the board."""
 
-    def choose(state: dict[str, Any]) -> Any:
+    def choose(given: Any) -> Any:
+        state = plain(given)
         length = len(state.get("log", []))
         if length > 8:
             return END
         found = choices[(length + state.get("total", 0)) % len(choices)]
+        found = found if "log" in state else found[:1]
         return [packet(to) for to in found] if len(found) != 1 else packet(found[0])
 
     return choose
 
 
+def mapped(choices: list[list[Any]]):
+    """Return a condition that chooses numbers, and the path map from them to the nodes."""
+    names = sorted({to if isinstance(to, str) else to[1] for found in choices for to in found} | {END})
+    path_map = dict(enumerate(names))
+    numbers = {name: number for number, name in path_map.items()}
+    choose = condition([[to if isinstance(to, str) else to[1] for to in found] for found in choices])
+
+    def choose_numbers(given: Any) -> Any:
+        found = choose(given)
+        return [numbers[to] for to in found] if isinstance(found, list) else numbers[found]
+
+    return choose_numbers, path_map
+
+
 def build(plan: dict[str, Any]) -> Any:
     """Compile the graph of a plan."""
-    graph = StateGraph(State)
+    schemas = {side: Shown for side in ("input_schema", "output_schema") if plan[side]}
+    graph = StateGraph(SCHEMAS[plan["schema"]], **schemas)
     for name, each in plan["nodes"].items():
         inner = plan["inside"].get(name)
-        graph.add_node(name, node(name, each) if inner is None else build(inner), defer=each["defer"])
+        if inner is not None:
+            graph.add_node(name, build(inner), defer=each["defer"])
+            continue
+        graph.add_node(
+            name, node(name, each), defer=each["defer"], retry_policy=RETRY if each["flaky"] else None,
+            input_schema=Private if each["private"] else None, error_handler=mends if each["handled"] else None,
+        )  # fmt: skip
     for target in plan["entry"]:
         graph.add_edge(START, target)
     if plan["entry_choice"]:
@@ -87,8 +186,16 @@ def build(plan: dict[str, Any]) -> Any:
     for sources, target in plan["joins"]:
         graph.add_edge(list(sources), target)
     for source, choices in plan["conditions"].items():
-        graph.add_conditional_edges(source, condition(choices))
+        if source in plan["maps"]:
+            graph.add_conditional_edges(source, *mapped(choices))
+        else:
+            graph.add_conditional_edges(source, condition(choices))
     return graph.compile()
+
+
+def awaits(plan: dict[str, Any]) -> bool:
+    """Return True if a function in the plan awaits."""
+    return any(each["awaits"] for each in plan["nodes"].values()) or any(map(awaits, plan["inside"].values()))
 
 
 def _target(names: list[str]):
@@ -96,30 +203,50 @@ def _target(names: list[str]):
     return st.one_of(st.sampled_from(names), st.sampled_from(names), st.just(END), sent)
 
 
+def _rarely(draw, among: int) -> bool:
+    return draw(st.integers(0, among - 1)) == among - 1
+
+
+KEYS = ["total", "names", "brief", "last", "whole", "secret"]
+
+
 @st.composite
-def plans(draw, depth: int = 0) -> dict[str, Any]:
-    """Draw the plan of a graph of two to six nodes, some of which are graphs themselves."""
+def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None) -> dict[str, Any]:
+    """Draw the plan of a graph of two to six nodes, some of which are graphs; `outer` are the nodes around it."""
+    depth = bool(outer)
+    is_async = draw(st.booleans()) if is_async is None else is_async
     names = NAMES[: draw(st.integers(2, 6 - 3 * depth))]
-    nodes = {
-        name: {
-            "writes": draw(st.sets(st.sampled_from(["total", "names", "brief", "last", "whole"]), max_size=2)),
-            "goto": draw(st.none() | st.none() | st.lists(_target(names), max_size=2)),
-            "defer": draw(st.integers(0, 5)) == 0,
-            "fails": draw(st.integers(0, 19)) == 0,
+    nodes = {}
+    for name in names:
+        leaves = draw(st.integers(1, 4)) if depth and _rarely(draw, 4) else 0
+        targets = st.none() | st.none() | st.lists(_target(names), max_size=2)
+        nodes[name] = {
+            "writes": draw(st.sets(st.sampled_from(KEYS), max_size=2)),
+            "goto": draw(st.lists(st.sampled_from(outer), max_size=2)) if leaves else draw(targets),
+            "leaves": leaves,
+            "defer": _rarely(draw, 6),
+            "fails": _rarely(draw, 20),
             "asks": max(0, draw(st.integers(0, 9)) - 7),
+            "flaky": max(0, draw(st.integers(0, 14)) - 12),
+            "private": _rarely(draw, 6),
+            "handled": _rarely(draw, 8),
+            "awaits": is_async and draw(st.booleans()),
         }
-        for name in names
-    }
     pair = st.tuples(st.sampled_from(names), st.sampled_from([*names, END]))
     joined = st.tuples(st.lists(st.sampled_from(names), min_size=2, max_size=3, unique=True), st.sampled_from(names))
     choices = st.lists(st.lists(_target(names), min_size=1, max_size=3), min_size=1, max_size=3)
-    graphs = {name for name in names if depth == 0 and draw(st.integers(0, 5)) == 0}
+    graphs = {name for name in names if not depth and _rarely(draw, 6)}
+    conditions = draw(st.dictionaries(st.sampled_from(names), choices, max_size=3))
     return {
+        "schema": draw(st.sampled_from(["typed", "data", "model", *(["own"] if depth else [])])),
+        "input_schema": _rarely(draw, 5),
+        "output_schema": depth and _rarely(draw, 5),
         "nodes": nodes,
-        "inside": {name: draw(plans(depth=1)) for name in sorted(graphs)},
+        "inside": {name: draw(plans(outer=tuple(names), is_async=is_async)) for name in sorted(graphs)},
         "entry": draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)),
         "entry_choice": draw(st.none() | st.none() | choices),
         "edges": draw(st.lists(pair, max_size=5, unique=True)),
         "joins": draw(st.lists(joined, max_size=2, unique_by=lambda join: (tuple(sorted(join[0])), join[1]))),
-        "conditions": draw(st.dictionaries(st.sampled_from(names), choices, max_size=3)),
+        "conditions": conditions,
+        "maps": {name for name in sorted(conditions) if draw(st.booleans())},
     }

@@ -9,7 +9,7 @@ from agentnb.board.values import thaw
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import hashed
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_outcome_of_updates, read_input
-from agentnb.dialects.langgraph.parts.time_limit import to_plain_limits
+from agentnb.dialects.langgraph.parts.plain_values import from_plain_send, to_plain_send
 from agentnb.engine.core.supersteps import iter_superstep_steps
 from agentnb.engine.core.work import Outcome
 from agentnb.world.effect import Effect
@@ -72,19 +72,11 @@ class CachedCall:
 
 def _encode_write(channel: str, value: Any) -> list[Any]:
     """Return one of LangGraph's writes in plain values, as an effect is recorded."""
-    if channel != lg.keys.TASKS:
-        return [channel, value]
-    return [channel, {"node": value.node, "arg": value.arg, "timeout": to_plain_limits(value.timeout)}]
+    return [channel, to_plain_send(value) if channel == lg.keys.TASKS else value]
 
 
 def _decode_write(channel: str, value: Any) -> tuple[str, Any]:
-    if channel != lg.keys.TASKS:
-        return channel, value
-    limits = value["timeout"]
-    timeout = limits and lg.TimeoutPolicy(
-        run_timeout=limits["run"], idle_timeout=limits["idle"], refresh_on=limits["refresh_on"]
-    )
-    return channel, lg.Send(value["node"], value["arg"], timeout=timeout)
+    return channel, from_plain_send(value) if channel == lg.keys.TASKS else value
 
 
 def _is_update(plan: Any, channel: str) -> bool:

@@ -14,10 +14,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID, uuid4
 
 from agentnb.board.values import thaw
 from agentnb.dialects.langgraph.errors import breakpoints_inside
 from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.parts.plain_values import from_plain_command, to_plain_command
 from agentnb.errors import ExecutionError
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import LLMResponse, Usage
@@ -303,6 +305,8 @@ def _replace_fields(given: Any, changed: Mapping[str, Any]) -> Any:
 
 def to_recorded(answer: Any) -> Any:
     """Return what is recorded of the answer of a tool or a task."""
+    if isinstance(answer, lg.Command):
+        return {"command": to_plain_command(answer)}
     return {"message": lg.message_to_dict(answer)} if isinstance(answer, lg.BaseMessage) else {"value": answer}
 
 
@@ -322,6 +326,8 @@ def answer_in(found: Any) -> Any:
             raise lg.GraphInterrupt((lg.Interrupt(value=found["asks"], id=found.get("by", "")),))
         if "message" in found:
             return lg.messages_from_dict([found["message"]])[0]
+        if "command" in found:
+            return from_plain_command(found["command"])
         if "value" in found:
             return found["value"]
     return found
@@ -361,15 +367,25 @@ def _wrap_tool(cls: Any) -> None:
     cls.run, cls.arun = ran, aran
 
 
+class _Ids:
+    """Random ids of messages, in place of the module `uuid`: what a function causes is drawn again in a replay."""
+
+    def uuid4(self) -> UUID:
+        """Return a random id."""
+        calls = CALLS.get()
+        return uuid4() if calls is None else UUID(int=calls.work.random.getrandbits(128), version=4)
+
+
 def _install() -> Callable[[], None]:
     done: list[bool] = []
 
     def install() -> None:
-        """Wrap the methods of LangChain's models and tools, the first time."""
+        """Wrap the methods of LangChain's models and tools, and the ids of messages, the first time."""
         if not done:
             done.append(True)
             _wrap_model(lg.BaseChatModel)
             _wrap_tool(lg.BaseTool)
+            lg.message_module.uuid = _Ids()
 
     return install
 

@@ -14,6 +14,7 @@ from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.channels import split_overwrite
 from agentnb.dialects.langgraph.parts.functions import make_caller
 from agentnb.dialects.langgraph.parts.inner_calls import Calls, Suspended
+from agentnb.dialects.langgraph.parts.plain_values import to_plain_command
 from agentnb.dialects.langgraph.parts.retries import compute_delay, record_retry, sleep
 from agentnb.dialects.langgraph.parts.runtime import Settings, make_config, make_context, run_in_context
 from agentnb.dialects.langgraph.parts.task_calls import NO_RULES, TaskRules, enable_tasks
@@ -460,7 +461,7 @@ def make_outcome(
     except lg.ParentCommand as upward:
         if not plan.prefix:
             raise lg.InvalidUpdateError("There is no parent graph") from upward
-        return Outcome(route=[work.end_frame("command", upward.args[0])])
+        return Outcome(route=[work.end_frame("command", to_plain_command(upward.args[0]))])
     control = [*(write for write in sent if write[0] == _TASKS or write[0].startswith(_TO)), *control]
     chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found)]
     return make_outcome_of_updates(plan, work, updates, chosen)

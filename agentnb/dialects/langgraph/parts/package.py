@@ -40,6 +40,7 @@ from langgraph.errors import (
     NodeTimeoutError,
     ParentCommand,
 )
+from langgraph.graph import message as message_module
 from langgraph.graph.message import add_messages
 from langgraph.pregel._algo import identifier
 from langgraph.pregel._call import get_runnable_for_task
@@ -94,6 +95,7 @@ __all__ = [
     "get_runnable_for_task",
     "identifier",
     "keys",
+    "message_module",
     "message_to_dict",
     "messages_from_dict",
     "messages_to_dict",

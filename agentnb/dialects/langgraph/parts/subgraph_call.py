@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.dialects.langgraph.parts.inner_calls import Calls
+from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, make_outcome, read_input
+from agentnb.dialects.langgraph.parts.plain_values import from_plain_command
 from agentnb.dialects.langgraph.parts.runtime import make_context
 from agentnb.engine.core.work import Body, Enter
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
 # Returns the first state of a graph for its input, after an earlier state.
-Begin = Callable[[Mapping[str, Any], Mapping[str, Any] | None], dict[str, Any]]
+Begin = Callable[[Any, Mapping[str, Any] | None], dict[str, Any]]
 _STATE: Final = "subgraph_state"
 
 
@@ -35,7 +36,9 @@ class SubgraphCall(NodeCall):
         if work.phase == "start":
             given = read_input(self.plan, work)
             work.copies.clear()
-            first = self.begin(given, self._find_earlier(work))
+            context = copy_context()
+            context.run(CALLS.set, Calls(work))  # messages get ids that a replay draws again
+            first = context.run(self.begin, given, self._find_earlier(work))
             return Enter([Body(body, "isolated", first) for body in work.node.bodies])
         if self.state_keys:
             work.emit(_STATE, self._collect_values(work, self.state_keys))
@@ -53,7 +56,7 @@ class SubgraphCall(NodeCall):
         """Return the output of the inner graph, or the Command by which one of its nodes has left it."""
         event = work.event
         if event is not None and event.type == "command":
-            return replace(thaw(event.payload), graph=None)
+            return from_plain_command({**thaw(event.payload), "graph": None})
         if isinstance(self.outputs, str):
             value = work.frames[0].scope.get(self.outputs)
             return None if value is ABSENT else thaw(value)
