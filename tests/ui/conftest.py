@@ -103,14 +103,24 @@ class Host:
         return self.page.get_by_role("button", name=name, exact=True)
 
 
-@pytest.fixture
-def host(browser):
-    page = browser.new_page()
-    errors = []
+@pytest.fixture(scope="module")
+def tab(browser):
+    """One page for all tests of a file, and its errors: a new page costs more than most tests."""
+    page, errors = browser.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    return page, errors
+
+
+@pytest.fixture
+def host(tab):
+    page, errors = tab
     page.goto("about:blank")
+    page.mouse.move(0, 0)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
     page.evaluate(HOST)
     yield lambda session=None, views=1: Host(page, session or ticket_recipe.session(), views)
-    page.close()
-    assert errors == []
+    page.goto("about:blank")  # what it still does ends before the next test
+    found, errors[:] = errors.copy(), []
+    assert found == []

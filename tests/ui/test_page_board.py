@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from agentnb.ui.board_view import ROWS
+from agentnb.ui import board_view
 from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
@@ -249,8 +249,9 @@ def painted(on):
     return on.page.locator("tr[data-row]").count()
 
 
-def test_of_many_keys_some_are_painted_and_all_can_be_reached(on):
-    on.session.edit({f"key{number:04}": number for number in range(ROWS + 150)})
+def test_of_many_keys_some_are_painted_and_all_can_be_reached(on, monkeypatch):
+    monkeypatch.setattr(board_view, "ROWS", sent := 300)
+    on.session.edit({f"key{number:04}": number for number in range(sent + 150)})
     on.show()
     assert painted(on) == 200
     seen = 200
@@ -260,12 +261,12 @@ def test_of_many_keys_some_are_painted_and_all_can_be_reached(on):
         on.obey()
         assert painted(on) > seen
         seen = painted(on)
-    assert seen == ROWS + 150 + 5
-    on.page.get_by_label("filter the blackboard").fill(f"key{ROWS + 149}")
+    assert seen == sent + 150 + 5
+    on.page.get_by_label("filter the blackboard").fill(f"key{sent + 149:04}")
     on.page.wait_for_function("host.sent.length > 0")
     on.obey()
     assert [row.get_attribute("data-row") for row in on.page.locator("tbody:not([hidden]) tr[data-row]").all()] == [
-        f"key{ROWS + 149}"
+        f"key{sent + 149:04}"
     ]
 
 
