@@ -29,6 +29,15 @@ BESIDE = {
     "README.md": "index.md",
     "SECURITY.md": "design/security.md",
 }
+# How a page counts in search results: what users look for before why things are as they are.
+BOOST = {
+    "reference/features.md": 8,
+    "how-to/": 2,
+    "decisions/": 0.2,
+    "requirements.md": 0.2,
+    "mutants.md": 0.2,
+    "changelog.md": 0.2,
+}
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".toml": "toml", ".js": "js", ".css": "css", ".jsonl": "json"}
 LINK = re.compile(r"(\]\(|srcset=\"|src=\")([^)\"#\s]+)")
 PICTURE = re.compile(
@@ -144,6 +153,9 @@ def source_page(path: Path) -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001  (MkDocs passes it by name)
     """Point links that are right in the repository to the pages of the site; show pictures by the site's theme."""
     uri = page.file.src_uri
+    for beginning, boost in BOOST.items():
+        if uri.startswith(beginning):
+            page.meta.setdefault("search", {})["boost"] = boost
     if uri.startswith("source/") and not uri.endswith(".md.page.md"):
         return markdown
     markdown = reference.filled(markdown)
