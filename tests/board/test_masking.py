@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentnb.board.masking import mask_value, to_display
+from agentnb.board.masking import mask_atoms, mask_value, register_secrets, to_display
 from agentnb.board.values import freeze
 from agentnb.secrets import MASK, Masked, count_settled, hide, how_many, is_secret, mask_text
 from agentnb.text import safe_repr
@@ -70,6 +70,14 @@ def test_a_text_that_was_told_is_masked_wherever_it_stands(none_hidden):
     for leaving in (mask_value(value), mask_value(freeze(value)), to_display(freeze(value))):
         assert "s3cret" not in repr(leaving)
     assert "s3cret" not in safe_repr(freeze(value), limit=500)
+
+
+def test_a_column_is_masked_where_a_value_is_a_secret(none_hidden):
+    column = [47114711, "s3cret-4711", b"s3cret-4711", 1, True, None]
+    assert mask_atoms([1, 2]) == [1, 2]
+    register_secrets(freeze({"pin_password": 47114711, "password": "s3cret-4711"}))
+    assert mask_atoms(column) == [MASK, MASK, MASK.encode(), 1, True, None]
+    assert mask_atoms([1, 47114711]) == [1, MASK]
 
 
 def test_the_longest_secret_is_masked_first(none_hidden):

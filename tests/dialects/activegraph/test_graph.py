@@ -4,6 +4,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Event, Graph, IDGen
 from agentnb.dialects.activegraph.errors import GraphError, InvalidPatchLifecycleState
+from tests.dialects.activegraph.judge import same
 from tests.dialects.activegraph.runtimes import graph
 
 
@@ -95,3 +96,8 @@ def test_it_says_what_it_holds_and_shares_an_id_counter_where_one_is_given(shelf
     count = IDGen()
     one, other = Graph(ids=count), Graph(ids=count)
     assert [one.add_object("a", {}).id, other.add_object("a", {}).id] == ["a#1", "a#2"]
+
+
+def test_keys_that_are_no_texts_are_those_of_json_as_in_the_package():
+    (created,) = same(lambda p: p.graph.add_object("odd", {True: 1, False: 2, None: 3, 4: 5}))
+    assert created["payload"]["object"]["data"] == {"true": 1, "false": 2, "null": 3, "4": 5}

@@ -205,6 +205,12 @@ def test_a_switch_of_many_keys_that_cannot_be_hashed_is_checked_in_linear_time(m
     assert Counted.compared <= 1000 * 100
 
 
+def test_a_key_that_cannot_be_hashed_is_compared_with_the_first_hundred_of_them():
+    keys = [Version(number) for number in range(101)]
+    assert warnings(switch_of([*keys, Version(99)])) == [("DuplicateCase", "route")]
+    assert warnings(switch_of([*keys, Version(100)])) == []
+
+
 def test_lists_as_keys_are_not_compared_one_with_another():
     keys = [[n] for n in range(20_000)]
     assert warnings(switch_of([*keys, [0]])) == [("DuplicateCase", "route")]
