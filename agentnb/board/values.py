@@ -271,7 +271,7 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
         if walk is not None:
             include(walk, value)
         return value
-    if walk is not None and cls in COPIES:  # a part that nobody changed
+    if walk is not None and cls in COPIES:  # an unchanged part
         pristine = getattr(value, "pristine", None)
         if pristine is not None and len(value) == len(pristine):
             include(walk, pristine)

@@ -1,7 +1,7 @@
 """Wide fan-outs as a group: many alike successors of one node, in rows, which can be collapsed to a box with a count.
 
 Sixty boxes in one row are several screens wide, and the labels of their edges drift away from them. As a group they
-have a frame, stand in rows, and each has the label of its edge inside its box.
+have a frame, are arranged in rows, and each has the label of its edge inside its box.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Bands:
     def corners(self, near: Point, corridor: float, end: float) -> list[Point]:
         """Return the corners of a line from a node's side `near` to the corridor, and in it to `end`.
 
-        Where a node stands between them, the line leaves the node's band first, on the side on which its end lies.
+        If a node lies between them, the line leaves the node's band first, on the side on which its end lies.
         """
         along, side = self._make_turn(near)
         corners: list[Point] = []

@@ -20,7 +20,7 @@ _ROWS: Final = 50  # rows of the table for viewers that draw no charts
 
 
 class Charts:
-    """The charts of a trace, each made when it is asked for: timeline, durations, board, usage."""
+    """The charts of a trace, each created on first access: timeline, durations, board, usage."""
 
     def __init__(self, trace: SimulationTrace) -> None:
         self._trace = trace

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class SweepCharts:
-    """The charts of a sweep, each made when it is asked for: outcomes, durations, outputs."""
+    """The charts of a sweep, each created on first access: outcomes, durations, outputs."""
 
     def __init__(self, runs: pd.DataFrame) -> None:
         self._runs = runs

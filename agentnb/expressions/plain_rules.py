@@ -602,7 +602,7 @@ def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequen
 
 
 def _make_chain(holds: Callable[[Any, Any], bool]) -> Lazy:
-    """Return an operator that holds if each argument stands in a relation to the next; it stops at the first miss."""
+    """Return an operator that holds if each argument is in a relation to the next; the first that is not ends it."""
 
     def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
         if len(arguments) < 2:

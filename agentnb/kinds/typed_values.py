@@ -220,7 +220,7 @@ class TypedCondition:
         value = board[self.key]
         try:
             answer = self(board)
-        except Exception as error:  # noqa: BLE001  (it is told)
+        except Exception as error:  # noqa: BLE001  (it becomes a Problem)
             return [(self.text, f"fails: {type(error).__name__}: {error}")]
         return [(get_type_name(self.kind), value), (self.text, answer)]
 

@@ -154,7 +154,7 @@ class Assistant:
     # -- performed ----------------------------------------------------------------------------------------------------
 
     async def _perform_within_limit(self, offer: Offer, arguments: dict[str, Any], actor: str) -> Any:
-        """Perform a call on the sessions' loop; after its time limit, pause what moves and answer how it stands.
+        """Perform a call on the sessions' loop; after its time limit, pause the run and return its status.
 
         X529: a call took longer than its limit.
 

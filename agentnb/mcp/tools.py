@@ -129,7 +129,7 @@ class Tools:
         }
 
     def where(self, run: str = "") -> Json:
-        """Say where a run stands: position, status, next nodes, open questions, error, what stopped it.
+        """Report the state of a run: position, status, next nodes, open questions, error, what stopped it.
 
         Args:
             run: its id; by default the run used last.
@@ -199,7 +199,7 @@ class Tools:
 
         Args:
             path: such as `order.total` or `items.0`; empty for all keys, each cut.
-            at: after which step (0: the start); by default where the run stands.
+            at: after which step (0: the start); by default the current position.
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
@@ -244,7 +244,7 @@ class Tools:
 
         Args:
             node: its id.
-            at: up to which step; by default where the run stands.
+            at: up to which step; by default the current position.
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
@@ -255,7 +255,7 @@ class Tools:
 
         Args:
             path: such as `order.total`.
-            at: after which step; by default where the run stands.
+            at: after which step; by default the current position.
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
@@ -268,7 +268,7 @@ class Tools:
 
         Args:
             path: such as `order.total`.
-            at: after which step; by default where the run stands.
+            at: after which step; by default the current position.
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
@@ -460,7 +460,7 @@ class Tools:
         The fork is then the run that other tools use by default.
 
         Args:
-            at: the last step that is shared; by default where the run stands.
+            at: the last step that is shared; by default the current position.
             edit: values to set in the fork, by path.
             name: its name.
             note: why it is made: the hypothesis.
@@ -473,7 +473,7 @@ class Tools:
         return {"parent": session.run_id, **self._describe_status(made)}
 
     def edit(self, changes: dict[str, Any], run: str = "") -> Json:
-        """Write values on the board where the run stands. The edit is recorded under the assistant's name.
+        """Write values on the board at the current position. The edit is recorded under the assistant's name.
 
         Args:
             changes: path -> value.

@@ -1,7 +1,7 @@
 """Goldens: a recorded run as a text file, one JSON object per line, for tests that replay it.
 
 The first line says what the run began with; each further line is a step: the node, what it wrote, its calls with their
-answers, and the nodes that it scheduled. Nodes and paths stand there by name and durations are left out, so that the
+answers, and the nodes that it scheduled. Nodes and paths are written by name and durations are left out, so that the
 difference of two versions of a file can be read. The lines have all that a replay needs.
 """
 

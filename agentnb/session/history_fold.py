@@ -20,7 +20,7 @@ class Reducer(Protocol):
     """What a reader knows of one history. It finds by itself which rows are new: a history only grows, or is undone."""
 
     def read(self, run: Run, history: History, end: int) -> None:
-        """Read the rows that are new; `end` is the row of the history at which the session stands."""
+        """Read the rows that are new; `end` is the row of the session's current position."""
 
 
 Part = TypeVar("Part", bound=Reducer)

@@ -209,7 +209,7 @@ class Interventions:
         return self._note_answer(pending_step, code, start, act, value, by)
 
     def _take_answer(self, kind: Kind, wanted: str | None, act: str, value: Any) -> PendingStep:
-        """Set the awaited value of a pending step, which is then ready to go on."""
+        """Set the awaited value of a pending step, which can then continue."""
         state = self._state
         check_not_running(state, f"{act}()")
         self._persistence.check_ready()

@@ -197,7 +197,7 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
         return shown
     try:
         return mask_value(_Setup.redactor(shown))
-    except Exception as error:  # noqa: BLE001  (a run goes on whatever its log does)
+    except Exception as error:  # noqa: BLE001  (a run continues even if its log fails)
         if not _Setup.warned:
             _Setup.warned = True
             warnings.warn(

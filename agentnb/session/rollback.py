@@ -1,4 +1,4 @@
-"""Rollback: whatever interrupts or fails a move, the session stands after a committed step."""
+"""Rollback: a move that is interrupted or fails leaves the session after a committed step."""
 
 from __future__ import annotations
 

@@ -302,7 +302,7 @@ class Session:
         self._parts.forks.reset()
         return self
 
-    # -- where it stands ---------------------------------------------------------------------------------------------
+    # -- position and status ------------------------------------------------------------------------------------------
 
     @property
     def position(self) -> int:

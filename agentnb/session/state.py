@@ -60,7 +60,7 @@ class State:
     hooks: Hooks
     breakpoints_changed: Callable[[], None]  # called after a change of the breakpoints
 
-    # Defaults stand on the class: a fork, which is made in microseconds, sets only what differs.
+    # Defaults are class attributes: a fork, which takes microseconds, sets only what differs.
     parent: Session | None = None
     note: str = ""  # why the fork was made
     expectation: Condition | None = None  # what the fork should satisfy

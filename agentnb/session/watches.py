@@ -50,7 +50,7 @@ class Watches(Mapping[str, Any]):
         asked = self._asked[text]
         try:
             return asked(self._board())
-        except Exception as error:  # noqa: BLE001  (what cannot be worked out here is told in its place)
+        except Exception as error:  # noqa: BLE001  (an error is shown in place of the value)
             return f"{type(error).__name__}: {error}"
 
     def __iter__(self) -> Iterator[str]:

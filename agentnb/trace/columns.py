@@ -34,7 +34,7 @@ _KINDS: Final = {"I": np.uint32, "q": np.int64, "B": np.uint8}
 
 
 def to_array(column: array[int], end: int) -> NDArray[Any]:
-    """Return the first rows of a column as a new array: a run may go on growing the column."""
+    """Return the first rows of a column as a new array: a run may continue to append to the column."""
     return np.frombuffer(column[:end], dtype=_KINDS[column.typecode])
 
 

@@ -59,7 +59,7 @@ def to_snapshot(recipe: Recipe) -> Json:
 def describe_origin(run: Run) -> Json:
     """Return what a run began with, as masked JSON: its recipe, its inputs and its seed.
 
-    Files are given by their names: in which folder they were is nobody's business elsewhere.
+    Files are written by name only: their folder is private to this machine.
     """
     snapshot = to_snapshot(run.plan.recipe)
     snapshot["file"] = None if snapshot["file"] is None else PurePath(snapshot["file"]).name

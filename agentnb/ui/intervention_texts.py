@@ -38,10 +38,10 @@ def describe_intervention(act: Act) -> str:
         >>> from datetime import UTC, datetime
         >>> from agentnb.engine.core.history import Act
         >>> describe_intervention(Act(3, "edit", "n", 1, 5, "user", datetime.now(UTC)))
-        'n = 5 was set by hand'
+        'n = 5 was set manually'
     """
     target, also = clean(act.target), "" if act.actor == "user" else f" by {clean(act.actor)}"
-    by = also.lstrip() or "by hand"
+    by = also.lstrip() or "manually"
     if act.act == "edit" and act.new is ABSENT:
         return f"{target} was deleted {by}"
     return _SAID[act.act].format(target=target, value=_get_value(act), by=by, also=also) if is_shown(act) else ""

@@ -82,7 +82,7 @@ class _Stretch:
 
     @property
     def is_shortened(self) -> bool:
-        """Whether the run goes on after the last position."""
+        """Whether the run continues after the last position."""
         return self.exercise is not None
 
     def describe(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The values of the board for an exported page, which evaluates conditions of its search on them without a kernel.
 
-A value is as in JSON. In place of one that JSON does not have, or that is too large for a page, stands {"~": why}.
+A value is as in JSON. One that JSON does not have, or that is too large for a page, is replaced by {"~": why}.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A widget is nothing outside of a live page: in nbconvert's output, on GitHub, in a file that is opened without its
 kernel. So a picture is displayed as an output of its own and replaced as the session moves: the file has the last
-state. Where a notebook runs without a page (nbconvert, papermill), the picture stands in the widget's place; in a page
-of Jupyter it stands behind the widget, whose style hides it. It cannot be part of the widget's output, which a page
+state. Where a notebook runs without a page (nbconvert, papermill), the picture replaces the widget; in a page
+of Jupyter it is behind the widget, whose style hides it. It cannot be part of the widget's output, which a page
 would build anew at each change.
 """
 

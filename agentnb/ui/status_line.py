@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agentnb.draw.label_text import clean
+from agentnb.errors import pluralize
 from agentnb.session.forks import find_parting
 from agentnb.session.state import get_state
 from agentnb.ui.board_view import format_value
@@ -19,7 +20,7 @@ _VALUE: Final = 48  # characters
 _THOUGHT: Final = 200
 _NAME: Final = 80
 _PHASES: Final = {"enter": "was entered", "again": "goes round again", "leave": "was left"}
-_NOT_RUN: Final = {"cancelled": "was cancelled", "skipped": "was skipped by hand"}
+_NOT_RUN: Final = {"cancelled": "was cancelled", "skipped": "was skipped manually"}
 # interventions that end a step
 _GIVEN: Final = {"answer": "was answered", "approve": "was approved", "deny": "was denied"}
 _ENDS: Final = {
@@ -90,7 +91,7 @@ def _format_interventions(acts: list[Act], begins: str) -> str:
     emitted = [act for act in acts if act.act == "emit"]
     shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
     more = len(emitted or acts) - len(shown)
-    words = "; ".join([*([f"{more} more by hand"] if more else []), *map(describe_intervention, shown)])
+    words = "; ".join([*([pluralize(more, "more intervention")] if more else []), *map(describe_intervention, shown)])
     return _to_sentence(f"{begins}{words}") if words else ""
 
 

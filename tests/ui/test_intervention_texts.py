@@ -15,11 +15,11 @@ def last_act(session):
 @pytest.mark.parametrize(
     ("does", "words"),
     [
-        (lambda session: session.edit({"ticket": "x"}), "ticket = 'x' was set by hand"),
-        (lambda session: session.edit({"ticket": ABSENT}), "ticket was deleted by hand"),
-        (lambda session: session.edit({"api_key": "sk-other"}), "api_key = '********' was set by hand"),
+        (lambda session: session.edit({"ticket": "x"}), "ticket = 'x' was set manually"),
+        (lambda session: session.edit({"ticket": ABSENT}), "ticket was deleted manually"),
+        (lambda session: session.edit({"api_key": "sk-other"}), "api_key = '********' was set manually"),
         (lambda session: session.set_next("refuse"), "'refuse' was made the next node"),
-        (lambda session: session.skip(), "'ask' was skipped by hand"),
+        (lambda session: session.skip(), "'ask' was skipped manually"),
         (lambda session: (session.step(), session.answer("yes")), "'ask' was answered: 'yes'"),
         (lambda session: (session.step(), session.goto(0)), "'ask' was cancelled while it was at work"),
         (lambda session: session.emit("ticket.read", {}), "'ticket.read' was emitted from outside"),
@@ -42,7 +42,7 @@ def test_an_act_of_an_assistant_names_it():
         session.set_next("refuse")
         assert describe_intervention(last_act(session)) == "'refuse' was made the next node by helper"
     session.skip()
-    assert describe_intervention(last_act(session)) == "'refuse' was skipped by hand"
+    assert describe_intervention(last_act(session)) == "'refuse' was skipped manually"
 
 
 def test_what_only_a_replay_needs_is_nobodys_concern():

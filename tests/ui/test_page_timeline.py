@@ -104,7 +104,7 @@ def test_a_failed_and_a_skipped_step_have_a_sign_and_a_word(host):
     told = [(one.get_attribute("data-status"), one.text_content()[0]) for one in steps(on).all()]
     assert told == [("ok", "c"), ("skipped", "»"), ("failed", "✕")]
     assert "failed" in steps(on).nth(2).get_attribute("aria-label")
-    assert "reply = 'refund: explode' was set by hand" in steps(on).nth(1).get_attribute("aria-label")
+    assert "reply = 'refund: explode' was set manually" in steps(on).nth(1).get_attribute("aria-label")
 
 
 def test_nested_steps_stand_in_lanes_of_their_own(host):
@@ -128,7 +128,7 @@ def test_what_was_done_and_where_a_fork_begins_is_marked_there_and_on_the_slider
     session.run()
     on = shown(host, session)
     marks = on.page.locator(".agentnb-steps .agentnb-tick")
-    assert "category = 'odd' was set by hand" in marks.first.get_attribute("title")
+    assert "category = 'odd' was set manually" in marks.first.get_attribute("title")
     assert "'other' begins here" in marks.first.get_attribute("title")
     ticks = on.page.locator(".agentnb-marks .agentnb-tick")
     assert [one.get_attribute("data-sort") for one in ticks.all()] == ["act"]

@@ -10,18 +10,20 @@ from tests.ui import ticket_recipe
 def test_what_a_person_wrote_is_said_after_the_step_that_it_came_after():
     session = ticket_recipe.session("hello")
     session.edit({"ticket": "hello you"})
-    assert format_status_line(session) == "ticket = 'hello you' was set by hand. At the start: 'classify' is first."
+    assert format_status_line(session) == "ticket = 'hello you' was set manually. At the start: 'classify' is first."
     session.step()
     session.edit({"category": "odd"})
     assert format_status_line(session) == (
-        "Step 1: 'classify' wrote category = 'other'. Then category = 'odd' was set by hand. Next: 'refuse'."
+        "Step 1: 'classify' wrote category = 'other'. Then category = 'odd' was set manually. Next: 'refuse'."
     )
 
 
 def test_of_many_acts_the_last_ones_are_shown():
     session = ticket_recipe.session("hello")
     session.edit({"a": 1, "b": 2, "c": 3, "d": 4})
-    assert format_status_line(session).startswith("2 more by hand; c = 3 was set by hand; d = 4 was set by hand. ")
+    assert format_status_line(session).startswith(
+        "2 more interventions; c = 3 was set manually; d = 4 was set manually. "
+    )
 
 
 def test_another_next_node_and_a_skipped_one_are_shown():
@@ -30,7 +32,7 @@ def test_another_next_node_and_a_skipped_one_are_shown():
     session.set_next("tell")
     assert format_status_line(session).endswith("Then 'tell' was made the next node. Next: 'tell'.")
     session.skip()
-    assert format_status_line(session) == "Step 2: 'tell' was skipped by hand. The run has finished."
+    assert format_status_line(session) == "Step 2: 'tell' was skipped manually. The run has finished."
 
 
 def test_an_answer_is_part_of_the_step_that_it_ends():
@@ -84,7 +86,7 @@ def test_an_event_from_outside_is_said_and_not_what_it_means_for_the_board():
     session = nb.Session(nb.samples("incident"))
     session.emit("alert.raised", {"text": "disk full"})
     assert "'alert.raised' was emitted from outside" in format_status_line(session)
-    assert "by hand" not in format_status_line(session)
+    assert "manually" not in format_status_line(session)
 
 
 def test_a_failure_that_the_recipe_deals_with_says_what_it_was():

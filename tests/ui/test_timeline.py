@@ -61,7 +61,7 @@ def test_what_people_did_and_what_stopped_the_run_is_marked_where_it_was():
     session.run()
     marks = make_timeline(session, {"from": 1, "to": 2})["marks"]
     assert [mark[:2] for mark in marks] == [[0, "act"], [2, "stop"]]
-    assert marks[0][2] == "ticket = 'hello there' was set by hand"
+    assert marks[0][2] == "ticket = 'hello there' was set manually"
     assert marks[1][2] == "stopped by the breakpoint before 'tell'"
     assert [mark[:2] for mark in make_timeline(session, {"from": 2, "to": 2})["marks"]] == [[2, "stop"]]
 
@@ -93,7 +93,7 @@ def test_a_secret_is_in_no_mark():
     session = ticket_recipe.session("hello")
     session.edit({"api_key": "sk-another-secret"})
     assert "sk-another" not in json.dumps(make_timeline(session, {"from": 1, "to": 1}))
-    assert make_timeline(session, {"from": 1, "to": 1})["marks"][0][2] == "api_key = '********' was set by hand"
+    assert make_timeline(session, {"from": 1, "to": 1})["marks"][0][2] == "api_key = '********' was set manually"
 
 
 @pytest.mark.parametrize("which", [None, {}, {"from": "x", "to": None}, {"from": True, "to": 2}, 7])

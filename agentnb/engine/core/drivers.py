@@ -130,7 +130,7 @@ def take_off(run: Run, pending_step: PendingStep | None = None) -> int:
 def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[bool, Any]]:
     """Run a coroutine in a thread up to its next await; return whether it has ended, and its result or what it awaits.
 
-    A step that is abandoned meanwhile ends in its thread, and nobody takes its result.
+    If the step is abandoned, its thread runs to its end and the result is discarded.
     """
     waits = pending_step.waits = asyncio.ensure_future(call_in_thread(_advance, pending_step.coro))
     found: tuple[bool, Any] = False, None

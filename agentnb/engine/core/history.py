@@ -398,7 +398,7 @@ class History(LazyAttributes):
         return found
 
     def replace(self, row: int, step: int, start: int, end: int) -> None:
-        """Let the pushes from `start` to `end`, if any, stand in the queue instead of push `row` from `step` on.
+        """Replace push `row` in the queue by the pushes from `start` to `end`, if any, from `step` on.
 
         So a branch that moves on changes its own place only, whatever waits before and behind it.
         """

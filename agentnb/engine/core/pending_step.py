@@ -114,9 +114,9 @@ class PendingStep:
 
     @property
     def leaves_loop(self) -> bool:
-        """True if it was held and goes on with sync code, which may take long: it runs in a thread.
+        """True if it was paused and continues with sync code, which may take long: it runs in a thread.
 
-        Async code goes on in the event loop that owns what it has opened; a node stepped into has its own thread.
+        Async code continues in the event loop that owns what it has opened; a node stepped into has its own thread.
         """
         work = self.act.work
         held = self.hold is not None and type(self.coro) is CoroutineType

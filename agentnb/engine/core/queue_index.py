@@ -1,4 +1,4 @@
-"""The queue while many branches are open: where each activation stands in it, and how many are in each frame.
+"""The queue while many branches are open: the position of each activation, and how many are in each frame.
 
 A branch that moves on changes its own place in the queue, and nothing else is looked at: a step of one of ten thousand
 branches costs what a step of one of ten does.

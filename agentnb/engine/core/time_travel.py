@@ -152,7 +152,7 @@ def restore(run: Run, step: int) -> None:
 def _remember(run: Run, history: History, step: int) -> None:
     """Keep the state after a step that was restored: people go back to the same step, and fork there, repeatedly.
 
-    Every scope is marked as shared before the state is published, so nobody changes its data from then on.
+    Every scope is marked as shared before the state is published, so its data is not changed from then on.
     """
     scopes = get_scopes(run)
     for scope in scopes.values():

@@ -1,4 +1,4 @@
-"""Recorded errors: the exception that a recorded error text stands for. No code of its class runs."""
+"""Rebuild the exception of a recorded error text. No code of its class runs."""
 
 from __future__ import annotations
 

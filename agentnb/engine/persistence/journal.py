@@ -481,7 +481,7 @@ class Journal:
 
 
 def _is_back(run: Run) -> bool:
-    """Return True if a run stands before steps that it has made."""
+    """Return True if a run is positioned before steps that it has made."""
     return run.past or run.at is not run.history
 
 

@@ -163,11 +163,11 @@ const boardPart = (() => {
   function writerOf(by, go, { brief = false } = {}) {
     if (!by) return make("span", { class: "agentnb-faint", text: brief ? "" : "not yet on the board; Save adds it" });
     const [step, node] = by;
-    if (!step) return make("span", { class: "agentnb-faint", text: brief ? (node === null ? "by hand" : "input") : "from the inputs, or written by hand at the start" });
-    const who = node === null ? "by hand" : node;
-    const link = make("button", { type: "button", class: "agentnb-link", title: `go to step ${step}${node === null ? ", after which it was written by hand" : ""}`,
+    if (!step) return make("span", { class: "agentnb-faint", text: brief ? (node === null ? "manually" : "input") : "from the inputs, or written manually at the start" });
+    const who = node === null ? "manually" : node;
+    const link = make("button", { type: "button", class: "agentnb-link", title: `go to step ${step}${node === null ? ", after which it was written manually" : ""}`,
       text: brief ? `${step} ${who}` : node === null ? `step ${step}` : `step ${step}, ${who}`, click: () => go(step) });
-    return brief ? link : make("span", {}, node === null ? "written by hand after " : "written by ", link);
+    return brief ? link : make("span", {}, node === null ? "written manually after " : "written by ", link);
   }
 
   /**
@@ -580,7 +580,7 @@ const boardPart = (() => {
         if (!found || over !== key) return;
         choice?.light({ reads: found.readers, writes: found.writers });
         const numbers = found.rows.map((row) => row[3]).filter((number) => number !== null).reverse();
-        const rows = found.rows.map(([step, node, text]) => `${step ? `step ${step}, ${node ?? "by hand"}` : "input"}: ${text}`);
+        const rows = found.rows.map(([step, node, text]) => `${step ? `step ${step}, ${node ?? "manually"}` : "input"}: ${text}`);
         const about = [["written by", found.writers], ["read by", found.readers]].filter(([, nodes]) => nodes.length).map(([word, nodes]) => `${word} ${nodes.slice(0, 8).join(", ")}`);
         arrived([key, ...(numbers.length > 1 ? [smallLine(numbers)] : []), ...rows, ...about]);
       });

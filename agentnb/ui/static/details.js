@@ -229,7 +229,7 @@ const detailsPart = (() => {
   function sliceOf(found, key, to) {
     if (!found || found.wrong) return [make("p", { class: "agentnb-faint", text: found?.wrong || "An exported page has no slices. In a notebook: session.slice(...)." })];
     const rows = found.rows.map(([step, node, name, via, distance, inferred]) => make("li", { style: `padding-left:${Math.min(distance, 8) * 12}px` },
-      make("span", {}, step ? to.step(step) : "inputs", ...(node === null ? (step ? [" by hand"] : []) : [", ", to.node(node)]), faintly(` ${VIA[via]} `), make("code", { text: name }),
+      make("span", {}, step ? to.step(step) : "inputs", ...(node === null ? (step ? [" manually"] : []) : [", ", to.node(node)]), faintly(` ${VIA[via]} `), make("code", { text: name }),
         ...(inferred ? [faintly(" (inferred)")] : []))));
     return [
       make("p", { class: "agentnb-details-head" }, make("strong", { text: key }), faintly(`after step ${found.at}: ${found.steps.length} steps led to its value`)),

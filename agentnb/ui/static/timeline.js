@@ -490,7 +490,7 @@ const timelinePart = (() => {
       name: "timeline",
       title: "Timeline",
       body: make("div", { class: "agentnb-timeline", tabindex: "-1" }, find.wrong, strip.overview, strip.element, none),
-      tools: [find.form, make("small", { class: "agentnb-legend", text: "◆ by hand  ● breakpoint  ⋔ fork" }), byTime, ...zooms],
+      tools: [find.form, make("small", { class: "agentnb-legend", text: "◆ intervention  ● breakpoint  ⋔ fork" }), byTime, ...zooms],
       show(state) {
         last = state;
         none.hidden = state.length > 0;

@@ -41,5 +41,5 @@ def _encode_other(value: Any) -> Any:
 def _to_text(value: Any) -> str:
     try:
         return str(value)
-    except Exception:  # noqa: BLE001  (its own code fails, and what there is can be told all the same)
+    except Exception:  # noqa: BLE001  (its own code fails; the rest is still shown)
         return f"{with_article(type(value).__name__)} that cannot be told"

@@ -292,7 +292,7 @@ class VendorClient(ABC):
             return self._make_response(reply, ask)
         except (LLMError, AgentRuntimeError):
             raise
-        except Exception as error:  # noqa: BLE001  (whatever the SDK or what it stands on raises)
+        except Exception as error:  # noqa: BLE001  (anything that the SDK or its dependencies raise)
             failed = to_failure(error, self._name(ask), request.node, self.variables, ask.timeout)
         raise failed  # not chained to the SDK's own error, which holds the request with its key
 

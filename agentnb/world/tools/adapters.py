@@ -75,7 +75,7 @@ def _find_method(spec: ToolSpec, found: Any) -> Callable[[Any], Any] | None:
     later = _get_own_attribute(found, "ainvoke")
     only_later = getattr(found, "coroutine", None) is not None and getattr(found, "func", None) is None
     if callable(later) and (only_later or not callable(_get_own_attribute(found, "invoke"))):
-        return later  # type: ignore[no-any-return]  # of an object that nobody has typed
+        return later  # type: ignore[no-any-return]  # an object without types
     names = ("invoke", "run") if spec.kind == "langchain" or not callable(found) else ("invoke",)
     methods = (_get_own_attribute(found, name) for name in names)
     return next((method for method in methods if callable(method)), None)

@@ -21,7 +21,7 @@ class Channels:
     `reducers` combine what nodes write with the value; `transient` keys last for one superstep; `managed` keys are
     computed when they are read; `messages` are the keys whose reducer gives messages without an id a random one,
     `deltas` those of DeltaChannels.
-    `earlier` are the values that a run goes on from. `by_key` means that a dict which a node returns has a value for
+    `earlier` are the values from which a run continues. `by_key` means that a dict which a node returns has a value for
     each key that it writes.
     """
 
@@ -71,7 +71,7 @@ class Channels:
     def first_values(self, updates: list[tuple[str, Any]], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the state with which a graph begins, after the updates that its input is.
 
-        `earlier` are the values that it goes on from, if they are not those of the whole run.
+        `earlier` are the values from which it continues, if they are not those of the whole run.
         """
         earlier = self.earlier if earlier is None else earlier
         values: dict[str, list[Any]] = {}

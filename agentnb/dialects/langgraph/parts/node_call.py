@@ -487,7 +487,7 @@ def make_outcome_of_updates(
     route: list[str | SendTarget] = []
     for name, value in control:
         target = value.node if name == _TASKS else name[len(_TO) :]
-        if target not in plan.names:  # LangGraph logs a warning and goes on
+        if target not in plan.names:  # LangGraph logs a warning and continues
             work.emit("unknown_target", {"target": target})
         else:
             route.append(_send(plan, work, value) if name == _TASKS else plan.prefix + target)

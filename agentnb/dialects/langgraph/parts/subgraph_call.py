@@ -24,7 +24,7 @@ _STATE: Final = "subgraph_state"
 class SubgraphCall(NodeCall):
     """The function of a node that is a graph.
 
-    `keys` are those of its state if it goes on from the state in which it ended the last time; each end is an event.
+    `keys` are those of its state if it continues from the state in which it last ended; each end is an event.
     """
 
     def __init__(self, plan: NodePlan, begin: Begin, outputs: Any, keys: Collection[str] = ()) -> None:
@@ -67,7 +67,7 @@ class SubgraphCall(NodeCall):
         return {key: thaw(value) for key, value in seen.items() if value is not ABSENT}
 
     def _find_earlier(self, work: Work) -> Any:
-        """Return the state in which the graph has ended the last time, if it goes on from there."""
+        """Return the state in which the graph last ended, if it continues from there."""
         if not self.state_keys:
             return {}
         ends = (event for event in reversed(work.events) if event.type == _STATE and event.actor == work.node.id)

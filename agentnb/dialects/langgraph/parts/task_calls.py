@@ -97,7 +97,7 @@ class _Caller:
     def _finish(self, begun: asyncio.Task[Any]) -> None:
         self.calls.apart.discard(begun)
         if not begun.cancelled():
-            begun.exception()  # a task whose result nobody reads may fail
+            begun.exception()  # a task whose result is not read may fail
 
 
 class _Arguments:

@@ -33,7 +33,7 @@ def make_time_limit(name: str, limits: dict[str, Any] | None, work: Work) -> Tim
 
 
 class TimeLimit:
-    """The time that one attempt of a node may take. While a call of it is held, the time stands still.
+    """The time limit of one attempt of a node. The clock is paused while one of its calls is.
 
     `scope` is LangGraph's own, which sees what counts as progress.
     """
