@@ -28,7 +28,8 @@ class Settings:
     __slots__ = ("config", "configurable", "context", "run_id", "store")
 
     def __init__(self, config: dict[str, Any], context: Any, store: Any) -> None:
-        self.config = {**config, "callbacks": config.get("callbacks") or []}
+        own = {"callbacks": config.get("callbacks") or [], "metadata": dict(config.get("metadata") or {})}
+        self.config = {**config, **own}
         self.configurable = dict(self.config.pop("configurable", None) or {})
         self.context, self.store = context, store
         self.run_id = self.config.get("run_id")
@@ -61,7 +62,7 @@ def make_config(
             checkpoint_id="", checkpoint_ns=task, task_id=task, node_attempt=attempt,
             thread_id=settings.configurable.get("thread_id"), run_id=settings.run_id,
         ),
-        control=_Control(),
+        control=_CONTROL,
     )  # fmt: skip
     config = {
         **settings.config,
@@ -110,6 +111,9 @@ class _Control(lg.RunControl):  # type: ignore[misc]  # a class without types
         raise ExecutionError(
             make_unsupported_problem("request_drain()", "runtime.control", "pause the session, or use a breakpoint")
         )
+
+
+_CONTROL: Final = _Control()
 
 
 def make_context(config: dict[str, Any], calls: Calls | None = None) -> Context:
