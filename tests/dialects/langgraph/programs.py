@@ -127,8 +127,8 @@ def node(name: str, plan: dict[str, Any]):
 
 
 def mends(state: Any, error: NodeError) -> Any:
-    """Handle the error of a node."""
-    return {"log": [f"{error.node} failed: {error.error}"], "last": "mended"}
+    """Handle the error of a node; after a question LangGraph has it as text, from its checkpoint."""
+    return {"log": [f"{error.node} failed"], "last": "mended"}
 
 
 def packet(to: Any) -> Any:
@@ -218,7 +218,8 @@ def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None) -> di
     names = NAMES[: draw(st.integers(2, 6 - 3 * depth))]
     nodes = {}
     for name in names:
-        leaves = draw(st.integers(1, 4)) if depth and _rarely(draw, 4) else 0
+        # Of two nodes that leave at once, LangGraph's threads decide which does: only one node of a graph leaves.
+        leaves = draw(st.integers(1, 4)) if depth and name == names[0] and _rarely(draw, 2) else 0
         targets = st.none() | st.none() | st.lists(_target(names), max_size=2)
         nodes[name] = {
             "writes": draw(st.sets(st.sampled_from(KEYS), max_size=2)),
