@@ -31,7 +31,7 @@ BESIDE = {
 }
 # How a page counts in search results: what users look for before why things are as they are.
 BOOST = {
-    "reference/features.md": 8,
+    "reference/features.md": 30,
     "how-to/": 2,
     "decisions/": 0.2,
     "requirements.md": 0.2,
