@@ -241,11 +241,14 @@ class _Steps:
         self.walked.add(space)
         led: dict[str, int | None] = {}  # node -> the step that scheduled it
         sends: list[int] = []  # the steps that scheduled tasks with Send, in order
+        earlier: int | None = None  # the first step of the super-step before
         for at, checkpoint in enumerate(path):
             after = path[at + 1] if at + 1 < len(path) else None
             self.at[checkpoint.id] = len(self.steps)
             if after is not None and after.source != "loop":
                 self._add_outside(checkpoint, after, inside)
+                if after.source == "update":  # it is what schedules the nodes that follow
+                    led = dict.fromkeys(_list_due(after), len(self.steps) - 1 if self.steps else None)
                 continue
             first = len(self.steps)
             now, scheduled = dict[str, int](), list[int]()
@@ -253,16 +256,20 @@ class _Steps:
             last = {channel: task.id for _, task in ran for channel, _ in task.writes}
             for name, task in ran:
                 source = self._find_source(name, task, led, sends, came_from if at == 0 else -1)
+                if earlier is not None and (source is None or source < earlier):
+                    source = first - 1  # what it waited for is not stored: the end of the super-step before
                 place = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last)
                 for channel, value in task.writes:
                     if channel.startswith("branch:to:"):
                         now.setdefault(channel.removeprefix("branch:to:"), place)
+                    elif channel.startswith("join:"):
+                        now[channel.rpartition(":")[2]] = place
                     elif channel == "__pregel_tasks":
                         scheduled.extend([place] * (len(value) if isinstance(value, list) else 1))
             if after is not None:
                 self._add_rest(checkpoint, after, first)
-            if after is not None:
                 led, sends = dict(now) or led, scheduled
+            earlier = first if len(self.steps) > first else earlier
         self._add_end(path[-1], prefix, inside, led, sends)
 
     def _find_source(
@@ -313,7 +320,7 @@ class _Steps:
             if last.get(key) == task.id and not _are_alike(checkpoint.board.get(key, ABSENT), value)
         }  # fmt: skip
         failure = None if error is None or after is not None else _make_failure(error)
-        entered = None
+        entered, scheduled = None, len(self.following)
         if self.thread.spaces.get(below):
             path = self.thread.path(below, max(self.thread.spaces[below]))
             entered = len(self.steps)
@@ -326,6 +333,7 @@ class _Steps:
             return -1
         if waits or (after is None and entered is not None and failure is None and not public):
             return len(self.steps) - 1  # it was cut short inside
+        del self.following[scheduled:]  # a subgraph that was left, as one that failed, runs nothing more
         kind = "function" if name != "__start__" else "noop"
         self._add(RecordedStep(node, "subgraph" if entered is not None else kind,
                                "leave" if entered is not None else "run", inside, entered, source, began=began,
@@ -394,15 +402,33 @@ class _Steps:
              sends: Sequence[int]) -> None:  # fmt: skip
         """Find what was scheduled when the record ended and has not begun."""
         begun = {_name_of(task, last) for task in last.tasks}
-        names = [channel.removeprefix("branch:to:") for channel in last.triggers if channel.startswith("branch:to:")]
-        names += ["__start__"] if "__start__" in last.triggers else []
-        rows = [(name, led.get(name, -1)) for name in names]
+        rows = [(name, led.get(name, -1)) for name in _list_due(last)]
         rows += [(send.node, sends[at] if at < len(sends) else -1) for at, send in enumerate(_get_sends(last))]
         for name, source in rows:
             if name not in begun:
                 self.following.append(
                     RecordedStep(self.ids.id_of(prefix, name), "function", inside=inside, came_from=source)
                 )
+
+
+def _list_due(checkpoint: Checkpoint) -> list[str]:
+    """Return the nodes that a checkpoint schedules, except by Send."""
+    due = (name for name, value in checkpoint.triggers.items() if _is_due(name, value))
+    return list(dict.fromkeys(name.rpartition(":")[2] for name in due))
+
+
+def _is_due(channel: str, value: Any) -> bool:
+    """Return whether a channel schedules its node: a join when all have arrived, a deferred one when all is done."""
+    if channel == "__start__":
+        return True
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], bool):  # of a deferred node
+        value, is_done = value
+        if not is_done:
+            return False
+    if channel.startswith("join:"):
+        wanted = channel.removeprefix("join:").rpartition(":")[0].split("+")
+        return isinstance(value, set | frozenset | list) and set(map(str, value)) == set(wanted)
+    return channel.startswith("branch:to:")
 
 
 def _has_seen(checkpoint: Checkpoint, after: Checkpoint, name: str) -> bool:

@@ -5,16 +5,19 @@ import sqlite3
 import subprocess
 import sys
 import warnings
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import PurePath
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.errors import InvalidUpdateError
+from langgraph.types import Command
 
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError, StoreError
+from tests.dialects.langgraph.programs import build
 from tests.recordings import langgraph_programs
 
 
@@ -251,3 +254,40 @@ def test_a_postgres_saver_is_read_as_the_state_history_says(postgres_url):
             saver.setup()
             app, thread = program(saver)
             agrees(app, nb.open(url, thread))
+
+
+def node(**said):
+    return {"writes": {"names"}, "goto": None, "defer": False, "fails": False, "asks": 0, **said}
+
+
+ENDLESS = {"nodes": {"a": node(), "b": node()}, "edges": [("a", "a"), ("a", "b"), ("b", "b")], "entry": ["a"],
+           "entry_choice": None, "inside": {}, "joins": [], "conditions": {}}  # fmt: skip
+NESTED = {**ENDLESS, "inside": {"a": ENDLESS}, "edges": [("a", "b")]}
+
+
+@pytest.mark.parametrize(("plan", "limit"), [(ENDLESS, 6), (NESTED, 7)])
+def test_updates_and_runs_cut_short_are_as_the_state_history_says(plan, limit, tmp_path):
+    path = tmp_path / "checkpoints.db"
+    with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
+        app = build(plan).copy(update={"checkpointer": SqliteSaver(connection)})
+        config = {**langgraph_programs.config("one"), "recursion_limit": limit}
+        run_with_answers(app, {"last": "in"}, config)
+        for state in [*app.get_state_history(config)][1:5]:
+            with suppress(InvalidUpdateError):  # which node it is an update of is not always clear
+                fork = app.update_state(state.config, {"last": "by hand"})
+                run_with_answers(app, None, {**fork, "recursion_limit": 4})
+        session = nb.open(path)
+        for one in (session, *session.forks):
+            agrees(app, one)
+
+
+def run_with_answers(app, inputs, config):
+    """Run a program for some supersteps, with an answer to most questions."""
+    with warnings.catch_warnings(), suppress(Exception):  # a program that fails has a history, too
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            found = app.invoke(inputs, config)
+            asked = found.get("__interrupt__", ())
+            if not asked:
+                return
+            inputs = Command(resume={each.id: f"re {each.value}" for each in asked})
