@@ -47,7 +47,7 @@ def test_arrays_are_compared_by_values_and_type(one, other, same):
 def test_no_library_is_imported_to_look_at_a_value():
     program = (
         "import sys\nfrom agentnb.board import external_types\nfrom agentnb.board.codec import encode\n"
-        "external_types.is_array(1), external_types.is_scalar(1), external_types.model_fields(1)\n"
+        "external_types.is_array(1), external_types.is_scalar(1), external_types.list_model_fields(1)\n"
         "encode({'a': [1, (2,)]})\n"
         "print(*sorted({'numpy', 'pandas', 'pydantic'} & set(sys.modules)))"
     )
