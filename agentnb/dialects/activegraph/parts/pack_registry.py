@@ -33,7 +33,7 @@ class PackMethods:
     party: RuntimeConfig
     tools: list[Any] | None
     behaviors: Any
-    _hand: Any
+    _get_actor: Any
     _ensure: Any
 
     def _begin_packs(self, packs: Iterable[Any] = ()) -> None:
@@ -80,7 +80,7 @@ class PackMethods:
         made = self._take(pack, settings)
         self._disabled.discard(pack.name)
         self._ensure()
-        self._hand().tell("pack.loaded", pack.surface(made), actor="runtime", frame=self.party.frame_id)
+        self._get_actor().tell("pack.loaded", pack.surface(made), actor="runtime", frame=self.party.frame_id)
         return True
 
     def _take(self, pack: Pack, given: Any) -> Any:
@@ -135,7 +135,7 @@ class PackMethods:
         self.party.settings.pop(name)
         self.party.pack_policies.pop(name, None)
         self._ensure()
-        self._hand().tell("pack.disabled", pack.removed_surface(), actor="runtime", frame=self.party.frame_id)
+        self._get_actor().tell("pack.disabled", pack.removed_surface(), actor="runtime", frame=self.party.frame_id)
         return True
 
     def _check_names(self, pack: Pack) -> None:
