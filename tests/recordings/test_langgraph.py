@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import InvalidUpdateError
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError, StoreError
-from tests.dialects.langgraph.programs import build
 from tests.recordings import langgraph_programs
 
 
@@ -256,25 +256,28 @@ def test_a_postgres_saver_is_read_as_the_state_history_says(postgres_url):
             agrees(app, nb.open(url, thread))
 
 
-def node(**said):
-    return {"writes": {"names"}, "goto": None, "defer": False, "fails": False, "asks": 0, **said}
+def endless(inner=None):
+    """Return a program whose node `a` runs again and again, or contains one that does, beside `b`."""
+    graph = StateGraph(langgraph_programs.State)
+    graph.add_node("a", inner or langgraph_programs.said("a"))
+    graph.add_node("b", langgraph_programs.said("b"))
+    graph.add_edge(START, "a")
+    graph.add_edge("a", "b")
+    if inner is None:
+        graph.add_edge("a", "a")
+    return graph
 
 
-ENDLESS = {"nodes": {"a": node(), "b": node()}, "edges": [("a", "a"), ("a", "b"), ("b", "b")], "entry": ["a"],
-           "entry_choice": None, "inside": {}, "joins": [], "conditions": {}}  # fmt: skip
-NESTED = {**ENDLESS, "inside": {"a": ENDLESS}, "edges": [("a", "b")]}
-
-
-@pytest.mark.parametrize(("plan", "limit"), [(ENDLESS, 6), (NESTED, 7)])
-def test_updates_and_runs_cut_short_are_as_the_state_history_says(plan, limit, tmp_path):
+@pytest.mark.parametrize(("program", "limit"), [(endless(), 6), (endless(endless().compile()), 7)])
+def test_updates_and_runs_cut_short_are_as_the_state_history_says(program, limit, tmp_path):
     path = tmp_path / "checkpoints.db"
     with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
-        app = build(plan).copy(update={"checkpointer": SqliteSaver(connection)})
+        app = program.compile(checkpointer=SqliteSaver(connection))
         config = {**langgraph_programs.config("one"), "recursion_limit": limit}
-        run_with_answers(app, {"last": "in"}, config)
+        run_with_answers(app, {"log": ["in"]}, config)
         for state in [*app.get_state_history(config)][1:5]:
             with suppress(InvalidUpdateError):  # which node it is an update of is not always clear
-                fork = app.update_state(state.config, {"last": "by hand"})
+                fork = app.update_state(state.config, {"log": ["by hand"]})
                 run_with_answers(app, None, {**fork, "recursion_limit": 4})
         session = nb.open(path)
         for one in (session, *session.forks):
