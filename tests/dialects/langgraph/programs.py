@@ -198,6 +198,11 @@ def awaits(plan: dict[str, Any]) -> bool:
     return any(each["awaits"] for each in plan["nodes"].values()) or any(map(awaits, plan["inside"].values()))
 
 
+def leaves(plan: dict[str, Any]) -> bool:
+    """Return True if a node in the plan may leave its graph."""
+    return any(each["leaves"] for each in plan["nodes"].values()) or any(map(leaves, plan["inside"].values()))
+
+
 def _target(names: list[str]):
     sent = st.tuples(st.just("send"), st.sampled_from(names), st.fixed_dictionaries({"total": st.integers(0, 5)}))
     return st.one_of(st.sampled_from(names), st.sampled_from(names), st.just(END), sent)

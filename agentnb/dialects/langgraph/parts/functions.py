@@ -1,12 +1,17 @@
-"""How LangGraph's runnables are called: a plain function at once, with the arguments that it asks for."""
+"""How LangGraph's runnables are called: a plain function at once, with the arguments that it asks for.
+
+Of a sync and an async function, LangGraph calls the one that fits the way in which the graph is driven.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from agentnb.dialects.langgraph.parts import package as lg
+from agentnb.dialects.langgraph.schema import is_entrypoint, is_state_graph
 
 
 def unwrap_function(runnable: Any) -> Any:
@@ -18,20 +23,96 @@ def unwrap_function(runnable: Any) -> Any:
     return runnable
 
 
-def make_caller(runnable: Any) -> tuple[Callable[[Any, dict[str, Any]], Any], bool]:
-    """Return a function of (input, config) that calls a runnable, and whether it is async."""
+class Caller(NamedTuple):
+    """How a runnable is called with (input, config), and whether what it returns is awaited."""
+
+    call: Callable[[Any, dict[str, Any]], Any]
+    is_async: bool
+
+
+class Callers(NamedTuple):
+    """How a runnable is called where the graph is invoked, and where it is awaited: by `ainvoke` in LangGraph.
+
+    They are the same unless it has a sync function and an async one.
+    """
+
+    plain: Caller
+    awaited: Caller
+
+    @property
+    def differ(self) -> bool:
+        """Return True if there is a sync function and an async one."""
+        return self.plain is not self.awaited
+
+
+def make_callers(runnable: Any) -> Callers:
+    """Return how a runnable is called."""
     if isinstance(runnable, lg.RunnableCallable) and not runnable.explode_args:
-        function = runnable.func if runnable.func is not None else runnable.afunc
-        is_async = runnable.func is None
-        accepts = dict(runnable.func_accepts)
-        given = dict(runnable.kwargs)
-        if not accepts and not given:
-            return (lambda value, _: function(value)), is_async
-        wanted = [(name, key, default) for name, (key, default) in accepts.items() if name not in given]
-        return (lambda value, config: function(value, **given, **_make_arguments(wanted, config))), is_async
+        found = [
+            Caller(_make_call(runnable, function), is_async)
+            for function, is_async in ((runnable.func, False), (_get_async_function(runnable), True))
+            if function is not None
+        ]
+        return Callers(found[0], found[-1])
     if hasattr(runnable, "invoke"):
-        return runnable.invoke, False
-    return (lambda value, _: runnable(value)), inspect.iscoroutinefunction(runnable)
+        awaited = Caller(runnable.ainvoke, is_async=True)
+        return Callers(awaited if is_only_async(runnable) else Caller(runnable.invoke, is_async=False), awaited)
+    only = Caller(lambda value, _: runnable(value), inspect.iscoroutinefunction(runnable))
+    return Callers(only, only)
+
+
+def _get_async_function(runnable: Any) -> Any:
+    """Return the async function of a RunnableCallable; None if it is the sync one, called in a thread."""
+    function = runnable.afunc
+    return None if isinstance(function, partial) and function.func is lg.run_in_executor else function
+
+
+def _make_call(runnable: Any, function: Callable[..., Any]) -> Callable[[Any, dict[str, Any]], Any]:
+    accepts = dict(runnable.func_accepts)
+    given = dict(runnable.kwargs)
+    if not accepts and not given:
+        return lambda value, _: function(value)
+    wanted = [(name, key, default) for name, (key, default) in accepts.items() if name not in given]
+    return lambda value, config: function(value, **given, **_make_arguments(wanted, config))
+
+
+def is_only_async(*runnables: Any) -> bool:
+    """Return True if LangGraph can await these, but not invoke them: something in them has no sync function.
+
+    Looked at are nodes and conditions of graphs, steps of sequences, tools, and the runnables that functions refer to.
+    """
+    candidates, known = list(runnables), set[int]()
+    for candidate in candidates:  # it grows
+        if id(candidate) not in known:
+            known.add(id(candidate))
+            if _lacks_sync_function(candidate):
+                return True
+            candidates += _list_parts(candidate)
+    return False
+
+
+def _lacks_sync_function(runnable: Any) -> bool:
+    if isinstance(runnable, lg.RunnableLambda):
+        return not hasattr(runnable, "func")
+    return isinstance(runnable, lg.RunnableCallable | lg.StructuredTool) and runnable.func is None
+
+
+def _list_parts(runnable: Any) -> list[Any]:
+    """Return the runnables that one is made of, or that its function refers to."""
+    if is_state_graph(runnable):
+        specs, branches = runnable.builder.nodes.values(), runnable.builder.branches.values()
+        return [spec.runnable for spec in specs] + [each.path for found in branches for each in found.values()]
+    if is_entrypoint(runnable):
+        return [process.bound for process in runnable.nodes.values()]
+    if isinstance(runnable, lg.RunnableCallable):
+        found = [getattr(each, "__self__", each) for each in lg.get_function_nonlocals(runnable.func)]
+        found += getattr(runnable, "tools_by_name", {}).values()  # of a ToolNode
+        return [each for each in found if isinstance(each, lg.Runnable)]
+    if isinstance(runnable, lg.RunnableLambda):
+        return list(runnable.deps)
+    if isinstance(runnable, lg.RunnableSequence | lg.RunnableSeq):
+        return list(runnable.steps)
+    return [runnable.bound] if isinstance(runnable, lg.RunnableBinding) else []
 
 
 def _make_arguments(wanted: list[tuple[str, str, Any]], config: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from agentnb.board.copies import lend
@@ -13,7 +13,7 @@ from agentnb.board.paths import SET
 from agentnb.board.values import ABSENT, ATOMS, freeze, thaw
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.channels import split_overwrite
-from agentnb.dialects.langgraph.parts.functions import make_caller
+from agentnb.dialects.langgraph.parts.functions import Callers, make_callers
 from agentnb.dialects.langgraph.parts.inner_calls import Calls, Suspended
 from agentnb.dialects.langgraph.parts.plain_values import to_plain_command
 from agentnb.dialects.langgraph.parts.retries import compute_delay, record_retry, sleep
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Updates = list[tuple[str, Any]]
 _TASKS: Final = lg.keys.TASKS
 _TO: Final = "branch:to:"
+_AWAITED: Final = "awaited"
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,7 @@ class Branch:
     """A conditional edge: the spec, how its path is called, and the keys and the class of what it is given."""
 
     spec: Any
-    call: Callable[[Any, dict[str, Any]], Any]
-    is_async: bool
+    callers: Callers
     keys: Sequence[str]
     mapper: Callable[[Any], Any] | None
 
@@ -88,26 +88,61 @@ class NodePlan:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Form(NamedTuple):
+    """How a node calls its function and its conditional edges. `slow`: one of them is awaited."""
+
+    call: Callable[[Any, dict[str, Any]], Any]
+    is_async: bool
+    branches: Sequence[tuple[Branch, Callable[[Any, dict[str, Any]], Any]]]
+    slow: bool
+
+
+def _make_form(plan: NodePlan, callers: Callers, *, awaited: bool = False) -> Form:
+    own, *ways = [
+        each.awaited if awaited else each.plain for each in (callers, *(branch.callers for branch in plan.branches))
+    ]
+    branches = [(branch, way.call) for branch, way in zip(plan.branches, ways, strict=True)]
+    return Form(*own, branches, own.is_async or any(way.is_async for way in ways))
+
+
 class NodeCall:
     """The function of a node: it is called with the step's Work."""
 
     def __init__(self, plan: NodePlan, runnable: Any) -> None:
         self.plan = plan
-        self.call, self.is_async = make_caller(runnable)
+        callers = make_callers(runnable)
+        self.plain, self.awaited = _make_form(plan, callers), _make_form(plan, callers, awaited=True)
+        self.differs = callers.differ or any(branch.callers.differ for branch in plan.branches)
         self.recurse = getattr(runnable, "recurse", True)
-        self.slow = self.is_async or any(branch.is_async for branch in plan.branches)
 
     def __call__(self, work: Work) -> Any:
         """Run the node: return its outcome, or an awaitable of one."""
-        return self._run_with_retries(work) if self.plan.retries else self._attempt(work)
+        form = self.choose_form(work)
+        return self._run_with_retries(work, form) if self.plan.retries else self._attempt(work, form)
 
-    async def _run_with_retries(self, work: Work) -> Any:
+    def choose_form(self, work: Work) -> Form:
+        """Return which of its functions the node calls: as LangGraph does, those for the way in which it is driven.
+
+        A replay calls those that were called: an event says that the async ones were because the run was awaited.
+        """
+        if not self.differs:
+            return self.plain
+        run = work.run
+        if self.plan.settings.only_async or self.plan.timeout is not None:  # no sync function can be cut short
+            return self.awaited
+        event = None if run.recorded is None else run.recorded.next_event(work)
+        if not run.threaded if event is None else event.type != _AWAITED:
+            return self.plain
+        work.emit(_AWAITED, {})
+        return self.awaited
+
+    async def _run_with_retries(self, work: Work, form: Form) -> Any:
         """Run the node until an attempt ends well, or its policies give up. Each failed attempt is an event."""
         failed = 0
         while True:
             result: Any = None
             try:
-                result = self._attempt(work, failed + 1)
+                result = self._attempt(work, form, failed + 1)
                 if isawaitable(result):
                     result = await result
                 if not isinstance(result, Outcome) or result.error is None:
@@ -126,16 +161,18 @@ class NodeCall:
                 work.copies.clear()  # the next attempt sees the state as it was
                 await sleep(work, seconds)
 
-    def _attempt(self, work: Work, number: int = 1) -> Any:
+    def _attempt(self, work: Work, form: Form, number: int = 1) -> Any:
         calls = Calls(work)
-        if self.slow:
-            return self._run_until_ended(calls, number)
+        if form.slow:
+            return self._run_until_ended(calls, form, number)
         try:
-            return self._run_once(calls, number)
+            return self._run_once(calls, form, number)
         except (lg.GraphInterrupt, Suspended) as stopped:
-            return self._run_until_ended(calls, number, stopped)
+            return self._run_until_ended(calls, form, number, stopped)
 
-    async def _run_until_ended(self, calls: Calls, attempt: int, stopped: BaseException | None = None) -> Any:
+    async def _run_until_ended(
+        self, calls: Calls, form: Form, attempt: int, stopped: BaseException | None = None
+    ) -> Any:
         """Run a node's function, and again after it has asked or one of its calls was held, until neither happens."""
         while True:
             if isinstance(stopped, Suspended):
@@ -144,35 +181,35 @@ class NodeCall:
                 await calls.ask(stopped)
             calls.work.copies.clear()  # it sees the state as it was
             try:
-                result = self._run_once(calls, attempt)
+                result = self._run_once(calls, form, attempt)
                 return await result if isawaitable(result) else result
             except (lg.GraphInterrupt, Suspended) as again:
                 stopped = again
 
-    def _run_once(self, calls: Calls, attempt: int) -> Any:
+    def _run_once(self, calls: Calls, form: Form, attempt: int) -> Any:
         plan, work = self.plan, calls.work
         calls.sent.clear()
         given = read_input(plan, work)
         config = self._make_config(calls, attempt)
-        enable_tasks(config, calls, plan.tasks, self.is_async)
+        enable_tasks(config, calls, plan.tasks, form.is_async)
         limit = self._get_limit(work)
         if limit is not None:
-            if not self.slow:
+            if not form.slow:
                 raise lg.sync_timeout_unsupported(plan.name)
             config = limit.scope.wrap_config(config)
         context = make_context(config, calls)
         try:
-            result = context.run(self.call, given, config)
+            result = context.run(form.call, given, config)
         except lg.ParentCommand as upward:
             result = _to_command(upward, config, plan.name)
-        if self.recurse and isinstance(result, lg.Runnable) and not self.slow:
+        if self.recurse and isinstance(result, lg.Runnable) and not form.slow:
             result = context.run(result.invoke, given, config)
-        if self.slow or isawaitable(result):
-            ending = self._await_outcome(calls, given, context, config, result)
+        if form.slow or isawaitable(result):
+            ending = self._await_outcome(calls, form, given, context, config, result)
             return ending if limit is None else _run_within_limit(limit, work, ending)
         if not plan.branches:
             return make_outcome(plan, work, result, (), calls.sent)
-        return self.routed(calls, result, context, config)
+        return self.routed(calls, form, result, context, config)
 
     def _make_config(self, calls: Calls, attempt: int) -> dict[str, Any]:
         plan, work = self.plan, calls.work
@@ -182,13 +219,13 @@ class NodeCall:
     def _get_limit(self, work: Work) -> TimeLimit | None:
         return make_time_limit(self.plan.name, self.plan.timeout, work)
 
-    def routed(self, calls: Calls, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
+    def routed(self, calls: Calls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
         plan, work, found = self.plan, calls.work, list[Any]()
         updates, passed = self.values_for_branches(calls, result)
         try:
-            for branch in plan.branches:
-                chosen = context.run(branch.call, make_branch_input(plan, branch, work, passed, updates), config)
+            for branch, call in form.branches:
+                chosen = context.run(call, make_branch_input(plan, branch, work, passed, updates), config)
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
             return self._make_half_routed(calls, result, found, error)
@@ -210,7 +247,7 @@ class NodeCall:
         return [*calls.sent, *list_updates(self.plan, result)], result
 
     async def _await_outcome(
-        self, calls: Calls, given: Any, context: Context, config: dict[str, Any], result: Any
+        self, calls: Calls, form: Form, given: Any, context: Context, config: dict[str, Any], result: Any
     ) -> Any:
         work = calls.work
         try:
@@ -229,15 +266,17 @@ class NodeCall:
             calls.cancel()
             raise
         await calls.wait()
-        return await self.conclude(calls, result, context, config)
+        return await self.conclude(calls, form, result, context, config)
 
-    async def conclude(self, calls: Calls, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
+    async def conclude(
+        self, calls: Calls, form: Form, result: Any, context: Context, config: dict[str, Any]
+    ) -> Outcome:
         """Return the outcome of a node whose conditional edges may be async."""
         plan, work, found = self.plan, calls.work, list[Any]()
         updates, passed = self.values_for_branches(calls, result)
         try:
-            for branch in plan.branches:
-                chosen = context.run(branch.call, make_branch_input(plan, branch, work, passed, updates), config)
+            for branch, call in form.branches:
+                chosen = context.run(call, make_branch_input(plan, branch, work, passed, updates), config)
                 if isawaitable(chosen):
                     await work.loop()
                     chosen = await run_in_context(context, _to_coroutine(chosen))

@@ -13,13 +13,13 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable
-from langchain_core.runnables.config import var_child_runnable_config
-from langchain_core.tools import BaseTool
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableLambda, RunnableSequence
+from langchain_core.runnables.config import run_in_executor, var_child_runnable_config
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingCallbackHandler
 from langgraph._internal import _constants as keys
 from langgraph._internal._config import ensure_config
-from langgraph._internal._runnable import RunnableCallable
+from langgraph._internal._runnable import RunnableCallable, RunnableSeq
 from langgraph._internal._scratchpad import PregelScratchpad
 from langgraph._internal._timeout import sync_timeout_unsupported
 from langgraph._internal._typing import MISSING
@@ -47,6 +47,7 @@ from langgraph.pregel._call import get_runnable_for_task
 from langgraph.pregel._messages import ensure_message_ids
 from langgraph.pregel._retry import _should_retry_on as should_retry
 from langgraph.pregel._retry import _TimedAttemptScope as TimedAttemptScope
+from langgraph.pregel._utils import get_function_nonlocals
 from langgraph.pregel.main import _coerce_context as coerce_context
 from langgraph.runtime import ExecutionInfo, RunControl, Runtime
 from langgraph.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
@@ -79,10 +80,15 @@ __all__ = [
     "PregelScratchpad",
     "RunControl",
     "Runnable",
+    "RunnableBinding",
     "RunnableCallable",
+    "RunnableLambda",
+    "RunnableSeq",
+    "RunnableSequence",
     "Runtime",
     "Send",
     "StreamingCallbackHandler",
+    "StructuredTool",
     "TimedAttemptScope",
     "TimeoutPolicy",
     "Topic",
@@ -92,6 +98,7 @@ __all__ = [
     "convert_to_messages",
     "ensure_config",
     "ensure_message_ids",
+    "get_function_nonlocals",
     "get_runnable_for_task",
     "identifier",
     "keys",
@@ -99,6 +106,7 @@ __all__ = [
     "message_to_dict",
     "messages_from_dict",
     "messages_to_dict",
+    "run_in_executor",
     "should_retry",
     "sync_timeout_unsupported",
     "var_child_runnable_config",

@@ -23,15 +23,18 @@ _K: Final = lg.keys
 
 
 class Settings:
-    """What a recipe passes to its nodes: context, store, and the config that the graph is invoked with."""
+    """What a recipe passes to its nodes: context, store, and the config that the graph is invoked with.
 
-    __slots__ = ("config", "configurable", "context", "run_id", "store")
+    `only_async`: LangGraph can only await the graph, so its nodes call their async functions.
+    """
 
-    def __init__(self, config: dict[str, Any], context: Any, store: Any) -> None:
+    __slots__ = ("config", "configurable", "context", "only_async", "run_id", "store")
+
+    def __init__(self, config: dict[str, Any], context: Any, store: Any, only_async: bool = False) -> None:
         own = {"callbacks": config.get("callbacks") or [], "metadata": dict(config.get("metadata") or {})}
         self.config = {**config, **own}
         self.configurable = dict(self.config.pop("configurable", None) or {})
-        self.context, self.store = context, store
+        self.context, self.store, self.only_async = context, store, only_async
         self.run_id = self.config.get("run_id")
 
     def inside(self, graph: Any) -> Settings:
@@ -41,7 +44,7 @@ class Settings:
         outer = {**self.config, "configurable": self.configurable}
         config = lg.ensure_config(graph.config, outer)
         config["tags"] = list(dict.fromkeys([*outer.get("tags", ()), *config["tags"]]))
-        return Settings(config, self.context, self.store)
+        return Settings(config, self.context, self.store, self.only_async)
 
 
 def make_config(

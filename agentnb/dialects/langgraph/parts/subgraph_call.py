@@ -48,9 +48,10 @@ class SubgraphCall(NodeCall):
         calls = Calls(work)
         config = self._make_config(calls, 1)
         context = make_context(config, calls)
-        if self.slow:
-            return self.conclude(calls, result, context, config)
-        return self.routed(calls, result, context, config)
+        form = self.choose_form(work)
+        if form.slow:
+            return self.conclude(calls, form, result, context, config)
+        return self.routed(calls, form, result, context, config)
 
     def _make_result(self, work: Work) -> Any:
         """Return the output of the inner graph, or the Command by which one of its nodes has left it."""

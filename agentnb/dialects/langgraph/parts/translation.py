@@ -18,7 +18,7 @@ from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.cached_call import CachedCall
 from agentnb.dialects.langgraph.parts.channels import Channels
 from agentnb.dialects.langgraph.parts.entrypoint_call import EntrypointCall
-from agentnb.dialects.langgraph.parts.functions import make_caller, unwrap_function
+from agentnb.dialects.langgraph.parts.functions import is_only_async, make_callers, unwrap_function
 from agentnb.dialects.langgraph.parts.inner_calls import install
 from agentnb.dialects.langgraph.parts.node_call import Branch, HandlerCall, NodeCall, NodePlan
 from agentnb.dialects.langgraph.parts.retries import to_policies
@@ -64,7 +64,8 @@ def translate(
         context = lg.coerce_context(compiled.context_schema, context)
     except Exception as error:  # noqa: BLE001  (whatever the schema raises)
         return None, [make_context_problem(error, Place(f"<graph {name!r}>"))]
-    settings = Settings(config, context, store if store is not None else compiled.store)
+    store = store if store is not None else compiled.store
+    settings = Settings(config, context, store, is_only_async(compiled))
     translation = _Translation(limit, bool(compiled.checkpointer), problems)
     translation.read(compiled, settings, ROOT, "", Place(f"<graph {name!r}>"))
     if any(problem.severity == "error" for problem in problems):
@@ -316,9 +317,8 @@ class _Translation:
             if schema is None:
                 schema = builder.nodes[name].input_schema if name in builder.nodes else builder.state_schema
             keys = list(builder.schemas[schema])
-            call, is_async = make_caller(spec.path)
             mapper = graph.schema_to_mapper.get(schema)
-            found.append(Branch(spec, call, is_async, "__root__" if keys == ["__root__"] else keys, mapper))
+            found.append(Branch(spec, make_callers(spec.path), "__root__" if keys == ["__root__"] else keys, mapper))
         return found
 
     def _iter_edges(self, builder: Any, prefix: str, place: Place) -> None:

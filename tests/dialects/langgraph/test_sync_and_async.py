@@ -1,0 +1,176 @@
+"""Nodes made of a sync function and an async one: the session calls the one that LangGraph calls, driven that way."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import warnings
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph._internal._runnable import RunnableCallable
+from langgraph.graph import START, StateGraph
+from langgraph.types import RetryPolicy
+
+from agentnb import Session, load
+from tests.dialects.langgraph.test_agents import asks, model
+
+
+class State(TypedDict):
+    log: Annotated[list, operator.add]
+
+
+def plain(state):
+    return {"log": ["plain"]}
+
+
+async def awaited(state):
+    await asyncio.sleep(0)
+    return {"log": ["awaited"]}
+
+
+async def only_awaited(state):
+    return {"log": ["only awaited"]}
+
+
+def chain(*nodes: Any, retry_policy: Any = None):
+    graph = StateGraph(State)
+    for number, node in enumerate(nodes):
+        graph.add_node(f"n{number}", node, retry_policy=retry_policy)
+    graph.add_edge(START, "n0")
+    for number in range(len(nodes) - 1):
+        graph.add_edge(f"n{number}", f"n{number + 1}")
+    return graph.compile()
+
+
+BOTH = {"callable": lambda: RunnableCallable(plain, awaited), "lambda": lambda: RunnableLambda(plain, awaited)}
+
+
+def drive(graph: Any, inputs: Any, way: str) -> Session:
+    session = Session(load(graph), inputs)
+    if way == "run":
+        session.run()
+    elif way == "step":
+        while session.step() is not None:
+            pass
+    else:
+        asyncio.run(session.arun())
+    assert session.status == "finished", session.error
+    return session
+
+
+@pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+def test_the_sync_function_is_called_where_langgraph_invokes_and_the_async_one_where_it_awaits(make):
+    graph = chain(make(), plain, make())
+    invoked, known = graph.invoke({"log": []}), asyncio.run(graph.ainvoke({"log": []}))
+    assert invoked != known
+    assert dict(drive(graph, {"log": []}, "run").board) == invoked
+    assert dict(drive(graph, {"log": []}, "step").board) == invoked
+    assert dict(drive(graph, {"log": []}, "arun").board) == known
+
+
+@pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+@pytest.mark.parametrize("way", ["run", "step", "arun"])
+def test_a_graph_that_can_only_be_awaited_calls_every_async_function(make, way):
+    graph = chain(make(), only_awaited)
+    with pytest.raises(TypeError):
+        graph.invoke({"log": []})
+    assert dict(drive(graph, {"log": []}, way).board) == asyncio.run(graph.ainvoke({"log": []}))
+
+
+@pytest.mark.parametrize("way", ["run", "arun"])
+def test_a_condition_of_two_functions(way):
+    async def choose_async(state):
+        return "right"
+
+    def choose(state):
+        return "left"
+
+    def made():
+        graph = StateGraph(State)
+        for name in ("first", "left", "right"):
+            graph.add_node(name, lambda state, name=name: {"log": [name]})
+        graph.add_edge(START, "first")
+        graph.add_conditional_edges("first", RunnableCallable(choose, choose_async), ["left", "right"])
+        return graph.compile()
+
+    known = made().invoke({"log": []}) if way == "run" else asyncio.run(made().ainvoke({"log": []}))
+    assert dict(drive(made(), {"log": []}, way).board) == known
+
+
+def test_a_replay_calls_the_functions_that_were_called():
+    session = drive(chain(RunnableCallable(plain, awaited)), {"log": []}, "arun")
+    report = session.replay()
+    assert report.ok, report
+    session = drive(chain(RunnableCallable(plain, awaited)), {"log": []}, "run")
+    assert session.replay().ok
+
+
+def test_every_attempt_calls_the_same_function():
+    seen = []
+
+    async def fails_once(state):
+        seen.append("awaited")
+        if len(seen) == 1:
+            raise ConnectionError("down")
+        return {"log": ["awaited"]}
+
+    policy = RetryPolicy(initial_interval=0.0001, jitter=False)
+    session = drive(chain(RunnableCallable(plain, fails_once), retry_policy=policy), {"log": []}, "arun")
+    assert session.board["log"] == ["awaited"]
+    assert seen == ["awaited"] * 2
+    seen.clear()
+    assert session.replay().ok
+
+
+@tool
+async def look_up(what: str) -> str:
+    """Look something up."""
+    return f"{what} is found"
+
+
+def react_agent(prompt=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it has been renamed
+        from langgraph.prebuilt import create_react_agent
+
+        return create_react_agent(model(asks("look_up", {"what": "it"}), AIMessage("so")), [look_up], prompt=prompt)
+
+
+async def prompt(state):
+    return [SystemMessage("be brief"), *state["messages"]]
+
+
+class Awaits(AgentMiddleware):
+    """Middleware that has no sync form."""
+
+    async def abefore_model(self, state, runtime):
+        return None
+
+    async def awrap_model_call(self, request, handler):
+        return await handler(request)
+
+
+def agent_with_middleware():
+    return create_agent(model(asks("look_up", {"what": "it"}), AIMessage("so")), [look_up], middleware=[Awaits()])
+
+
+AGENTS = {"tool": react_agent, "prompt": lambda: react_agent(prompt), "middleware": agent_with_middleware}
+
+
+@pytest.mark.parametrize("way", ["run", "step", "arun"])
+@pytest.mark.parametrize("make", AGENTS.values(), ids=AGENTS)
+def test_agents_with_an_async_prompt_tool_or_middleware_run_as_when_awaited(make, way):
+    question = {"messages": [HumanMessage("what?")]}
+    with pytest.raises((TypeError, NotImplementedError)):
+        make().invoke(question)
+    known = [(message.type, message.content) for message in asyncio.run(make().ainvoke(question))["messages"]]
+    session = drive(make(), question, way)
+    assert [(message.type, message.content) for message in session.board["messages"]] == known
+    assert list(session.trace.frames.calls.kind) == ["llm", "tool", "llm"]
+    assert session.replay().ok
