@@ -33,7 +33,7 @@ ELSEWHERE = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 # A shared machine stalls now and then: how long an example took says nothing about the code.
 _CALM = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("default", **_CALM)
+settings.register_profile("default", **_CALM, max_examples=15)  # other ones in each run
 # CI prints the first failing example as it is, with the blob that reproduces it: shrinking a drawn recipe can take
 # longer than the limit of a whole test. `--full` draws many more.
 _UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
