@@ -69,7 +69,7 @@ def _refuse(*_: Any, **__: Any) -> Any:
     raise BoardError(
         Problem(
             "B101",
-            "this value lies on the blackboard and cannot be changed in place",
+            "this value is on the blackboard and cannot be changed in place",
             "a part of a value read from the board",
             "the board keeps every past state, so its values never change; code in C, as that of pydantic for a field "
             "of type Any, takes the parts of a large value without making copies of them",
@@ -363,7 +363,7 @@ def _make_bounds_error(value: Any, why: str) -> BoardError:
     return BoardError(
         Problem(
             "B102",
-            "a value is nested too deep, or is too large, to lie on the blackboard",
+            "a value is nested too deep, or is too large, for the blackboard",
             with_article(class_name(value)),
             why,
             "write a flatter or smaller value, or one without a cycle",

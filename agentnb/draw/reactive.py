@@ -149,7 +149,7 @@ def _find_shown(recipe: Recipe, reactions: Reactions | None) -> Iterator[EventLi
             yield EventLine("tells", node, type_, "", f"{node} has told of {type_}")
     for type_, node in reactions.heard:
         if node in recipe.nodes and type_ not in recipe.nodes[node].on and ANY not in recipe.nodes[node].on:
-            yield EventLine("hears", node, type_, "", f"{node} was set off by {type_}")
+            yield EventLine("hears", node, type_, "", f"{node} was triggered by {type_}")
 
 
 def _iter_clauses(node: Node) -> Iterator[str]:

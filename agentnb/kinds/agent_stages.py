@@ -188,7 +188,7 @@ def bind_parse(node: Node, world: Any) -> Perform:
         if found.kind == "other":
             thought = f"{ODD}unexpected JSON: {found.why}"
         elif found.fenced:
-            thought = "the JSON stood in a fence"
+            thought = "the JSON was in a code fence"
         return Outcome({"decision": found.to_dict()}, thought=thought, observation=found.to_dict())
 
     return perform

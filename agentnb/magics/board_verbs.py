@@ -56,7 +56,7 @@ def show_writer(bench: Bench, words: list[str]) -> str:
     key, session = require_text(words, "who", "a key"), bench.session
     step = session.who_wrote(key)
     if step is None:
-        return f"nobody has written {key!r}"
+        return f"no step has written {key!r}"
     return f"step {step}: {session.trace.steps[step - 1].node_id}" if step else "the inputs"
 
 

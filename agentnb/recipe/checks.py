@@ -71,9 +71,11 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
     if recipe.reactive is not None:  # events activate the nodes that listen
         return
     if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # the same
-        what = f"recipe {recipe.name!r} begins nowhere" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
-        why = f"this recipe's nodes are: {list_names(recipe.nodes)}" if recipe.nodes else "it has to begin at one"
-        order = "name the node that it begins with, or let no way lead to it" if recipe.nodes else "add a node"
+        what = f"recipe {recipe.name!r} has no entry node" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
+        why = f"the nodes are: {list_names(recipe.nodes)}" if recipe.nodes else "a run starts at a node"
+        order = (
+            "set `entry` to the node to start at, or remove the edges that lead to it" if recipe.nodes else "add a node"
+        )
         yield Problem("R105", what, place, why, order)
     for name in recipe.entry:
         if name not in recipe.nodes:
@@ -133,7 +135,7 @@ def check_scopes(recipe: Recipe) -> Iterator[Problem]:
     for edge in recipe.ways:
         source, target = recipe.nodes.get(edge.source), recipe.nodes.get(edge.target)
         if source and target and source.scope != target.scope:
-            why = f"{edge.source!r} stands in {source.scope!r}, {edge.target!r} in {target.scope!r}"
+            why = f"{edge.source!r} is in {source.scope!r}, {edge.target!r} in {target.scope!r}"
             yield Problem(
                 "R122",
                 f"edge {edge.source!r} -> {edge.target!r} connects nodes of different regions",

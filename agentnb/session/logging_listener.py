@@ -80,7 +80,7 @@ class LoggingListener:
             return
         self._begun, name = run, f"run of {state.recipe.name!r}"
         if run.position:
-            self._say(RUN, logging.INFO, f"{name} goes on after step {run.position}", step=run.position)
+            self._say(RUN, logging.INFO, f"{name} resumes after step {run.position}", step=run.position)
         else:
             self._say(RUN, logging.INFO, f"{name} begins", step=0, payload={"inputs": state.inputs})
 

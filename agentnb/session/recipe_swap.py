@@ -93,7 +93,7 @@ def check_shared(run: Run, recipe: Recipe, step: int) -> None:
         if node is None:
             gone[repr(name)] = None
         elif node.scope != region:
-            moved[f"{name!r} ran in region {region!r} and stands in {node.scope!r}"] = None
+            moved[f"{name!r} ran in region {region!r} and is now in {node.scope!r}"] = None
     for number in _open_frames(run, step):
         row = run.tables.frames[number]
         owner = recipe.nodes.get(run.plan.nodes[row.owner].id)

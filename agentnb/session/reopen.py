@@ -175,7 +175,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
                 f"the position of run {row.run_id!r} cannot be read",
                 log.url,
                 f"its row is damaged: {error}",
-                "the session stands at the last step; back() and goto() move it",
+                "the session is at the last step; move it with back() and goto()",
                 "warning",
             )
     return joined, kept, seq, lost

@@ -170,16 +170,16 @@ class Why:
         if not self.step:
             return "nothing has run yet"
         if self.came is None:
-            goes = f"went to {', '.join(self.went)}" if self.went else "took no way out"
+            goes = f"went to {', '.join(self.went)}" if self.went else "ended: no outgoing edge matched"
             said = f": {safe_str(self.thought)}" if self.thought else ""
         else:
-            goes, said = f"was set off by {self.came}", ""
+            goes, said = f"was triggered by {self.came}", ""
         lines = [
             f"step {self.step}, {safe_repr(self.node, 200)} {goes}{said}",
             *(f"  {each.line()}" for each in self.asked),
         ]
         if self.came is not None and self.went:
-            lines.append(f"  what it told sets off {', '.join(self.went)}")
+            lines.append(f"  what it emitted triggers {', '.join(self.went)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

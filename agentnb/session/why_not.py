@@ -177,10 +177,10 @@ def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
         said = (
             f"{named} is delivered to it next"
             if not waits
-            else f"the delivery of {named} waits: {_format_turns(waits)}"
+            else f"the delivery of {named} waits: {_format_position(waits)}"
         )
     elif unmatched is not None:
-        said = f"{named} has not been matched yet: {_format_turns(unmatched)}"
+        said = f"{named} has not been matched yet: {_format_position(unmatched)}"
     elif done is not None:
         step, history = done
         status = history.s_flag[step - history.base] & STATUS
@@ -195,8 +195,8 @@ def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
     return WhyNot(past.step, node.id, event.id, fired, said)
 
 
-def _format_turns(before: int) -> str:
-    return f"{before} {'turn is' if before == 1 else 'turns are'} before it"
+def _format_position(before: int) -> str:
+    return f"{before} {'step is' if before == 1 else 'steps are'} before it"
 
 
 def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
@@ -206,30 +206,30 @@ def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
     ran = "" if last is None else f"; it ran in step {last}"
     if place is not None:
         waits = _explain_join(past, node, queue) if place and node.kind.waits else ""
-        said = "it is next" if not place else f"it waits: {_format_turns(place)}{waits}"
+        said = "it is next" if not place else f"it waits: {_format_position(place)}{waits}"
         return WhyNot(past.step, node.id, None, last, said + ran)
     region = past.run.plan.recipe.regions.get(node.node.scope)
     open_now = {past.run.tables.frames[number].region for number in past.frames()}
     if region is not None and region.owner and region.id not in open_now:
-        said = f"it stands inside {region.owner!r}, which is not open here"
+        said = f"it is inside {region.owner!r}, which is not open here"
         return WhyNot(past.step, node.id, None, last, said + ran)
     if any(past.run.tables.frames[number].owner == node.index for number in past.frames()):
-        return WhyNot(past.step, node.id, None, last, f"it was entered, and what is inside it goes on{ran}")
+        return WhyNot(past.step, node.id, None, last, f"it was entered, and its inner nodes are still running{ran}")
     edges = [edge for edge in past.run.plan.recipe.edges if edge.target == node.id]
     ways = tuple(_explain_edge(past, edge, node) for edge in edges)
     entry = node.index in past.run.plan.entries.get(node.node.scope, ())
-    begins = ["its region begins with it"] if entry else [] if edges else ["no edge leads to it"]
+    begins = ["it is the entry of its region"] if entry else [] if edges else ["no edge leads to it"]
     led = next((way for way in reversed(ways) if way.said.startswith("taken")), None)
-    said = "; ".join([*begins, *(["none of its ways in is open now"] if ways else [])])
+    said = "; ".join([*begins, *(["no incoming edge is open now"] if ways else [])])
     if led is not None and led.step is not None and (last is None or last < led.step):
         taken = past.acts_after(led.step)
-        said = "its turn has been taken out of the frontier" + (f": {taken}" if taken else "")
+        said = "it has been removed from the frontier" + (f": {taken}" if taken else "")
     return WhyNot(past.step, node.id, None, last, said + ran, ways)
 
 
 def _explain_join(past: _Past, node: PlanNode, queue: list[ActRow]) -> str:
     ahead = [past.run.plan.nodes[row.node].id for row in queue if row.node in past.run.plan.ahead.get(node.index, ())]
-    return f", and it meets what comes from {', '.join(map(repr, ahead))}" if ahead else ""
+    return f", and it joins {', '.join(map(repr, ahead))}" if ahead else ""
 
 
 def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> IncomingEdge:

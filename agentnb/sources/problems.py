@@ -80,7 +80,7 @@ def make_merge_problem(place: Place) -> Problem:
 
 def make_duplicate_key_problem(key: str, place: Place, first: tuple[int, int]) -> Problem:
     """R103: a mapping has the same key twice."""
-    before = f"it stands at {first[0]}:{first[1]} already" if first[0] else "it is there already"
+    before = f"it is already defined at {first[0]}:{first[1]}" if first[0] else "it is already defined"
     return Problem("R103", f"key {key!r} appears twice in one mapping", str(place),
                    f"keys are unique, and {before}", "remove one of the two, or rename it")  # fmt: skip
 

@@ -125,7 +125,7 @@ def _stop_at(error: yaml.YAMLError, text: str, builder: Builder) -> NoReturn:
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     shown = lines[line - 1] if line <= len(lines) else ""
     if "\t" in shown[:column] and ("token" in said or "tab" in said):
-        said, do = "a tab stands in the indentation, and YAML indents by spaces", _CURES[0][1]
+        said, do = "there is a tab in the indentation, and YAML indents with spaces", _CURES[0][1]
     else:
         do = next((cure for word, cure in _CURES if word in said), _NO_CURE)
         said = f"the YAML parser says: {said}"

@@ -56,14 +56,14 @@ def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
         TimeoutError: no line was typed in time, or human input is disabled.
     """
     if timeout is not None and _ALONE.get():
-        raise TimeoutError(f"nobody has answered within {timeout:g} s: no scripted answer is left, and nobody is asked")
+        raise TimeoutError(f"no answer within {timeout:g} s: no scripted answer is left, and human input is disabled")
     if not is_on_terminal():
         return WAIT
     if timeout is not None and sys.platform != "win32":
         print(f"{prompt} (within {timeout:g} s)\n> ", end="", flush=True)  # noqa: T201  (a person is asked)
         if not select.select([sys.stdin], [], [], max(timeout, 0))[0]:
             print(flush=True)  # noqa: T201  (what comes next begins a line)
-            raise TimeoutError(f"nobody has answered within {timeout:g} s")
+            raise TimeoutError(f"no answer within {timeout:g} s")
         line = sys.stdin.readline()
         return line.removesuffix("\n") if line else WAIT
     try:

@@ -115,7 +115,7 @@ def test_a_node_that_stands_in_another_region_is_another_one():
         replay = Replay(run, plan=Plan(shape.plan().recipe, KINDS, run.world, run.plan), start=start).go()
         (row, *_) = [row for row in replay.found if row.ends]
         assert row.step == (4 if start == 3 else 3)
-    assert "it stood in region 'in', and stands in 'root'" in str(replay.found[0])
+    assert "it was in region 'in' and is now in 'root'" in str(replay.found[0])
 
 
 def test_a_failure_that_does_not_come_again_and_one_that_is_new():

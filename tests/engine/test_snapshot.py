@@ -27,7 +27,7 @@ def test_a_node_that_moved_elsewhere_is_told():
     nodes = {**recipe.nodes, "leaf": moved}
     other = Recipe("other", "graph", nodes, recipe.edges, recipe.entry, regions=recipe.regions)
     plan = Plan(other, KINDS, None)
-    with pytest.raises(StoreError, match=r"L404[\s\S]*'leaf' stood in 'body' and stands in 'root'"):
+    with pytest.raises(StoreError, match=r"L404[\s\S]*'leaf' was in 'body' and is now in 'root'"):
         check_fit(plan, run.tables, [node.id for node in run.plan.nodes])
     with pytest.raises(StoreError, match="L404"):
         revive(plan, json.loads(json.dumps(dump(run))))

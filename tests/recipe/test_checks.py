@@ -83,7 +83,7 @@ def test_a_missing_entry_asks_for_the_one_that_is_near():
 @pytest.mark.parametrize(
     "region",
     [Region("l", ("in",), owner="gone"), Region("l", (), owner="l"), Region("l", ("out",), owner="l")],
-    ids=["no owner", "begins nowhere", "begins outside"],
+    ids=["no owner", "has no entry node", "begins outside"],
 )
 def test_a_region_belongs_to_a_node_and_begins_inside(region):
     made = recipe([node("l", "loop", bodies=("l",)), "out", node("in", scope="l")], regions=[region])

@@ -232,7 +232,7 @@ def test_a_fork_and_a_run_begun_again_have_ids_of_their_own():
         run.reset().run()
     names = [row["message"].removeprefix("run of 'made' ") for row in lines.rows]
     assert names == [
-        "begins", "has finished after step 2", "goes on after step 1", "has finished after step 2",
+        "begins", "has finished after step 2", "resumes after step 1", "has finished after step 2",
         "begins", "has finished after step 2",
     ]  # fmt: skip
     ids = [row["run_id"] for row in lines.rows]
@@ -250,7 +250,7 @@ def test_the_log_may_be_turned_on_and_off_between_steps():
     assert (run._parts.run.armed, run._parts.state.hooks.rows["step"]) == (False, ())
     with logging_to("DEBUG") as more:
         run.step()
-    begun = "run of 'made' goes on after step"
+    begun = "run of 'made' resumes after step"
     assert lines.told() == [f"{begun} 1", "step 2: node 'b', run, ok"]
     assert more.told() == [f"{begun} 3", "step 4: node 'd', run, ok", "run of 'made' has finished after step 4"]
 

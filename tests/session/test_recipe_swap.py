@@ -43,7 +43,7 @@ def test_a_node_must_stand_where_it_stood():
     run.step(2)
     outside = looping(graph("y"), times=2)
     outside.add_node("x")
-    assert "'x' ran in region 'again' and stands in 'root'" in refused(run, load(outside), 2)
+    assert "'x' ran in region 'again' and is now in 'root'" in refused(run, load(outside), 2)
     assert refused(run, load(outside), 0) is None
 
 

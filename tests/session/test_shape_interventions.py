@@ -29,13 +29,13 @@ BOARD = {
 WROTE = {"diamond": "log", "cycle": "n", "branches": "out", "nested": "word", "reactive": "count"}
 LED = {"diamond": ("b", ("d",)), "cycle": ("again", ("ask",)), "branches": ("first", ("left",)),
        "nested": ("inside", ("think",)), "reactive": ("count", ())}  # fmt: skip
-CLOSED_NOW = "none of its ways in is open now"
+CLOSED_NOW = "no incoming edge is open now"
 NOT = {
     "diamond": ("fix", CLOSED_NOW, "'c' has not run"),
     "cycle": ("done", CLOSED_NOW, "in step 1 it led to 'again'"),
     "branches": ("right", CLOSED_NOW, "'second' has not run"),
     "nested": ("after", CLOSED_NOW, "step 2 went into it, and it has not been left"),
-    "reactive": ("count", "the delivery of event evt_002 'hello' waits: 1 turn is before it", ""),
+    "reactive": ("count", "the delivery of event evt_002 'hello' waits: 1 step is before it", ""),
 }
 NEXT = {"diamond": "d", "cycle": "done", "branches": "first", "nested": "look", "reactive": "count"}
 CLOSED = {"branches": "first", "nested": "look"}  # a node in a region that is not open at the start

@@ -67,7 +67,7 @@ def test_the_cases_of_a_router_are_told_each(run):
 
 
 def test_a_step_that_led_nowhere_says_so(run):
-    assert repr(run.goto(3).why()) == "step 3, 'b' took no way out"
+    assert repr(run.goto(3).why()) == "step 3, 'b' ended: no outgoing edge matched"
 
 
 def test_a_diamond_leads_to_all(tmp_path):
@@ -254,7 +254,7 @@ def test_a_delivery_says_its_event_who_told_of_it_and_what_that_followed_from():
     )
     assert why.came.causes == ("evt_013", "evt_003")
     assert repr(why).splitlines()[0] == (
-        "step 7, 'propose' was set off by event evt_027 'patch.applied', told by 'correlate' in step 6, "
+        "step 7, 'propose' was triggered by event evt_027 'patch.applied', told by 'correlate' in step 6, "
         "after evt_013 <- evt_003"
     )
 
@@ -273,7 +273,7 @@ def test_what_came_from_outside_says_so_and_what_waits_for_what_was_told():
     assert (why.came.step, why.came.teller, why.came.causes) == (None, "user", ())
     assert why.went == ("correlate",)
     assert "told by 'user' from outside" in repr(why)
-    assert repr(why).splitlines()[-1] == "  what it told sets off correlate"
+    assert repr(why).splitlines()[-1] == "  what it emitted triggers correlate"
 
 
 def test_of_a_relation_it_says_which():

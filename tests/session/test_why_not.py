@@ -27,7 +27,7 @@ def test_a_condition_that_did_not_hold_is_told_with_what_it_read():
         "check", "conditional", 2, "its condition did not hold in step 2",
     )  # fmt: skip
     assert repr(why).splitlines() == [
-        "after step 2, 'done': none of its ways in is open now",
+        "after step 2, 'done': no incoming edge is open now",
         "  from 'check' (conditional): its condition did not hold in step 2",
         "       done: n >= 3 is False  (n = 1)",
     ]
@@ -45,23 +45,23 @@ def test_what_is_next_what_waits_and_what_ran():
     run.step(2)
     assert [said(run, node) for node in ("y", "meet", "x", "after", "open")] == [
         "it is next",
-        "it waits: 1 turn is before it, and it meets what comes from 'y'",
-        "none of its ways in is open now; it ran in step 2",
-        "none of its ways in is open now",
-        "its region begins with it; it ran in step 1",
+        "it waits: 1 step is before it, and it joins 'y'",
+        "no incoming edge is open now; it ran in step 2",
+        "no incoming edge is open now",
+        "it is the entry of its region; it ran in step 1",
     ]
     assert run.why_not("after").ways[0].said == "'meet' has not run"
 
 
 def test_a_node_inside_another_one():
     run = session(looping(line("x"), times=2))
-    assert said(run, "x") == "it stands inside 'again', which is not open here"
+    assert said(run, "x") == "it is inside 'again', which is not open here"
     run.step(2)
     assert said(run, "again").startswith("it is next; it ran in step 1")
-    assert said(run, "done") == "none of its ways in is open now"
+    assert said(run, "done") == "no incoming edge is open now"
     assert run.why_not("done").ways[0].said == "step 1 went into it, and it has not been left"
     run.step()
-    assert said(run, "again") == "it was entered, and what is inside it goes on; it ran in step 3"
+    assert said(run, "again") == "it was entered, and its inner nodes are still running; it ran in step 3"
 
 
 def test_error_edges_and_failures():
@@ -84,7 +84,7 @@ def test_a_turn_that_a_person_took_away():
     run = session(line("a", "b", "c"))
     run.step()
     run.set_next("c")
-    assert said(run, "b") == "its turn has been taken out of the frontier: set_next 'c' after step 1"
+    assert said(run, "b") == "it has been removed from the frontier: set_next 'c' after step 1"
 
 
 def test_the_routes_of_a_router_are_told_by_their_values():
@@ -108,8 +108,8 @@ def test_a_delivery_that_waits_and_one_that_is_not_matched_yet():
     run = listening()
     run.emit("hello").emit("hello")
     assert said(run, "greet") == "event evt_001 'hello' is delivered to it next"
-    assert said(run, "log") == "the delivery of event evt_001 'hello' waits: 1 turn is before it"
-    assert said(run, "log", "evt_002") == "event evt_002 'hello' has not been matched yet: 2 turns are before it"
+    assert said(run, "log") == "the delivery of event evt_001 'hello' waits: 1 step is before it"
+    assert said(run, "log", "evt_002") == "event evt_002 'hello' has not been matched yet: 2 steps are before it"
     run.step(2)
     assert (run.why_not("log", "evt_001").fired, run.why_not("log").event) == (3, "evt_002")
     assert said(run, "log", 2) == "event evt_001 'hello' is delivered to it next"  # as it stood then

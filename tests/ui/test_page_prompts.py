@@ -46,7 +46,7 @@ def test_an_approval_shows_what_is_asked_and_is_given(approving):
 
 
 def test_an_approval_is_denied_with_a_reason(approving):
-    approving.page.get_by_label("reason, if you deny it").fill("too dear")
+    approving.page.get_by_label("reason for denying it").fill("too dear")
     approving.button("Deny").click()
     assert approving.obey() == ["deny"]
     assert approving.session.board["said"] == {"approved": False, "reason": "too dear", "by": None}
@@ -68,7 +68,7 @@ def test_a_change_of_what_leave_is_asked_for_may_be_kept_first(approving):
 
 
 def test_enter_in_the_reason_denies_and_never_approves(approving):
-    approving.page.get_by_label("reason, if you deny it").press("Enter")
+    approving.page.get_by_label("reason for denying it").press("Enter")
     assert approving.obey() == ["deny"]
 
 

@@ -27,7 +27,7 @@ def make_compile_problem(error: Exception, place: Place | str) -> Problem:
     L532: LangGraph cannot compile a graph.
     """
     why = f"LangGraph raises {type(error).__name__}"
-    return Problem("L532", f"the graph does not compile: {error}", str(place), why, "mend it until compile() works")
+    return Problem("L532", f"the graph does not compile: {error}", str(place), why, "fix it until compile() succeeds")
 
 
 def make_context_problem(error: Exception, place: Place | str) -> Problem:

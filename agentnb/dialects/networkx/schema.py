@@ -246,7 +246,7 @@ BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
 NEEDED: Final[Mapping[str, Mapping[str, str]]] = {
     "router": {"input_key": "a router chooses by a value on the board"},
     "evaluator": {"target": "a value on the board is judged", "threshold": "a score of so much or more passes"},
-    "generative": {"goal": "the model is told what it is to work towards"},
+    "generative": {"goal": "the goal that the model works towards"},
 }
 EDGE: Final[Mapping[str, Reader]] = {
     "when": parse_condition,

@@ -111,9 +111,9 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
         if act.node >= 0:
             node, region = plan.nodes[act.node], tables.frames[act.frame].region
             if node.node.scope != region:
-                moved.append(f"{node.id!r} stood in {region!r} and stands in {node.node.scope!r}")
+                moved.append(f"{node.id!r} was in {region!r} and is now in {node.node.scope!r}")
     if missing or moved:
-        told = [f"it lacks {', '.join(map(repr, missing))}"] if missing else []
+        told = [f"{', '.join(map(repr, missing))} missing"] if missing else []
         raise StoreError(
             Problem("L404", "this run was recorded with a different recipe",
                     f"recipe {plan.recipe.name!r}", "; ".join(told + sorted(set(moved))),

@@ -225,7 +225,7 @@ class Replay:
         there = plan.recipe.nodes.get(name)
         why = f"the recipe has no node {name!r} any more"
         if there is not None:
-            why = f"it stood in region {region!r}, and stands in {there.scope!r}" if there.scope != region else ""
+            why = f"it was in region {region!r} and is now in {there.scope!r}" if there.scope != region else ""
             for act in found:
                 if not why and act.row == wanted:
                     return act
@@ -283,7 +283,7 @@ class Replay:
         self.unsure += [row for row in sure if not row.ends]
         end = next((row for row in sure if row.ends), None)
         if end is not None:
-            why = f"how it goes on depends on {unknown!r}, which is masked here, or not known, so it cannot be compared"
+            why = f"the next node depends on {unknown!r}, which is masked or unknown here, so it cannot be compared"
             self.found.append(Divergence(recorded.step, end.node, "masked", unknown, why=why, ends=True))
         return end is None
 

@@ -191,7 +191,7 @@ const cardsPart = (() => {
         if (!now || JSON.stringify(now) === JSON.stringify(limit)) return;
         limit = now;
         told.replaceChildren("The limit ", strongly(now.name), ` = ${now.value} is used up.`);
-        say(about, now.used === "" ? "" : `Used: ${now.used}. What has run stays; with a larger limit the run goes on from here.`);
+        say(about, now.used === "" ? "" : `Used: ${now.used}. Completed steps stay; with a larger limit the run continues from here.`);
         number.value = now.more;
         number.setAttribute("aria-label", `new ${now.name}`);
       },
@@ -263,7 +263,7 @@ const cardsPart = (() => {
   }
 
   function approval(pending, ask) {
-    const reason = make("textarea", { class: "agentnb-input", rows: "1", placeholder: "why not (the agent is told)", "aria-label": "reason, if you deny it" });
+    const reason = make("textarea", { class: "agentnb-input", rows: "1", placeholder: "reason (sent to the agent)", "aria-label": "reason for denying it" });
     const deny = () => ask("deny", reason.value, pending.id);
     sends(reason, deny);
     const previews = [];

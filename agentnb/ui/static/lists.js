@@ -5,7 +5,7 @@ const listsPart = (() => {
 
   // The call stack (the frames around the next node), and the next nodes with the reason.
 
-  const TURNS = { resume: "goes on", fail: "fails", event: "is matched" };
+  const TURNS = { resume: "resumes", fail: "fails", event: "is matched" };
 
   function frameItem(frame, name, last) {
     const parts = [make("strong", { text: frame.node ?? name })];

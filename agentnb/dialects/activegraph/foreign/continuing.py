@@ -124,7 +124,7 @@ class LogPersistence(Persistence):
         run = self._state.run
         if run is not self._run or run.at is not run.history or run.position != run.history.tip:
             raise self._make_changed_error(
-                "it stands in its past", "go to its end with goto(), or fork it here: fork()"
+                "it is not at its last step", "go to its end with goto(), or fork it here: fork()"
             )
 
     def check_intervention(self, verb: str) -> None:

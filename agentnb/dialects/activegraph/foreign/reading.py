@@ -87,7 +87,7 @@ def _make_store_error(shown: str, why: str) -> StoreError:
     """L461: this is not a store of activegraph."""
     return StoreError(
         Problem("L461", "this is not a store of the activegraph package", shown, why,
-                "name the file or URL that its Runtime was given as persist_to=; runs of agentnb open with nb.open")
+                "pass the file or URL that its Runtime received as persist_to=; runs of agentnb open with nb.open")
     )  # fmt: skip
 
 

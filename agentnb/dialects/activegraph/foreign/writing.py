@@ -199,7 +199,8 @@ def _make(change: Change) -> None:
     if not tables >= _OURS or change.rows(asked) != [(SCHEMA,)]:
         raise StoreError(
             Problem("L461", "this is not a store of the activegraph package", change.shown,
-                    "it is another program's, or its tables have another version", "use a path that does not exist yet")
+                    "it belongs to another program, or its tables have another version",
+                    "use a path that does not exist yet")
         )  # fmt: skip
 
 

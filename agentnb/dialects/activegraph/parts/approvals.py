@@ -198,9 +198,9 @@ def _check_changed(leave: Leave, word: str, arguments: Mapping[str, Any]) -> Non
     if other or not isinstance(arguments.get(word), Mapping):
         what = f"{other[0]!r} cannot be changed" if other else f"{word!r} is not a mapping of fields"
         raise ExecutionError(
-            Problem("X126", f"{what} where leave is asked for {leave.name!r}", f"{leave.id!r} of {leave.node!r}",
-                    f"a person decides on this very {leave.arguments['what']}: only its {word!r} may be another",
-                    f"change {word!r} alone, or deny({leave.id!r}) and have it asked for anew")
+            Problem("X126", f"{what} in an approval of {leave.name!r}", f"{leave.id!r} of {leave.node!r}",
+                    f"a person decides on this {leave.arguments['what']}: only its {word!r} may be changed",
+                    f"change {word!r} alone, or deny({leave.id!r}) and let the agent request it again")
         )  # fmt: skip
 
 

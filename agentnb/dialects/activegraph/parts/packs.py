@@ -239,7 +239,7 @@ def build_settings(pack: Pack, settings: Any) -> Any:
         return pack.settings_schema.model_validate(dict(settings or {}))
     except (ValidationError, TypeError, ValueError) as error:
         raise PackSettingsMissingError(
-            Problem("R322", f"the settings of pack {pack.name!r} do not fit: {error}", f"pack {pack.name!r}",
+            Problem("R322", f"the settings of pack {pack.name!r} are not valid: {error}", f"pack {pack.name!r}",
                     f"they are a {pack.settings_schema.__name__}", "pass load_pack(pack, settings={...}) as it says")
         ) from None  # fmt: skip
 

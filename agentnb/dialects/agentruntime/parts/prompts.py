@@ -191,10 +191,10 @@ class _Partials:
         told: tuple[str, str, str] | None = None
         if name in self.around:
             circle = " -> ".join([*self.around[self.around.index(name) :], name])
-            told = f"the partials stand in one another: {circle}", "it would never end", "remove one of them"
+            told = f"the partials include one another: {circle}", "it would never end", "remove one of them"
         elif len(self.around) == _DEEPEST:
-            deep = f"the partials stand in one another {_DEEPEST} deep"
-            told = deep, "that is the limit", "put some of them together"
+            deep = f"the partials are nested {_DEEPEST} levels deep"
+            told = deep, "that is the limit", "merge some of them"
         if told is not None:
             (what, why, do), place = told, self.source.place(("prompts", "partials", name), key=True)
             self.problems.append(Problem("R175", what, str(place), why, do))

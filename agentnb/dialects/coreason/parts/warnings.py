@@ -95,7 +95,7 @@ _BUT: Final = {
     "mcp_servers": "no server is asked for tools: a model that plays an agent has none",
     "python_version": "the recipe runs in the Python that runs the session",
     "interaction": "no node waits for somebody to look at it",
-    "cognitive_profile": "a model is told the role and the task; memory, knowledge, reflex and reasoning are shown",
+    "cognitive_profile": "a model receives the role and the task; memory, knowledge, reflex and reasoning are shown",
     "golden_dataset_uri": "nothing is fetched; a judge sees the value and the rubric",
     "allowed_tools": "the model answers by itself, without tools",
     "strategy": "it is done as 'standard'",

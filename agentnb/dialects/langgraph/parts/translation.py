@@ -109,9 +109,7 @@ def _compile(graph: Any, problems: list[Problem]) -> Any:
         )
         return None
     if not is_state_graph(graph) and not is_entrypoint(graph):
-        problems.append(
-            make_unsupported_problem("a Pregel graph put together by hand", place, "write it as a StateGraph")
-        )
+        problems.append(make_unsupported_problem("a hand-built Pregel graph", place, "write it as a StateGraph"))
         return None
     return graph
 
@@ -226,7 +224,7 @@ class _Translation:
             perform = SubgraphCall(plan, self.starts[own].begin, inner.output_channels, state_keys)
         else:
             self.problems.append(
-                make_unsupported_problem("a Pregel graph put together by hand", place, "call it inside a function")
+                make_unsupported_problem("a hand-built Pregel graph", place, "call it inside a function")
             )
             return
         perform = _cached(perform, graph, name, spec.cache_policy)

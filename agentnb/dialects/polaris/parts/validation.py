@@ -338,8 +338,8 @@ def check_reached(seen: _CheckedGraph) -> Iterator[Finding]:
     for id in seen.nodes:
         if id not in seen.levels.of and seen.graph.entry in seen.nodes:
             kind = "HandlerNeverTaken" if id in shut else "Unreachable"
-            why = "another handler of the same node was added before it" if id in shut else "no way leads to it"
-            yield seen.note(kind, id, f"node {id!r} is never reached", why, "remove it, or lead a way to it",
+            why = "another handler of the same node was added before it" if id in shut else "no edge leads to it"
+            yield seen.note(kind, id, f"node {id!r} is never reached", why, "remove it, or add an edge to it",
                             severity="warning")  # fmt: skip
     for handler in seen.levels.handlers:
         edge, node = handler.edge, seen.nodes[handler.edge.source]

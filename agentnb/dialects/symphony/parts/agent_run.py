@@ -23,7 +23,7 @@ from agentnb.world.llm.base import LLMMessage, ToolCall
 from agentnb.world.llm.decision import EMPTY, count_calls, find_tool_calls, to_text
 
 NO_TOOLS: Final = "The agent has no tools: the model's answer is the result."
-FENCED: Final = " The JSON of its answer stood in a code fence."
+FENCED: Final = " The JSON of the answer was in a code fence."
 
 
 def compose_prompt(config: Mapping[str, Any], tools: Any) -> str:

@@ -182,7 +182,7 @@ def test_why_and_who_wrote_and_why_not(team):
     assert team.who_wrote("task#1.data.status") == 2
     assert team.who_wrote("note#3") == 5
     assert "event evt_026 'object.created'" in str(team.why())
-    assert "sets off unblock, breaks, asks" in str(team.goto(2).why())
+    assert "triggers unblock, breaks, asks" in str(team.goto(2).why())
     assert "in step 5" in str(team.goto(7).why_not("breaks"))
 
 
