@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 MOST: Final = 200_000  # checkpoints of one thread
 NO_NODE_ID: Final = "00000000-0000-0000-0000-000000000000"  # the task of writes that belong to no node
 _TRIGGERS: Final = ("branch:", "join:", "start:")  # channels that LangGraph adds for its edges
+_HANDLER: Final = ", node_error_handler, 0000000000"  # ends the path of an error handler, after that of the failed task
 _NEEDED: Final = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"}
 _COLUMNS: Final = {"run_id": "object", "thread": "object", "checkpoints": "int64", "updated": "datetime64[ns, UTC]",
                    "parent": "object"}  # fmt: skip
@@ -240,7 +241,8 @@ class _Steps:
             raise ValueError(f"two tasks have the same id: both contain {space!r}")
         self.walked.add(space)
         led: dict[str, int | None] = {}  # node -> the step that scheduled it
-        sends: list[int] = []  # the steps that scheduled tasks with Send, in order
+        # The steps that scheduled tasks with Send, in order; a thread can begin with an update that did.
+        sends = [came_from] * len(_get_sends(path[0]))
         earlier: int | None = None  # the first step of the super-step before
         for at, checkpoint in enumerate(path):
             after = path[at + 1] if at + 1 < len(path) else None
@@ -248,17 +250,23 @@ class _Steps:
             if after is not None and after.source != "loop":
                 self._add_outside(checkpoint, after, inside)
                 if after.source == "update":  # it is what schedules the nodes that follow
-                    led = dict.fromkeys(_list_due(after), len(self.steps) - 1 if self.steps else None)
+                    before = len(self.steps) - 1 if self.steps else None
+                    led, sends = dict.fromkeys(_list_due(after), before), [before] * len(_get_sends(after))
                 continue
             first = len(self.steps)
-            now, scheduled = dict[str, int](), list[int]()
+            now, scheduled = dict[str, int](), list[int | None]()
             ran = list(self._iter_tasks(checkpoint, after))
             last = {channel: task.id for _, task in ran for channel, _ in task.writes}
+            handled = dict.fromkeys(task.path.removesuffix(_HANDLER) for _, task in ran if _is_handler(task))
+            places = dict[str, int]()  # the path of a task -> its step
             for name, task in ran:
-                source = self._find_source(name, task, led, sends, came_from if at == 0 else -1)
+                source = (places.get(task.path.removesuffix(_HANDLER), -1) if _is_handler(task)
+                          else self._find_source(name, task, led, sends, came_from if at == 0 else -1))  # fmt: skip
                 if earlier is not None and (source is None or source < earlier):
                     source = first - 1  # what it waited for is not stored: the end of the super-step before
-                place = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last)
+                place = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last,
+                                       task.path in handled)  # fmt: skip
+                places[task.path] = place
                 for channel, value in task.writes:
                     if channel.startswith("branch:to:"):
                         now.setdefault(channel.removeprefix("branch:to:"), place)
@@ -273,7 +281,7 @@ class _Steps:
         self._add_end(path[-1], prefix, inside, led, sends)
 
     def _find_source(
-        self, name: str, task: Task, led: Mapping[str, int | None], sends: Sequence[int], start: int | None
+        self, name: str, task: Task, led: Mapping[str, int | None], sends: Sequence[int | None], start: int | None
     ) -> int | None:
         number = _push_number(task.path)
         if number is not None:
@@ -283,7 +291,7 @@ class _Steps:
     def _iter_tasks(self, checkpoint: Checkpoint, after: Checkpoint | None) -> Iterator[tuple[str, Task]]:
         """Yield the tasks that ran from a checkpoint, with the names of their nodes."""
         tasks = sorted(checkpoint.tasks, key=lambda task: (task.path, task.id))
-        names = [_name_of(task, checkpoint) for task in tasks]
+        names = [_name_of(task, checkpoint, after) for task in tasks]
         if after is not None and (None in names or not tasks):
             # Savers of older versions do not store the paths of tasks: the nodes are those that saw newer versions.
             seen = [name for name in after.seen if after.seen[name] != checkpoint.seen.get(name) and name[:1] != "_"]
@@ -301,7 +309,8 @@ class _Steps:
                 yield known, task
 
     def _add_task(self, checkpoint: Checkpoint, after: Checkpoint | None, what: tuple[str, Task],
-              where: tuple[str, str, int | None], source: int | None, last: Mapping[str, str]) -> int:  # fmt: skip
+              where: tuple[str, str, int | None], source: int | None, last: Mapping[str, str],
+              is_handled: bool) -> int:  # fmt: skip
         """Append the step of a task, and what ran inside it; return the place of its (last) step."""
         name, task = what
         space, prefix, inside = where
@@ -319,7 +328,8 @@ class _Steps:
             key: value for key, value in after.board.items()
             if last.get(key) == task.id and not _are_alike(checkpoint.board.get(key, ABSENT), value)
         }  # fmt: skip
-        failure = None if error is None or after is not None else _make_failure(error)
+        # An error before another checkpoint is handled, or the task was tried again.
+        failure = _make_failure(error) if error is not None and (after is None or is_handled) else None
         entered, scheduled = None, len(self.following)
         if self.thread.spaces.get(below):
             path = self.thread.path(below, max(self.thread.spaces[below]))
@@ -338,7 +348,7 @@ class _Steps:
         self._add(RecordedStep(node, "subgraph" if entered is not None else kind,
                                "leave" if entered is not None else "run", inside, entered, source, began=began,
                                ended=ended, writes=writes, inputs=self._find_inputs(task, checkpoint), failure=failure,
-                               uncaught=failure is not None))  # fmt: skip
+                               uncaught=failure is not None and not is_handled))  # fmt: skip
         return len(self.steps) - 1
 
     def _add(self, step: RecordedStep) -> None:
@@ -399,13 +409,13 @@ class _Steps:
                 self.pending.append(Pending(id, "answer", node, "interrupt", {"value": value}))
 
     def _add_end(self, last: Checkpoint, prefix: str, inside: int | None, led: Mapping[str, int | None],
-             sends: Sequence[int]) -> None:  # fmt: skip
+             sends: Sequence[int | None]) -> None:  # fmt: skip
         """Find what was scheduled when the record ended and has not begun."""
-        begun = {_name_of(task, last) for task in last.tasks}
-        rows = [(name, led.get(name, -1)) for name in _list_due(last)]
-        rows += [(send.node, sends[at] if at < len(sends) else -1) for at, send in enumerate(_get_sends(last))]
-        for name, source in rows:
-            if name not in begun:
+        begun = {(_name_of(task, last), _push_number(task.path)) for task in last.tasks if not _is_handler(task)}
+        rows: list[tuple[str, int | None, int | None]] = [(name, None, led.get(name, -1)) for name in _list_due(last)]
+        rows += [(send.node, at, sends[at] if at < len(sends) else -1) for at, send in enumerate(_get_sends(last))]
+        for name, number, source in rows:
+            if (name, number) not in begun:
                 self.following.append(
                     RecordedStep(self.ids.id_of(prefix, name), "function", inside=inside, came_from=source)
                 )
@@ -448,8 +458,17 @@ def _push_number(path: str) -> int | None:
     return int(parts[1])
 
 
-def _name_of(task: Task, checkpoint: Checkpoint) -> str | None:
+def _is_handler(task: Task) -> bool:
+    """Return whether a task handles the error of another one."""
+    return task.path.endswith(_HANDLER)
+
+
+def _name_of(task: Task, checkpoint: Checkpoint, after: Checkpoint | None = None) -> str | None:
     """Return the node of a task, from its path; None if the saver did not store it."""
+    if _is_handler(task):
+        failed = _name_of(Task(task.id, task.path.removesuffix(_HANDLER)), checkpoint)
+        is_default = after is not None and f"__error_handler__{failed}" not in after.seen
+        return "__default_error_handler__" if is_default else f"__error_handler__{failed}"
     parts = task.path.removeprefix("~").split(", ", 1)
     if parts[0] == "__pregel_pull" and len(parts) > 1:
         return parts[1]

@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command
+from langgraph.types import Command, Send
 
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError, StoreError
+from tests.dialects.langgraph.programs import NAMES, build, plans
 from tests.recordings import langgraph_programs
+
+# The updates of a thread: at which state (newest first), as which node, and how many supersteps run from there.
+UPDATES = st.lists(st.tuples(st.integers(0, 6), st.none() | st.sampled_from(NAMES[:3]), st.integers(0, 5)), max_size=3)
 
 
 @pytest.fixture(scope="module")
@@ -289,8 +293,68 @@ def run_with_answers(app, inputs, config):
     with warnings.catch_warnings(), suppress(Exception):  # a program that fails has a history, too
         warnings.simplefilter("ignore")
         for _ in range(3):
-            found = app.invoke(inputs, config)
+            # Otherwise LangGraph stores a checkpoint while the next superstep changes the sets of its joins.
+            found = app.invoke(inputs, config, durability="sync")
             asked = found.get("__interrupt__", ())
             if not asked:
                 return
             inputs = Command(resume={each.id: f"re {each.value}" for each in asked})
+
+
+@given(plan=plans(is_async=False), updates=UPDATES)
+def test_random_graphs_with_updates_are_as_the_state_history_says(plan, updates, tmp_path_factory):
+    path = tmp_path_factory.mktemp("random") / "checkpoints.db"
+    with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
+        app = build(plan)
+        app.checkpointer = SqliteSaver(connection)
+        config = {**langgraph_programs.config("one"), "recursion_limit": 8}
+        run_with_answers(app, {"last": "in"}, config)
+        states = [*app.get_state_history(config)]
+        for at, node, limit in updates:
+            with suppress(IndexError, InvalidUpdateError, KeyError):  # no such state, no such node
+                fork = app.update_state(states[at].config, {"last": "by hand"}, as_node=node)
+                run_with_answers(app, None, {**fork, "recursion_limit": limit})
+        session = nb.open(path)
+        for one in (session, *session.forks):
+            agrees(app, one)
+
+
+@pytest.mark.parametrize("default", [False, True])
+def test_an_error_handler_is_a_step_that_the_failed_one_led_to(default, tmp_path):
+    def fails(state):
+        raise ValueError("no such city")
+
+    path = tmp_path / "checkpoints.db"
+    graph = StateGraph(langgraph_programs.State)
+    handler = langgraph_programs.said("mended")
+    graph.add_node("a", fails, error_handler=None if default else handler)
+    if default:
+        graph.set_node_defaults(error_handler=handler)
+    graph.add_edge(START, "a")
+    with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
+        app = graph.compile(checkpointer=SqliteSaver(connection))
+        app.invoke({"log": ["in"]}, langgraph_programs.config("one"))
+        session = nb.open(path)
+        agrees(app, session)
+    failed, handled = session.trace.steps[1:]
+    assert (failed.node_id, failed.status, session.status) == ("a", "error", "finished")
+    assert handled.node_id == ("__default_error_handler__" if default else "__error_handler__a")
+    edges = session.trace.frames.edges
+    assert ("a", handled.node_id) in set(zip(edges.source, edges.target, strict=True))
+
+
+def test_the_tasks_that_an_update_sent_come_next(tmp_path):
+    path = tmp_path / "checkpoints.db"
+    graph = StateGraph(langgraph_programs.State)
+    for name in "ab":
+        graph.add_node(name, langgraph_programs.said(name))
+    graph.add_edge(START, "a")
+    graph.add_conditional_edges("a", lambda state: ["b", Send("b", {"log": []}), Send("b", {"log": []})])
+    with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
+        app = graph.compile(checkpointer=SqliteSaver(connection))
+        config = app.update_state(langgraph_programs.config("one"), {"log": ["by hand"]}, as_node="a")
+        agrees(app, nb.open(path))
+        app.invoke(None, config, durability="sync")
+        session = nb.open(path)
+        agrees(app, session)
+    assert [each.node for each in session.goto(0).frontier] == ["b", "b", "b"]
