@@ -1,6 +1,6 @@
 """What a run changes in the page's picture, step by step: only what differs from the step before is computed again.
 
-The result is that of `agentnb.draw.svg_patch.marks_of` and `agentnb.draw.board_table`, which look at every node.
+The result is that of `agentnb.draw.svg_patch.make_marks` and `agentnb.draw.board_table`, which look at every node.
 """
 
 from __future__ import annotations

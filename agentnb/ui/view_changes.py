@@ -2,7 +2,7 @@
 
 Unchanged parts are left out. For the board, `gone` lists the removed keys, and the changed rows are sent: new or moved
 ones follow at its end. All its `keys` are sent only if many have moved. For the picture,
-`agentnb.draw.svg_patch.changed` returns the changes.
+`agentnb.draw.svg_patch.diff_patches` returns the changes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -96,7 +95,7 @@ def unanswered_run(kind: str) -> MemoryLog:
     log = MemoryLog()
 
     def model(request: Any) -> LLMResponse:
-        ended.create(replace(log.run("run"), status="running"), list(log.entries("run")))
+        ended.create(log.run("run")._replace(status="running"), list(log.entries("run")))
         return LLMResponse(ANSWER)
 
     ended = MemoryLog()

@@ -41,7 +41,7 @@ def watched(marks: Marks) -> None:
         setattr(SqlLog, name, _at(marks, "commit", getattr(SqlLog, name)))
     runs.CHECKPOINT_ROWS = time_travel.CHECKPOINT_ROWS = ROWS  # type: ignore[misc]  # smaller, so that there are some
     sqlite._PAGES = PAGES  # type: ignore[misc]  # the same
-    time_travel.keep = _at(marks, "checkpoint", _slowly(time_travel.keep))
+    runs.Run.checkpoint = _at(marks, "checkpoint", _slowly(runs.Run.checkpoint))  # type: ignore[method-assign]
     time_travel.fork_run = _slowly(time_travel.fork_run)
 
 

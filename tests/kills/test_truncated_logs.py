@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -45,7 +44,7 @@ def whole():
 def cut(log, size):
     """Return a log that ends after so many entries."""
     shorter = MemoryLog()
-    shorter.create(replace(log.run("run"), status="running", at=None), list(log.entries("run"))[:size])
+    shorter.create(log.run("run")._replace(status="running", at=None), list(log.entries("run"))[:size])
     return shorter
 
 

@@ -1,8 +1,8 @@
 """The schema of agentruntime files: AgentDefinition with its state, prompts, memory, tools and graphs.
 
 A section that is present but empty (`tools:`) counts as left out. Unknown keys are ignored and reported by the reader
-(`agentnb.dialects.pydantic_errors.unknown_keys`). Rules about a whole graph (unique ids, existing targets and tools)
-are checked by the loader; rules about a single value are here.
+(`agentnb.dialects.pydantic_errors.iter_unknown_keys`). Rules about a whole graph (unique ids, existing targets and
+tools) are checked by the loader; rules about a single value are here.
 """
 
 from __future__ import annotations
