@@ -530,3 +530,29 @@ PLANS = st.fixed_dictionaries({
 @given(plan=PLANS, is_async=st.booleans())
 def test_random_programs_run_as_in_langgraph(plan, is_async):
     compare(workflow_of(plan, is_async), 1, is_async)
+
+
+def test_tasks_of_an_async_function_are_held_and_edited():
+    performed: list[int] = []
+
+    @task
+    async def double(number: int) -> int:
+        performed.append(number)
+        return 2 * number
+
+    @entrypoint()
+    async def total(numbers: list) -> int:
+        return sum(await asyncio.gather(*(double(number) for number in numbers)))
+
+    session = Session(load(total), {"__start__": [1, 2]})
+    session.breakpoints.add(call="task")
+    for number in (1, 2):
+        session.run()
+        assert session.status == "in_flight", session.error
+        assert session.pending[0].arguments == {"number": number}
+        session.change(session.pending[0].id, arguments={"number": 10 * number})
+    session.run()
+    assert session.status == "finished", session.error
+    assert (session.board["__end__"], performed) == (60, [10, 20])
+    assert session.replay().ok
+    assert len(performed) == 2

@@ -174,3 +174,46 @@ def test_agents_with_an_async_prompt_tool_or_middleware_run_as_when_awaited(make
     assert [(message.type, message.content) for message in session.board["messages"]] == known
     assert list(session.trace.frames.calls.kind) == ["llm", "tool", "llm"]
     assert session.replay().ok
+
+
+@pytest.mark.parametrize("way", ["run", "arun"])
+def test_calls_in_the_tasks_of_an_async_function_are_held_and_edited(way):
+    @tool
+    async def shout(text: str) -> str:
+        """Say it louder."""
+        made.append(text)
+        return text.upper()
+
+    def move(session):
+        if way == "run":
+            session.run()
+        else:
+            asyncio.run(session.arun())
+
+    made: list[str] = []
+    several = asks("shout", {"text": "a"}, {"text": "b"}, {"text": "c"})
+    agent = create_agent(model(several, AIMessage("so")), [shout], middleware=[Awaits()])
+    session = Session(load(agent), {"messages": [HumanMessage("what?")]})
+    session.breakpoints.add(call="tool")
+    move(session)
+    for text in ("A", "B", "C"):
+        assert session.status == "in_flight", session.error
+        assert session.pending[0].arguments == {"text": text.lower()}
+        session.change(session.pending[0].id, arguments={"text": text.lower() * 2})
+        move(session)
+    assert session.status == "finished", session.error
+    assert made == ["aa", "bb", "cc"]
+    assert [message.content for message in session.board["messages"]][2:] == ["AA", "BB", "CC", "so"]
+    assert session.replay().ok
+    assert len(made) == 3
+
+
+def test_an_async_prompt_and_its_model_are_held():
+    session = Session(load(react_agent(prompt)), {"messages": [HumanMessage("what?")]})
+    session.breakpoints.add(call="llm")
+    asyncio.run(session.arun())
+    assert session.status == "in_flight", session.error
+    session.change(session.pending[0].id, answer="mine")
+    asyncio.run(session.arun())
+    assert session.status == "finished", session.error
+    assert session.board["messages"][-1].content == "mine"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import thaw
 from agentnb.dialects.burr.parts import package as burr
 from agentnb.dialects.burr.parts.state import BoardState, Values, writes_of
+from agentnb.dialects.inner_calls import CALLS, Calls, run_in_context
 from agentnb.engine.core.work import Outcome
 from agentnb.world.effect import Effect
 
@@ -16,6 +20,27 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
 _NO_HOOKS = burr.LifecycleAdapterSet()
+
+
+@dataclass
+class ActionCalls(Calls):
+    """The calls of an action. `items` is how many items of its stream have been emitted: it may run again."""
+
+    items: int = 0
+
+    def emit_item(self, number: int, item: Any) -> None:
+        """Emit an item of the stream, counted from 1, unless it was emitted before the action ran again."""
+        if number > self.items:
+            self.items = number
+            self.work.emit("stream_item", item)
+
+
+def install_calls() -> None:
+    """Make calls of LangChain's models and tools those of the step that they are made in, if it is imported."""
+    if "langchain_core.language_models.chat_models" in sys.modules:
+        from agentnb.dialects import langchain_calls
+
+        langchain_calls.install()
 
 
 @dataclass(frozen=True)
@@ -61,11 +86,17 @@ class ActionCall:
 
     def __call__(self, work: Work) -> Any:
         """Run the action: return its outcome, or an awaitable of one."""
+        install_calls()
         inputs = self._collect_inputs(work) if self.required or self.optional else {}
         missing = sorted(self.required - inputs.keys())
+        calls = ActionCalls(work)
+        run = partial(self._outcome, calls, inputs)
         if missing or self.is_async:
-            return self._ask_and_run(work, inputs, missing)
-        return self._outcome(work, inputs)
+            return self._ask_and_run(calls, run, inputs, missing)
+        try:
+            return run()
+        except calls.stops as stopped:
+            return calls.run_until_ended(run, stopped)
 
     def _collect_inputs(self, work: Work) -> dict[str, Any]:
         """Return the arguments besides the state: those that were given to the run, and what Burr injects."""
@@ -73,21 +104,35 @@ class ActionCall:
         found = {name: thaw(given[name]) for name in wanted if name in given}
         return found | {name: make(self, work) for name, make in _INJECTED.items() if name in wanted}
 
-    async def _ask_and_run(self, work: Work, inputs: dict[str, Any], missing: list[str]) -> Outcome:
+    async def _ask_and_run(
+        self, calls: ActionCalls, run: Callable[[], Any], inputs: dict[str, Any], missing: list[str]
+    ) -> Any:
+        work = calls.work
         for name in missing:
             question = {"prompt": f"{self.action.name} needs {name!r}", "input": name}
             inputs[name] = thaw(await work.call(Effect("human", work.node.id, question)))
-        if not self.is_async:
-            return self._outcome(work, inputs)
-        await work.loop()
-        with _make_context(self, work):
-            return await self._make_outcome_async(work, inputs)
+        if self.is_async:
+            await work.loop()
+        return await calls.run_until_ended(run)
 
-    def _outcome(self, work: Work, inputs: dict[str, Any]) -> Outcome:
-        with _make_context(self, work):
-            return self._run(work, inputs)
+    def _outcome(self, calls: ActionCalls, inputs: dict[str, Any]) -> Any:
+        """Return the outcome, or a coroutine of one. In the action, models and tools are called through its step."""
+        context = copy_context()
+        context.run(CALLS.set, calls)
+        if self.is_async:
+            return run_in_context(context, self._run_async(calls, inputs))
+        return context.run(self._run, calls, inputs)
 
-    def _run(self, work: Work, inputs: dict[str, Any]) -> Outcome:
+    def _run(self, calls: ActionCalls, inputs: dict[str, Any]) -> Outcome:
+        with _make_context(self, calls.work):
+            return self._make_outcome(calls, inputs)
+
+    async def _run_async(self, calls: ActionCalls, inputs: dict[str, Any]) -> Outcome:
+        with _make_context(self, calls.work):
+            return await self._make_outcome_async(calls, inputs)
+
+    def _make_outcome(self, calls: ActionCalls, inputs: dict[str, Any]) -> Outcome:
+        work, number = calls.work, 0
         action, state = self.action, self._make_state(work)
         if action.streaming:
             reducer: Any = Reducer(action, state)
@@ -97,7 +142,8 @@ class ActionCall:
                 action if action.single_step else reducer, state, inputs, **self._make_identity(work)
             ):
                 if new is None:
-                    work.emit("stream_item", result)
+                    number += 1
+                    calls.emit_item(number, result)
             new = new if action.single_step else reducer.new
         elif action.single_step:
             action.validate_inputs(inputs)
@@ -108,7 +154,8 @@ class ActionCall:
             return self._reduce(state, result)
         return _make_outcome(state, result, new)
 
-    async def _make_outcome_async(self, work: Work, inputs: dict[str, Any]) -> Outcome:
+    async def _make_outcome_async(self, calls: ActionCalls, inputs: dict[str, Any]) -> Outcome:
+        work, number = calls.work, 0
         action, state = self.action, self._make_state(work)
         if action.streaming:
             reducer: Any = Reducer(action, state)
@@ -118,7 +165,8 @@ class ActionCall:
                 action if action.single_step else reducer, state, inputs, **self._make_identity(work)
             ):
                 if new is None:
-                    work.emit("stream_item", result)
+                    number += 1
+                    calls.emit_item(number, result)
             new = new if action.single_step else reducer.new
         elif action.single_step:
             action.validate_inputs(inputs)

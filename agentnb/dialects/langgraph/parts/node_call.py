@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
@@ -11,13 +12,14 @@ from uuid import UUID
 from agentnb.board.copies import lend
 from agentnb.board.paths import SET
 from agentnb.board.values import ABSENT, ATOMS, freeze, thaw
+from agentnb.dialects.inner_calls import Suspended, run_in_context
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.channels import split_overwrite
 from agentnb.dialects.langgraph.parts.functions import Callers, make_callers
-from agentnb.dialects.langgraph.parts.inner_calls import Calls, Suspended
+from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls
 from agentnb.dialects.langgraph.parts.plain_values import to_plain_command
 from agentnb.dialects.langgraph.parts.retries import compute_delay, record_retry, sleep
-from agentnb.dialects.langgraph.parts.runtime import Settings, make_config, make_context, run_in_context
+from agentnb.dialects.langgraph.parts.runtime import Settings, make_config, make_context
 from agentnb.dialects.langgraph.parts.task_calls import NO_RULES, TaskRules, enable_tasks
 from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, make_time_limit, to_plain_limits
 from agentnb.dialects.langgraph.schema import END
@@ -162,31 +164,16 @@ class NodeCall:
                 await sleep(work, seconds)
 
     def _attempt(self, work: Work, form: Form, number: int = 1) -> Any:
-        calls = Calls(work)
+        calls = NodeCalls(work)
+        run = partial(self._run_once, calls, form, number)
         if form.slow:
-            return self._run_until_ended(calls, form, number)
+            return calls.run_until_ended(run)
         try:
-            return self._run_once(calls, form, number)
-        except (lg.GraphInterrupt, Suspended) as stopped:
-            return self._run_until_ended(calls, form, number, stopped)
+            return run()
+        except calls.stops as stopped:
+            return calls.run_until_ended(run, stopped)
 
-    async def _run_until_ended(
-        self, calls: Calls, form: Form, attempt: int, stopped: BaseException | None = None
-    ) -> Any:
-        """Run a node's function, and again after it has asked or one of its calls was held, until neither happens."""
-        while True:
-            if isinstance(stopped, Suspended):
-                await calls.resume(stopped)
-            elif stopped is not None:
-                await calls.ask(stopped)
-            calls.work.copies.clear()  # it sees the state as it was
-            try:
-                result = self._run_once(calls, form, attempt)
-                return await result if isawaitable(result) else result
-            except (lg.GraphInterrupt, Suspended) as again:
-                stopped = again
-
-    def _run_once(self, calls: Calls, form: Form, attempt: int) -> Any:
+    def _run_once(self, calls: NodeCalls, form: Form, attempt: int) -> Any:
         plan, work = self.plan, calls.work
         calls.sent.clear()
         given = read_input(plan, work)
@@ -211,7 +198,7 @@ class NodeCall:
             return make_outcome(plan, work, result, (), calls.sent)
         return self.routed(calls, form, result, context, config)
 
-    def _make_config(self, calls: Calls, attempt: int) -> dict[str, Any]:
+    def _make_config(self, calls: NodeCalls, attempt: int) -> dict[str, Any]:
         plan, work = self.plan, calls.work
         metadata = {"langgraph_step": superstep_of(plan, work), "langgraph_node": plan.name, **plan.metadata}
         return make_config(work, plan.settings, calls, Reader(plan, work), metadata, attempt)
@@ -219,7 +206,7 @@ class NodeCall:
     def _get_limit(self, work: Work) -> TimeLimit | None:
         return make_time_limit(self.plan.name, self.plan.timeout, work)
 
-    def routed(self, calls: Calls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
+    def routed(self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
         plan, work, found = self.plan, calls.work, list[Any]()
         updates, passed = self.values_for_branches(calls, result)
@@ -231,7 +218,7 @@ class NodeCall:
             return self._make_half_routed(calls, result, found, error)
         return make_outcome(plan, work, result, found, calls.sent)
 
-    def _make_half_routed(self, calls: Calls, result: Any, found: list[Any], error: Exception) -> Outcome:
+    def _make_half_routed(self, calls: NodeCalls, result: Any, found: list[Any], error: Exception) -> Outcome:
         """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
 
         As in LangGraph, what the node wrote stays, and the edges before the one that failed are followed.
@@ -242,12 +229,12 @@ class NodeCall:
         half.error = error
         return half
 
-    def values_for_branches(self, calls: Calls, result: Any) -> tuple[Updates, Any]:
+    def values_for_branches(self, calls: NodeCalls, result: Any) -> tuple[Updates, Any]:
         """Return what conditional edges see besides the state: the node's own updates, and what it returned."""
         return [*calls.sent, *list_updates(self.plan, result)], result
 
     async def _await_outcome(
-        self, calls: Calls, form: Form, given: Any, context: Context, config: dict[str, Any], result: Any
+        self, calls: NodeCalls, form: Form, given: Any, context: Context, config: dict[str, Any], result: Any
     ) -> Any:
         work = calls.work
         try:
@@ -269,7 +256,7 @@ class NodeCall:
         return await self.conclude(calls, form, result, context, config)
 
     async def conclude(
-        self, calls: Calls, form: Form, result: Any, context: Context, config: dict[str, Any]
+        self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]
     ) -> Outcome:
         """Return the outcome of a node whose conditional edges may be async."""
         plan, work, found = self.plan, calls.work, list[Any]()
@@ -298,7 +285,7 @@ class HandlerCall(NodeCall):
         super().__init__(plan, runnable)
         self.source, self.failed = source, failed
 
-    def _make_config(self, calls: Calls, attempt: int) -> dict[str, Any]:
+    def _make_config(self, calls: NodeCalls, attempt: int) -> dict[str, Any]:
         failure = find_handled_failure(calls.work.run, calls.work.act, self.source)
         error = None if failure is None else failure.error or ExecutionError(failure.message)
         config = super()._make_config(calls, attempt)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import (
-    AIMessage,
     BaseMessage,
     convert_to_messages,
-    message_to_dict,
-    messages_from_dict,
-    messages_to_dict,
 )
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableLambda, RunnableSequence
 from langchain_core.runnables.config import run_in_executor, var_child_runnable_config
-from langchain_core.tools import BaseTool, StructuredTool
-from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingCallbackHandler
+from langchain_core.tools import StructuredTool
 from langgraph._internal import _constants as keys
 from langgraph._internal._config import ensure_config
 from langgraph._internal._runnable import RunnableCallable, RunnableSeq
@@ -55,15 +47,9 @@ from xxhash import xxh3_128_hexdigest
 
 __all__ = [
     "MISSING",
-    "AIMessage",
     "AnyValue",
-    "BaseCallbackHandler",
-    "BaseChatModel",
     "BaseMessage",
-    "BaseTool",
     "BinaryOperatorAggregate",
-    "ChatGeneration",
-    "ChatResult",
     "Command",
     "DeltaChannel",
     "EphemeralValue",
@@ -87,7 +73,6 @@ __all__ = [
     "RunnableSequence",
     "Runtime",
     "Send",
-    "StreamingCallbackHandler",
     "StructuredTool",
     "TimedAttemptScope",
     "TimeoutPolicy",
@@ -103,9 +88,6 @@ __all__ = [
     "identifier",
     "keys",
     "message_module",
-    "message_to_dict",
-    "messages_from_dict",
-    "messages_to_dict",
     "run_in_executor",
     "should_retry",
     "sync_timeout_unsupported",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import Context, copy_context
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
+from agentnb.dialects.inner_calls import CALLS, stream
 from agentnb.dialects.langgraph.errors import make_unsupported_problem
 from agentnb.dialects.langgraph.parts import package as lg
-from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, stream
+from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls
 from agentnb.errors import ExecutionError
 
 if TYPE_CHECKING:
@@ -48,7 +48,12 @@ class Settings:
 
 
 def make_config(
-    work: Work, settings: Settings, calls: Calls, read: Callable[..., Any], metadata: Mapping[str, Any], attempt: int
+    work: Work,
+    settings: Settings,
+    calls: NodeCalls,
+    read: Callable[..., Any],
+    metadata: Mapping[str, Any],
+    attempt: int,
 ) -> dict[str, Any]:
     """Return the config of one call of a node, the `attempt`th one of its step, which makes these calls.
 
@@ -119,7 +124,7 @@ class _Control(lg.RunControl):  # type: ignore[misc]  # a class without types
 _CONTROL: Final = _Control()
 
 
-def make_context(config: dict[str, Any], calls: Calls | None = None) -> Context:
+def make_context(config: dict[str, Any], calls: NodeCalls | None = None) -> Context:
     """Return a context in which LangGraph's helpers (`interrupt`, `get_stream_writer`, ...) find the config.
 
     In it, models and tools are called through the step that `calls` belongs to.
@@ -128,20 +133,3 @@ def make_context(config: dict[str, Any], calls: Calls | None = None) -> Context:
     context.run(CALLS.set, calls)
     context.run(lg.var_child_runnable_config.set, config)
     return context
-
-
-@types.coroutine
-def run_in_context(context: Context, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """Await a coroutine in a context of its own."""
-    error: BaseException | None = None
-    reply: Any = None
-    while True:
-        try:
-            yielded = context.run(coroutine.send, reply) if error is None else context.run(coroutine.throw, error)
-        except StopIteration as ended:
-            return ended.value
-        reply, error = None, None
-        try:
-            reply = yield yielded
-        except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the node, too)
-            error = raised

@@ -10,7 +10,7 @@ from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Updat
 from agentnb.dialects.langgraph.parts.package import RunnableCallable
 
 if TYPE_CHECKING:
-    from agentnb.dialects.langgraph.parts.inner_calls import Calls
+    from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls
 
 
 class StartCall(NodeCall):
@@ -29,7 +29,7 @@ class StartCall(NodeCall):
         updates = [(key, thaw(item)) for key, item in list_updates(self.plan, value) if key in self.keys]
         return channels.first_values(updates, earlier)
 
-    def values_for_branches(self, calls: Calls, result: Any) -> tuple[Updates, Any]:
+    def values_for_branches(self, calls: NodeCalls, result: Any) -> tuple[Updates, Any]:
         """Return the input: what of it is no part of the state reaches the conditions, too."""
         return [], calls.work.given
 

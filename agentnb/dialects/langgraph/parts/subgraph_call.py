@@ -7,7 +7,8 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, thaw
-from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls
+from agentnb.dialects.inner_calls import CALLS
+from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, make_outcome, read_input
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_command
 from agentnb.dialects.langgraph.parts.runtime import make_context
@@ -37,7 +38,7 @@ class SubgraphCall(NodeCall):
             given = read_input(self.plan, work)
             work.copies.clear()
             context = copy_context()
-            context.run(CALLS.set, Calls(work))  # messages get ids that a replay draws again
+            context.run(CALLS.set, NodeCalls(work))  # messages get ids that a replay draws again
             first = context.run(self.begin, given, self._find_earlier(work))
             return Enter([Body(body, "isolated", first) for body in work.node.bodies])
         if self.state_keys:
@@ -45,7 +46,7 @@ class SubgraphCall(NodeCall):
         result = self._make_result(work)
         if not self.plan.branches:
             return make_outcome(self.plan, work, result, ())
-        calls = Calls(work)
+        calls = NodeCalls(work)
         config = self._make_config(calls, 1)
         context = make_context(config, calls)
         form = self.choose_form(work)

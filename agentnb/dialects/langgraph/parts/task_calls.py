@@ -16,9 +16,10 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
+from agentnb.dialects.inner_calls import CALLS, outside
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import TaskCache
-from agentnb.dialects.langgraph.parts.inner_calls import CALLS, Calls, answer_in, outside, to_question
+from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls, answer_in, to_question
 from agentnb.dialects.langgraph.parts.retries import block, compute_delay, record_retry, sleep, to_policies
 from agentnb.dialects.langgraph.parts.runtime import make_inner_config
 from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, to_plain_limits
@@ -38,7 +39,7 @@ class TaskRules(NamedTuple):
 NO_RULES = TaskRules()
 
 
-def enable_tasks(config: dict[str, Any], calls: Calls, rules: TaskRules, is_async: bool, path: str = "") -> None:
+def enable_tasks(config: dict[str, Any], calls: NodeCalls, rules: TaskRules, is_async: bool, path: str = "") -> None:
     """Make a config one in which a function can call tasks; `path` is that of the function, if it is a task itself."""
     config["configurable"][_CALL] = _Caller(calls, config, rules, is_async, path)
 
@@ -47,7 +48,7 @@ def enable_tasks(config: dict[str, Any], calls: Calls, rules: TaskRules, is_asyn
 class _Caller:
     """Called by LangGraph for each use of a task: starts it and returns its future."""
 
-    calls: Calls
+    calls: NodeCalls
     config: dict[str, Any]
     rules: TaskRules
     is_async: bool

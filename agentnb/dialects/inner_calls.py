@@ -1,0 +1,266 @@
+"""Calls that the user's function of a node makes by itself, in its middle: effects of the step.
+
+What performs such a call (a model, a tool) asks `CALLS` whether it runs in a step, and in which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
+from dataclasses import dataclass, field
+from inspect import isawaitable
+from threading import RLock
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from agentnb.board.values import thaw
+from agentnb.engine.core.event_loops import NEED_LOOP, get_running_loop
+from agentnb.engine.core.pending_step import Hold
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.work import Work
+    from agentnb.world.effect import Effect
+
+
+class Suspended(BaseException):
+    """Raised through a node's function when a call is held; it runs again with the results of its earlier calls."""
+
+    def __init__(self, key: int | str, coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
+        self.key, self.coroutine, self.waits_for = key, coroutine, waits_for
+
+
+class Ended(NamedTuple):
+    """How a call has ended."""
+
+    value: Any = None
+    error: Exception | None = None
+
+    def result(self) -> Any:
+        """Return the value, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+@dataclass
+class Calls:
+    """The calls of a node's function in one attempt of its step. The function may run several times in it.
+
+    It runs again after a call was held, with the results of all earlier calls (`ended`: by number, or by the key that
+    a call was made with).
+
+    A coroutine may make calls in tasks of its own, which cannot be suspended, as `driver`, the task that runs the step,
+    can: a held call (`suspended`) interrupts the function then, and `running` are those whose calls go on meanwhile.
+    """
+
+    stops: ClassVar[tuple[type[BaseException], ...]] = (
+        Suspended,
+    )  # what interrupts a function so that it can run again
+
+    work: Work
+    ended: dict[int | str, Ended] = field(default_factory=dict)
+    made: int = 0
+    driver: asyncio.Task[Any] | None = None
+    running: set[asyncio.Task[Any]] = field(default_factory=set)
+    suspended: Suspended | None = None
+    lock: RLock = field(default_factory=RLock)
+
+    def call(self, effect: Effect, key: str | None = None) -> Any:
+        """Perform an effect at once, from a function that cannot await."""
+        with self.lock:  # a node may call several tools in threads
+            known = self._make_key(key)
+            if known not in self.ended:
+                self.ended[known] = self._perform(effect, known)
+                _repeat_stream(self.work)
+            return self.ended[known].result()
+
+    async def acall(self, effect: Effect, key: str | None = None) -> Any:
+        """Perform an effect from a coroutine."""
+        task = _get_task()
+        if self.suspended is not None:  # the function runs again
+            raise self.suspended
+        known = self._make_key(key)
+        if known not in self.ended:
+            coroutine = self.work.call(effect)
+            self.ended[known] = await (
+                _drive_to_end(coroutine)
+                if task is None or task is self.driver
+                else self._drive_in_task(task, known, coroutine)
+            )
+            _repeat_stream(self.work)
+        return self.ended[known].result()
+
+    async def _drive_in_task(
+        self, task: asyncio.Task[Any], key: int | str, coroutine: Coroutine[Any, Any, Any]
+    ) -> Ended:
+        self.running.add(task)
+        try:
+            return await _drive_until_held(key, coroutine)
+        except Suspended as suspended:
+            if self.suspended is None:
+                self.suspended = suspended
+            raise
+        finally:
+            self.running.discard(task)
+
+    async def run_until_ended(self, run: Callable[[], Any], stopped: BaseException | None = None) -> Any:
+        """Run a node's function until none of `stops` interrupts it; return its result.
+
+        `stopped` is what has interrupted it already.
+        """
+        while True:
+            if stopped is not None:
+                await self.resume(stopped)
+            self.work.copies.clear()  # it sees the state as it was
+            try:
+                result = run()
+                return await result if isawaitable(result) else result
+            except self.stops as again:
+                stopped = again
+
+    async def resume(self, stopped: BaseException) -> None:
+        """Wait for the end of a held call; the function can run again after it."""
+        assert isinstance(stopped, Suspended)
+        while self.running:
+            await asyncio.wait(self.running)
+        self.suspended = None
+        self.ended[stopped.key] = await _drive_to_end(_await_rest(stopped))
+        _repeat_stream(self.work)
+        self.made = 0
+
+    def to_question(self, _error: Exception) -> dict[str, Any] | None:
+        """Return what is recorded of a tool that raised an error in order to ask a person; None if it did not ask."""
+        return None
+
+    def to_recorded(self, answer: Any) -> Any:
+        """Return what is recorded of the answer of a tool."""
+        return {"value": answer}
+
+    def answer_in(self, found: Any) -> Any:
+        """Return the answer of a tool: one that was given now, recorded, or changed by a person."""
+        return found
+
+    def _make_key(self, key: str | None) -> int | str:
+        if key is not None:
+            return key
+        self.made += 1
+        return self.made
+
+    def _perform(self, effect: Effect, key: int | str) -> Ended:
+        run, coroutine = self.work.run, self.work.call(effect)
+        threaded, run.threaded = run.threaded, False  # the function blocks its thread anyway
+        try:
+            waits_for = coroutine.send(None)
+        except StopIteration as ended:
+            return Ended(ended.value)
+        except Exception as error:  # noqa: BLE001  (raised where the function made the call)
+            return Ended(error=error)
+        finally:
+            run.threaded = threaded
+        raise Suspended(key, coroutine, waits_for)
+
+
+async def _drive_to_end(coroutine: Coroutine[Any, Any, Any]) -> Ended:
+    try:
+        return Ended(await coroutine)
+    except Exception as error:  # noqa: BLE001  (raised where the function made the call)
+        return Ended(error=error)
+
+
+@types.coroutine
+def _drive_until_held(key: int | str, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Ended]:
+    """Await a call in a task that a function has made.
+
+    Raises:
+        Suspended: the call is held.
+    """
+    error: BaseException | None = None
+    reply: Any = None
+    while True:
+        try:
+            waits_for = coroutine.send(reply) if error is None else coroutine.throw(error)
+        except StopIteration as ended:
+            return Ended(ended.value)
+        except Exception as raised:  # noqa: BLE001  (raised where the function made the call)
+            return Ended(error=raised)
+        reply, error = None, None
+        if isinstance(waits_for, Hold):
+            raise Suspended(key, coroutine, waits_for)
+        if waits_for is not NEED_LOOP:
+            try:
+                reply = yield waits_for
+            except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the call, too)
+                error = raised
+
+
+def _get_task() -> asyncio.Task[Any] | None:
+    """Return the task that runs this code, if there is one."""
+    return None if get_running_loop() is None else asyncio.current_task()
+
+
+CALLS: ContextVar[Calls | None] = ContextVar("CALLS", default=None)
+PERFORMED: ContextVar[str | None] = ContextVar("PERFORMED", default=None)  # the name of the call being performed
+
+
+@types.coroutine
+def _await_rest(suspended: Suspended) -> Generator[Any, Any, Any]:
+    """Await the rest of a suspended call."""
+    waits_for = suspended.waits_for
+    while True:
+        reply = yield waits_for
+        try:
+            waits_for = suspended.coroutine.send(reply)
+        except StopIteration as ended:
+            return ended.value
+
+
+@types.coroutine
+def run_in_context(context: Context, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Await a coroutine in a context of its own."""
+    error: BaseException | None = None
+    reply: Any = None
+    calls = context.get(CALLS)
+    while True:
+        if calls is not None:
+            calls.driver = _get_task()
+        try:
+            yielded = context.run(coroutine.send, reply) if error is None else context.run(coroutine.throw, error)
+        except StopIteration as ended:
+            return ended.value
+        reply, error = None, None
+        try:
+            reply = yield yielded
+        except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the node, too)
+            error = raised
+
+
+@contextmanager
+def outside(name: str) -> Iterator[None]:
+    """Perform the call with this name: it makes no effects of its own, so a tool that asks a model is one call."""
+    calls, performed = CALLS.set(None), PERFORMED.set(name)
+    try:
+        yield
+    finally:
+        PERFORMED.reset(performed)
+        CALLS.reset(calls)
+
+
+def stream(work: Work, chunk: Any) -> None:
+    """Emit what a function or one of its calls has streamed; its actor is the call, if one is being performed."""
+    work.emit("custom", chunk, PERFORMED.get())
+
+
+def _repeat_stream(work: Work) -> None:
+    """Emit what recorded calls have streamed: they are not performed again."""
+    while (
+        work.run.recorded is not None
+        and (event := work.run.recorded.next_event(work)) is not None
+        and event.type == "custom"
+        and event.actor != work.node.id
+    ):
+        work.emit("custom", thaw(event.payload), event.actor)
+
+
+__all__ = ["CALLS", "Calls", "Ended", "Suspended", "outside", "run_in_context", "stream"]

@@ -1,0 +1,228 @@
+"""LangChain's chat models and tools: their calls in the user's function of a node become effects of the step.
+
+Callbacks cannot answer in a model's place, as a replay must. So the methods through which each call of a model or of a
+tool goes are wrapped once; outside the step of a node the wrappers do nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    message_to_dict,
+    messages_from_dict,
+    messages_to_dict,
+)
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import BaseTool
+from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingCallbackHandler
+
+from agentnb.dialects.inner_calls import CALLS, Calls, Suspended, outside
+from agentnb.world.effect import Effect
+from agentnb.world.llm.base import LLMResponse, Usage
+from agentnb.world.world import count_earlier_calls
+
+_ATOMS: Final = (str, int, float, bool, type(None))
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def _request(messages: Any, stop: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"messages": messages_to_dict(list(messages))}
+    if stop:
+        found["stop"] = list(stop)
+    return found | {name: value for name, value in kwargs.items() if _is_plain(value)}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    return isinstance(value, _ATOMS) or (isinstance(value, list | tuple) and all(map(_is_plain, value)))
+
+
+def _to_response(model: Any, result: Any) -> LLMResponse:
+    """Return what a model answered, as it is recorded."""
+    message = result.generations[0].message
+    used = getattr(message, "usage_metadata", None) or {}
+    usage = Usage(used.get("input_tokens"), used.get("output_tokens"))
+    return LLMResponse(message_to_dict(message), _name_of(model), usage, provider=type(model).__name__)
+
+
+def _name_of(model: Any) -> str:
+    name = getattr(model, "model_name", None) or getattr(model, "model", None)
+    return name if isinstance(name, str) else type(model).__name__
+
+
+def _to_model_result(response: Any) -> Any:
+    """Return what the model's caller expects, from an answer that was given now, recorded, or changed by a person."""
+    said = getattr(response, "content", response)
+    message = messages_from_dict([said])[0] if isinstance(said, Mapping) else AIMessage(str(said))
+    return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+class Tokens(BaseCallbackHandler, StreamingCallbackHandler):  # type: ignore[misc]  # classes without types
+    """Passes what a model streams to the run's listener; LangChain's models stream if such a handler is there."""
+
+    def __init__(self, calls: Calls, model: str) -> None:
+        work = calls.work
+        self.work, self.heard, self.model = work, work.run.tell, model
+        self.of_node = count_earlier_calls(work, "llm", work.node.id)
+
+    def on_llm_new_token(self, token: Any, **_: Any) -> None:
+        """Pass on a piece of text."""
+        if isinstance(token, str) and token and self.heard is not None and not self.work.dead:
+            self.heard(self.work.node.id, token, 1, self.of_node, self.model)
+
+    def tap_output_aiter(self, run_id: Any, output: Any) -> Any:
+        """Return an iterator as it is."""
+        return output
+
+    def tap_output_iter(self, run_id: Any, output: Any) -> Any:
+        """Return an iterator as it is."""
+        return output
+
+
+def _to_chunk(calls: Calls, model: Any, manager: Any) -> Any:
+    """Return the manager of a model's callbacks, with the run's listener among them, if there is one."""
+    if manager is not None and calls.work.run.tell is not None:
+        manager.handlers = [*manager.handlers, Tokens(calls, _name_of(model))]
+    return manager
+
+
+def _wrap_model(cls: Any) -> None:
+    generate, agenerate, should_stream = cls._generate_with_cache, cls._agenerate_with_cache, cls._should_stream
+
+    def run_generate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        calls = CALLS.get()
+        if calls is None:
+            return generate(self, messages, stop, run_manager, **kwargs)
+
+        def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
+            with outside(_name_of(self)):
+                read = messages_from_dict(messages)
+                heard = _to_chunk(calls, self, run_manager)
+                return _to_response(self, generate(self, read, stop, heard, **{**kwargs, **changed}))
+
+        arguments = _request(messages, stop, kwargs)
+        return _to_model_result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
+
+    async def run_agenerate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        calls = CALLS.get()
+        if calls is None:
+            return await agenerate(self, messages, stop, run_manager, **kwargs)
+
+        async def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
+            with outside(_name_of(self)):
+                read = messages_from_dict(messages)
+                heard = _to_chunk(calls, self, run_manager)
+                return _to_response(self, await agenerate(self, read, stop, heard, **{**kwargs, **changed}))
+
+        arguments = _request(messages, stop, kwargs)
+        try:
+            return _to_model_result(await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))
+        except Suspended as suspended:
+            vars(suspended).update(generations=[], llm_output=None)  # LangChain reads them unless it is an Exception
+            raise
+
+    def streams(self: Any, *args: Any, **kwargs: Any) -> bool:
+        return CALLS.get() is None and should_stream(self, *args, **kwargs)  # in a step, an answer comes as a whole
+
+    cls._generate_with_cache, cls._agenerate_with_cache, cls._should_stream = run_generate, run_agenerate, streams
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+
+def _parse_arguments(given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        return {"input": given}
+    return {str(name): value for name, value in given.items() if _is_plain(value)}
+
+
+def _replace_fields(given: Any, changed: Mapping[str, Any]) -> Any:
+    return {**given, **changed} if isinstance(given, Mapping) else changed["input"]
+
+
+def _to_recorded(calls: Calls, answer: Any) -> Any:
+    return {"message": message_to_dict(answer)} if isinstance(answer, BaseMessage) else calls.to_recorded(answer)
+
+
+def _to_question(calls: Calls, error: Exception) -> dict[str, Any]:
+    """Return what is recorded of a tool that has asked a person, by what it raised.
+
+    Raises:
+        Exception: it was an error.
+    """
+    question = calls.to_question(error)
+    if question is None:
+        raise error
+    return question
+
+
+def _answer_in(calls: Calls, found: Any) -> Any:
+    if isinstance(found, Mapping):
+        if "message" in found:
+            return messages_from_dict([found["message"]])[0]
+        if "value" in found:
+            return found["value"]
+    return calls.answer_in(found)
+
+
+def _wrap_tool(cls: Any) -> None:
+    run, arun = cls.run, cls.arun
+
+    def ran(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+        calls = CALLS.get()
+        if calls is None:
+            return run(self, tool_input, *args, **kwargs)
+
+        def call(**changed: Any) -> Any:
+            with outside(self.name):
+                try:
+                    return _to_recorded(calls, run(self, _replace_fields(tool_input, changed), *args, **kwargs))
+                except Exception as error:  # noqa: BLE001  (raised unless it asks)
+                    return _to_question(calls, error)
+
+        return _answer_in(calls, calls.call(Effect("tool", self.name, _parse_arguments(tool_input), target=call)))
+
+    async def aran(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+        calls = CALLS.get()
+        if calls is None:
+            return await arun(self, tool_input, *args, **kwargs)
+
+        async def call(**changed: Any) -> Any:
+            with outside(self.name):
+                try:
+                    return _to_recorded(calls, await arun(self, _replace_fields(tool_input, changed), *args, **kwargs))
+                except Exception as error:  # noqa: BLE001  (raised unless it asks)
+                    return _to_question(calls, error)
+
+        return _answer_in(
+            calls, await calls.acall(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
+        )
+
+    cls.run, cls.arun = ran, aran
+
+
+def _make_install() -> Callable[[], None]:
+    done: list[bool] = []
+
+    def install() -> None:
+        """Wrap the methods of LangChain's models and tools, the first time."""
+        if not done:
+            done.append(True)
+            _wrap_model(BaseChatModel)
+            _wrap_tool(BaseTool)
+
+    return install
+
+
+install = _make_install()
+
+__all__ = ["install"]
