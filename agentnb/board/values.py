@@ -385,7 +385,11 @@ def make_frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Calla
     classes = {*map(type, values)}
     if not classes <= ATOMS:
         parts = [value if type(value) in ATOMS else frozen(value) for value in values]
-        return make_frozen_dict(dict(zip(names, parts, strict=True)))
+        result, extent = FrozenDict(zip(names, parts, strict=True)), _measure_around(parts)
+        if extent[0] == 1:
+            return make_frozen_dict(result)  # all are atoms now
+        result.flat, result.extent = 0, extent
+        return result
     result, count = FrozenDict(zip(names, values, strict=True)), len(values)
     result.flat = 2 if classes <= _TEXTS else 1
     result.extent = _FLAT[count] if count < len(_FLAT) else (1, 1, 1 + count, True)

@@ -36,7 +36,7 @@ class Notifications:
         self._told = 0.0
         self._finished: Run | None = None
         history = state.run.history  # of a reopened run: its changes were announced when it made them
-        self._before = history, max(history.in_place, default=-1)
+        self._before = history, max(history.look("in_place"), default=-1)
 
     def save_and_notify(self) -> None:
         """Save what has changed and notify the listeners.
@@ -75,7 +75,7 @@ class Notifications:
             self._finish(state.recipe.finish)
         if state.hooks.rows["change"]:
             state.hooks.tell("change", state.session)
-        if state.run.history.in_place and not state.warned_in_place:
+        if state.run.history.look("in_place") and not state.warned_in_place:
             self._warn_of_change_in_place()
 
     def _warn_of_change_in_place(self) -> None:

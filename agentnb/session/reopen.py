@@ -109,13 +109,19 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) 
 
 @contextmanager
 def _pause_collector() -> Iterator[None]:
-    """Disable the cyclic garbage collector while reading: it would scan millions of new lists repeatedly."""
+    """Disable the cyclic garbage collector while reading: it would scan millions of new objects repeatedly.
+
+    What was read stays in use, so it joins the oldest generation at once, instead of being scanned as young objects.
+    """
     before = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if before:
+            if not gc.get_freeze_count():  # else it would also release what somebody else has frozen
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -113,7 +113,7 @@ class Columns:
         took = self._get_steps("s_t1")  # a private copy
         np.subtract(took, self.began, out=took)
         for history, last in self.reading.parts():
-            for step, waited in history.waited.items():
+            for step, waited in history.waited.items() if history.look("waited") else ():
                 if step <= history.base + last:
                     took[step - 1] -= waited
         seconds: NDArray[np.float64] = took / 1e9

@@ -325,7 +325,7 @@ class Frames(Mapping[str, pd.DataFrame]):
     def _make_error_column(self) -> Any:
         made = to_objects([pd.NA] * self._columns.tip)
         for part, last in self._columns.parts:
-            for step, failure in part.errors.items():
+            for step, failure in part.errors.items() if part.look("errors") else ():
                 if part.base < step <= part.base + last:
                     made[step - 1] = str(failure)
         return _to_text_column(made)

@@ -23,6 +23,16 @@ def test_a_session_without_a_store_is_kept_nowhere():
         session.save()
 
 
+def test_saving_a_run_does_not_create_collections_that_the_run_never_used():
+    session = nb.Session(nb.load(counting()), {"n": 0}, store=MemoryLog(), durability="batch")
+    session.run()
+    session.close()
+    run = session._parts.state.run
+    assert not {"asides", "closed", "opened", "order", "rare", "reduced", "waited"} & {*run.history.made}
+    assert "chance" not in run.made
+    assert (run.history.look("waited"), run.history.look("r_step")) == ((), run.history.r_step)  # a condition has read
+
+
 def test_a_closed_session_can_be_looked_at_and_saved(tmp_path):
     session = nb.Session(nb.load(counting()), {"n": 0}, store=MemoryLog())
     session.step(2)

@@ -334,6 +334,7 @@ class History(LazyAttributes):
         name: str | None = None,
         plan: Plan | None = None,
     ) -> None:
+        self.made = ()  # see `LazyAttributes`
         self.tables, self.base, self.parent, self.name, self.plan = tables, base, parent, name, plan
         self.s_act, self.s_pos, self.s_wend, self.s_pend = _ints(), _ints(), _ints(), _ints()
         self.s_t0, self.s_t1, self.s_flag = _times(), _times(), _flags()
@@ -362,7 +363,7 @@ class History(LazyAttributes):
     def working_time(self, row: int) -> int:
         """Return the nanoseconds that a step worked, without the time in which it waited for a person."""
         took = self.s_t1[row] - self.s_t0[row]
-        return took - self.waited.get(self.base + row, 0) if self.waited else took
+        return took - self.waited.get(self.base + row, 0) if self.look("waited") else took
 
     def first_row(self, frontier: list[int], now: int) -> None:
         """Append row 0: the state in which this history starts."""
@@ -378,7 +379,7 @@ class History(LazyAttributes):
 
     def queue(self, row: int, end: int, step: int = NOW) -> list[int]:
         """Return the activations of the queue after `step` that begins at push row `row`; the pushes end at `end`."""
-        if not self.asides and not self.replaced:
+        if not self.look("asides") and not self.replaced:
             return self.p_act[row:end].tolist()
         return [self.p_act[place] for place in self.queue_rows(row, end, step)]
 

@@ -12,13 +12,21 @@ _MAKING: Final = RLock()
 class LazyAttributes:
     """Base of classes whose `lazy` attributes, collections that few of their objects use, are made on first access.
 
-    They are slots without a value until then, and the class annotates them.
+    They are slots without a value until then, and the class annotates them. A reader that is content with "none" asks
+    `look`, which makes nothing. `made` are the names of those made so far.
     """
 
-    __slots__ = ()
+    __slots__ = ("made",)
     lazy: ClassVar[Mapping[str, Callable[[], Any]]] = {}
+    made: tuple[str, ...]
+
+    def look(self, name: str) -> Any:
+        """Return a lazy attribute if it has been made, else an empty tuple."""
+        return getattr(self, name) if name in self.made else ()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "made":
+            return ()
         make = type(self).lazy.get(name)
         if make is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
@@ -28,6 +36,7 @@ class LazyAttributes:
             except AttributeError:
                 made = make()
                 setattr(self, name, made)
+                self.made += (name,)  # after the value is there: `look` takes no lock
                 return made
 
 

@@ -181,6 +181,7 @@ class Run(LazyAttributes):
         seed: int = 0,
         history: History | None = None,
     ) -> None:
+        self.made = ()  # see `LazyAttributes`
         self.plan, self.world, self.dispatcher = plan, plan.world, dispatcher
         self.clock = clock or Clock()
         self.ns: Callable[[], int] = self.clock.ns

@@ -69,9 +69,9 @@ class Watermark:
             row >= 0
             and (history.s_pos[row], history.s_wend[row], history.s_pend[row]) == self.last
             and len(history.people) == self.people
-            and len(history.events) == self.events
-            and len(history.calls) == self.calls
-            and len(history.r_step) == self.reads
+            and len(history.look("events")) == self.events
+            and len(history.look("calls")) == self.calls
+            and len(history.look("r_step")) == self.reads
         )
 
 
@@ -204,7 +204,7 @@ class DeltaEncoder:
         self._add_lists(history, mark, new, rare)
         if not steps and not rare:
             return [], mark
-        self._told_parts = self._find_parts(history.events[mark.events : new.events])
+        self._told_parts = self._find_parts(history.look("events")[mark.events : new.events])
         return [number, steps, self._writes(history, *writes), history.p_act[slice(*pushes)].tolist(), rare], new
 
     def _encode_rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
@@ -213,23 +213,23 @@ class DeltaEncoder:
         steps: Sequence[int] = range(history.base + first, history.base + size)
         if "amend" in rare:
             steps = range(history.base + first - 1, history.base + size)
-        if history.rare and steps:
+        if history.look("rare") and steps:
             found = history.rare[bisect_left(history.rare, steps[0]) : bisect_right(history.rare, steps[-1])]
             if found:
                 rare["rare"] = found
-        for name, table in (("opened", history.opened), ("closed", history.closed)):
+        for name, table in (("opened", history.look("opened")), ("closed", history.look("closed"))):
             if table and (given := [[step, list(table[step])] for step in steps if step in table]):
                 rare[name] = given
-        if history.times and (read := [step for step in steps if step in history.times]):
+        if history.look("times") and (read := [step for step in steps if step in history.times]):
             self._add_times(history, read, rare)
-        if history.errors and (failed := [step for step in steps if step in history.errors]):
+        if history.look("errors") and (failed := [step for step in steps if step in history.errors]):
             rare["errors"] = [_encode_failure(step, history.errors[step]) for step in failed]
-        if history.notes and (noted := [step for step in steps if step in history.notes]):
+        if history.look("notes") and (noted := [step for step in steps if step in history.notes]):
             rare["notes"] = [
                 [step, self._encode(history, step, "what it noted", partial(_encode_row, history.notes[step]))]
                 for step in noted
             ]
-        if history.waited and (waited := [[step, history.waited[step]] for step in steps if step in history.waited]):
+        if (waits := history.look("waited")) and (waited := [[step, waits[step]] for step in steps if step in waits]):
             rare["waited"] = waited
         if history.replaced and steps:
             latest = takewhile(lambda item: item[1][0] >= steps[0], reversed(history.replaced.items()))
@@ -248,11 +248,11 @@ class DeltaEncoder:
 
     def _add_writes(self, history: History, writes: tuple[int, int], rare: Json) -> None:
         """Add the sparse data by write."""
-        if history.in_place and (placed := [row for row in range(*writes) if row in history.in_place]):
+        if history.look("in_place") and (placed := [row for row in range(*writes) if row in history.in_place]):
             rare["in_place"] = placed
-        if history.order and (ordered := [[row, history.order[row]] for row in range(*writes) if row in history.order]):
+        if (ends := history.look("order")) and (ordered := [[row, ends[row]] for row in range(*writes) if row in ends]):
             rare["order"] = ordered
-        if history.reduced and (made := [row for row in range(*writes) if row in history.reduced]):
+        if history.look("reduced") and (made := [row for row in range(*writes) if row in history.reduced]):
             rare["reduced"] = [self._encode_reduced(history, row) for row in made]
 
     def _encode_reduced(self, history: History, row: int) -> list[Any]:
@@ -269,7 +269,7 @@ class DeltaEncoder:
     def _add_pushes(self, history: History, rows: tuple[int, int], rare: Json) -> None:
         """Add the sparse data of the pushes."""
         start, end = rows
-        if history.asides and (
+        if history.look("asides") and (
             aside := [[at, history.asides[at], history.returns[history.asides[at] - 1]]
                       for at in range(start, end) if at in history.asides]
         ):  # fmt: skip
@@ -417,7 +417,8 @@ def _compute_ends(tables: Tables) -> list[int]:
 
 def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
     """Return how many reads, interventions, events and calls of a history belong to its steps up to `tip`."""
-    reads, people, events, calls = len(history.r_step), len(history.people), len(history.events), len(history.calls)
+    reads, events, calls = (len(history.look(name)) for name in ("r_step", "events", "calls"))
+    people = len(history.people)
     while reads > mark.reads and history.r_step[reads - 1] > tip:
         reads -= 1
     while people > mark.people and history.people[people - 1].step > tip:

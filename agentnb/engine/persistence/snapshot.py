@@ -41,12 +41,12 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
 
 def encode_state(run: Run, encoder: DeltaEncoder) -> Json:
     """Return the state of a run besides its histories, as JSON: chain, branches, random generator, ids, limit."""
-    chance = run.chance
+    chance = run.look("chance")
     return {
         "chain": [encoder.know(history) for history in run.chain],
         "left": [[[encoder.know(history) for history in chain], tip] for chain, tip in run.left],
         "limit": run.limit,
-        "random": None if chance is None else chance.get_state(),
+        "random": chance.get_state() if chance else None,
         "ids": dict(run.ids.counters),
     }
 

@@ -145,7 +145,8 @@ class IDGen(ids.IDGen):
         """Continue after the highest ids in these events."""
         for event in events:
             self.saw("evt", event.id)
-            self.saw_in(event.type, event.payload)
+            if event.type in _COUNTED:
+                self.saw_in(event.type, event.payload)
 
     def saw_in(self, type_: str, payload: Any) -> None:
         """Continue after the id in an event."""
