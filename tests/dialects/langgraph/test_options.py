@@ -213,7 +213,7 @@ def test_a_remote_graph_is_refused():
 def test_a_node_that_is_a_graph_put_together_by_hand_is_refused():
     by_hand = Pregel(nodes={}, channels={"a": channels.EphemeralValue(str)}, input_channels="a", output_channels="a",
                      auto_validate=False)  # fmt: skip
-    with pytest.raises(RecipeError, match=r"L531.*by hand"):
+    with pytest.raises(RecipeError, match=r"L531.*hand-built Pregel"):
         load(graph(by_hand))
 
 
