@@ -22,6 +22,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -37,6 +38,11 @@ from agentnb.ui.commands import list_commands
 from agentnb.ui.debugger import Debugger, build_page_module, build_page_style
 
 SIZES = (10, 100, 1_000)
+LONG = 1_000_000  # steps of a run whose cockpit must not be slower for it
+OPENED_MS, MOVED_MS = (
+    2_500.0,
+    50.0,
+)  # until its cockpit is made, which reads each step once; until it shows another step
 SHOWN = 30  # steps that are shown one by one
 STEP_BYTES, PAINTED_MS, KERNEL_MS = 1_024, 30.0, 1.0
 FRAME_MS = 1_000 / 60
@@ -104,10 +110,9 @@ def size_of(message: Any) -> int:
 # -- one step, as it is shown ------------------------------------------------------------------------------------------
 
 
-def message_rows(size: int) -> Iterator[Row]:
+def message_rows(what: str, session: nb.Session) -> Iterator[Row]:
     """Yield what the kernel makes and sends for one step."""
-    watched = Watched(ring(size))
-    session = watched.session
+    watched = Watched(session)
     session.step()
     watched.sent.clear()
     shown = [seconds_of(session.step) for _ in range(SHOWN)]
@@ -116,9 +121,9 @@ def message_rows(size: int) -> Iterator[Row]:
     plain = median(seconds_of(session.step) for _ in range(SHOWN))
     pictures: list[str] = []
     redrawn = median(seconds_of(lambda: pictures.append(session.draw().svg)) for _ in range(3))
-    yield Row(f"{size:,} nodes: bytes of a step", max(bytes_), "bytes", STEP_BYTES, redrawn=len(pictures[-1].encode()))
+    yield Row(f"{what}: bytes of a step", max(bytes_), "bytes", STEP_BYTES, redrawn=len(pictures[-1].encode()))
     made = (median(shown) - plain) * 1_000
-    yield Row(f"{size:,} nodes: made in the kernel", made, "ms", KERNEL_MS, redrawn=redrawn * 1_000)
+    yield Row(f"{what}: made in the kernel", made, "ms", KERNEL_MS, redrawn=redrawn * 1_000)
 
 
 PAINT = """async messages => {
@@ -135,13 +140,12 @@ PAINT = """async messages => {
 }"""
 
 
-def page_rows(browser: str, size: int) -> Iterator[Row]:
+def page_rows(browser: str, what: str, session: nb.Session) -> Iterator[Row]:
     """Yield how long a page is busy with one step, and by how many elements it grows in many steps."""
     from tests.ui.pages import HOST, opened
 
-    watched = Watched(ring(size))
-    session = watched.session
-    session.step(size)  # once round: every node has run
+    watched = Watched(session)
+    session.step(len(session.recipe.nodes))  # once round: every node has run
     first = {"svg": watched.svg, "state": {**watched.state}, "commands": list_commands()}
     watched.sent.clear()
     for _ in range(SHOWN * 10):
@@ -169,8 +173,29 @@ def page_rows(browser: str, size: int) -> Iterator[Row]:
             }""",
             session.draw().svg,
         )
-    yield Row(f"{size:,} nodes: the page is busy", median(took), "ms", PAINTED_MS, redrawn=redrawn)
-    yield Row(f"{size:,} nodes: elements that {len(messages) - SHOWN:,} more steps add", grown, "", 50)
+    yield Row(f"{what}: the page is busy", median(took), "ms", PAINTED_MS, redrawn=redrawn)
+    yield Row(f"{what}: elements that {len(messages) - SHOWN:,} more steps add", grown, "", 50)
+
+
+def long_rows(browser: str | None) -> Iterator[Row]:
+    """Yield what a step costs after very many, and how long such a run takes to open and to be moved through."""
+    from agentnb.ui.commands import carry_out
+
+    Watched(ring(10)).close()  # what is imported at the first picture is not what is measured
+    what, session = f"{LONG:,} steps", ring(10)
+    session.step(LONG)
+    yield Row(f"{what}: the cockpit is made", seconds_of(lambda: Watched(session).close()) * 1_000, "ms", OPENED_MS)
+    window = {"from": LONG // 2, "to": LONG // 2 + 100}
+    looks = [seconds_of(lambda: carry_out(session, "look", "timeline", window)) for _ in range(SHOWN)]
+    yield Row(f"{what}: a window of the timeline", median(looks) * 1_000, "ms", MOVED_MS)
+    places = [LONG // 2 if turn % 2 else LONG - 1_000 for turn in range(6)]
+    moves = [seconds_of(partial(carry_out, session, "goto", place)) for place in places]
+    assert session.position == places[-1]
+    yield Row(f"{what}: the slider goes half of them back", median(moves) * 1_000, "ms", MOVED_MS)
+    session.goto(LONG)
+    yield from message_rows(what, session)
+    if browser is not None:
+        yield from page_rows(browser, what, session)
 
 
 CLICKS = """async count => {
@@ -287,9 +312,10 @@ def all_rows(steps: int, runs: int) -> Iterator[Row]:
     """Yield every row of the table, each as soon as it is measured."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     for size in SIZES:
-        yield from message_rows(size)
+        yield from message_rows(f"{size:,} nodes", ring(size))
         if browser is not None:
-            yield from page_rows(browser, size)
+            yield from page_rows(browser, f"{size:,} nodes", ring(size))
+    yield from long_rows(browser)
     if browser is not None:
         for size in CLICKED_MS:
             yield from click_rows(browser, size)

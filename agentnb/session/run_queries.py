@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
     from agentnb.session.limits import Limits
 
-
+AFTER_FAILURE: Final = "fix the node or edit the board, then call retry(); or call skip() or back()"
 ASKS: Final = frozenset({"answer", "approval"})  # what a person is asked; all others are paused for inspection
 
 
@@ -140,7 +140,7 @@ def _find_problem(run: Run) -> Problem | None:
             f"node {act.node.id!r} ({act.node.kind.name}) failed: {failure.type}: {failure.message}",
             f"step {step}, {act.node.node.place or 'node ' + repr(act.node.id)}",
             _explain_unhandled(run, act, failure),
-            "fix the node or edit the board, then call retry(); or call skip() or back()",
+            AFTER_FAILURE,
         )
     missing = masked_values.find_masked_paths(run)
     if missing and not is_in_kernel():

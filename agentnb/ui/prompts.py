@@ -55,13 +55,16 @@ def describe_pending(pending: Pending) -> dict[str, Any]:
 
 
 def describe_request(session: Session, pending: Pending) -> list[dict[str, Any]]:
-    """Return the values that a person decides about, as artefacts with their key: what the node reads, or the latest.
+    """Return the values that a person decides about, as artefacts with their key.
 
-    The earlier version of a value is the one that its last write replaced.
+    These are what the node reads, otherwise what the last step wrote, otherwise the newest keys of the board: between a
+    request and the person there may be nodes that only route. The earlier version of a value is the one that its last
+    write replaced.
     """
     board, node = session.board, session.recipe.nodes.get(pending.node)
     known = dict.fromkeys(board)
-    paths = (node.reads if node is not None else ()) or sorted(get_parts(session).pictures.view().written)
+    written = sorted(get_parts(session).pictures.view().written)
+    paths = (node.reads if node is not None else ()) or written or list(known)[-_ABOUT:]
     keys = [key for key in dict.fromkeys(find_row(path, known) for path in paths) if key in board]
     writers = get_parts(session).explanations.writers(keys)
     found = []

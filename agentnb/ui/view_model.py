@@ -10,6 +10,7 @@ from agentnb.draw.diagram import is_reactive
 from agentnb.draw.label_text import clean
 from agentnb.errors import Problem
 from agentnb.session.parts import get_parts
+from agentnb.session.run_queries import AFTER_FAILURE
 from agentnb.session.state import get_state
 from agentnb.ui.actions import describe_limit, list_available_actions
 from agentnb.ui.board_view import make_rows
@@ -115,18 +116,22 @@ def _iter_failures(session: Session) -> Iterator[dict[str, Any]]:
     if session.error is not None:
         failure = session.trace.reading().failure(session.position) if session.status == "failed" else None
         source = None if failure is None else find_raise(failure.error)
-        yield {**asdict(session.error), **({} if source is None else {"source": source})}
+        problem = asdict(session.error)
+        if problem["do"] == AFTER_FAILURE and list_available_actions(session)["retry"]:
+            # On the page these are buttons beside the text.
+            problem["do"] = "fix the node or edit the board, then press Try again; or press Skip or Back"
+        yield {**problem, **({} if source is None else {"source": source})}
     crash = get_state(session).crash
     if crash is not None:
         name = type(crash).__name__
-        problem = Problem(
+        crashed = Problem(
             "U303",
             f"the run was aborted: {name}",
             f"{session.recipe.name!r}, after step {session.position}",
             str(crash) or f"{name} was raised without a message",
             "`await session.wait()` in a cell shows the traceback",
         )
-        yield asdict(problem)
+        yield asdict(crashed)
 
 
 __all__ = ["RUNNING", "format_status_line", "list_abilities", "make_screen"]

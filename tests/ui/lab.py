@@ -74,6 +74,8 @@ def running(folder, home, app="jupyterlab"):
         *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={folder}"),
         *(f"--IdentityProvider.token={token}", "--ServerApp.terminals_enabled=False", "--LabApp.news_url=None"),
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        # A language server that happens to be installed here reports a page that is loaded anew in a dialog.
+        "--LanguageServerManager.autodetect=False",
         f"--{named}.expose_app_in_browser=True",
     ]
     place = f"lab/workspaces/auto-{token}/tree" if app == "jupyterlab" else "notebooks"
@@ -125,6 +127,12 @@ class Notebook:
         self.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
         self.page.reload()
         self._opened()
+
+    def clear(self):
+        """Remove all outputs, and bring the page to the front."""
+        self.page.bring_to_front()
+        self.page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+        self.page.wait_for_function("!document.querySelector('.jp-OutputArea-child')")
 
     def restart(self):
         """Start the kernel anew; what it knew is gone."""

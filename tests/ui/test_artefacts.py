@@ -45,6 +45,20 @@ def test_the_first_version_has_no_changes():
     assert rooms == {"key": "rooms", "text": '{\n  "beds": 1\n}', "as": "json"}
 
 
+def test_a_request_is_shown_though_nodes_that_only_route_ran_after_it_was_read():
+    session = nb.Session(nb.samples("approval"))
+    session.run()
+    (question,) = session.pending
+    assert question.node == "manager"
+    found = describe_request(session, question)
+    assert {value["key"]: value["text"] for value in found} == {
+        "request": "Two monitors for the new colleague, 640 euros",
+        "requester": "Ada",
+        "amount": "640",
+        "size": "large",
+    }
+
+
 def test_a_later_version_is_compared_with_the_one_that_it_replaced():
     session = second_draft()
     offer, rooms = describe_request(session, session.pending[0])

@@ -73,17 +73,26 @@ def browser(chromium, lab):
         assert outside == [], "a request left this machine"
 
 
+@pytest.fixture(scope="module")
+def pages(browser, lab):
+    """The notebooks opened so far, by name: JupyterLab takes longer to load than a test to run."""
+    pages = {}
+    yield pages
+    for page in pages.values():
+        page.close()
+
+
 @pytest.fixture
-def notebook(browser, lab):
-    made = []
+def notebook(browser, lab, pages):
+    """Open a notebook by its name, without outputs of other tests; its kernel is the one that they had."""
 
     def open_(name):
-        made.append(Notebook(browser.new_page(), lab(name)))
-        return made[-1]
+        if name not in pages:
+            pages[name] = Notebook(browser.new_page(), lab(name))
+        pages[name].clear()
+        return pages[name]
 
-    yield open_
-    for one in made:
-        one.close()
+    return open_
 
 
 def test_every_button_of_the_quickstart_does_what_the_screen_says(notebook):

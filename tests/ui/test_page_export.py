@@ -114,6 +114,14 @@ def test_a_page_shows_every_step_without_a_kernel(opened):
 
 
 @pytest.mark.needs_chromium
+def test_a_page_that_cannot_be_edited_offers_to_show_values_and_not_to_edit_them(opened):
+    page = opened("run")
+    page.get_by_role("button", name="show draft").click()
+    page.locator(".agentnb-detail .agentnb-fixed").wait_for()
+    assert page.get_by_role("button", name=re.compile("^edit ")).count() == 0
+
+
+@pytest.mark.needs_chromium
 def test_a_text_is_found_in_the_steps_and_the_page_goes_from_one_to_the_next(opened):
     page = opened("run")
     page.get_by_label("find steps where this holds").fill("CHECK_order")

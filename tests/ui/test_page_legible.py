@@ -34,6 +34,17 @@ def test_the_text_of_the_graph_is_legible_and_the_board_is_never_cut(host, width
     assert found["flows"] <= 2  # the reads and the writes of the current node
 
 
+@pytest.mark.parametrize("width", [700, 860, 960, 1280])
+def test_the_buttons_and_the_speed_are_one_line(host, width):
+    on = host(ticket_recipe.session())
+    on.page.set_viewport_size({"width": width, "height": 900})
+    tops = on.page.evaluate(
+        "[...document.querySelectorAll('.agentnb-buttons > *')].map(each => each.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 11
+    assert len(set(tops)) == 1
+
+
 def test_what_was_written_is_the_first_row_with_the_value_before(host):
     on = host(ticket_recipe.session("hello"))
     on.session.edit({"reply": "old"})
@@ -80,7 +91,7 @@ def test_a_failed_node_shows_the_line_of_the_users_code(host):
     on.show()
     card = on.page.locator(".agentnb-problem[data-code=X100]")
     assert "raise ValueError" in card.locator(".agentnb-raised").inner_text()
-    assert "runs.py:" in card.locator(".agentnb-place").first.inner_text()
+    assert "ticket_recipe.py:" in card.locator(".agentnb-place").first.inner_text()
     card.get_by_text("Full traceback").click()
     assert "the till is empty" in card.locator("pre").last.inner_text()
 

@@ -173,6 +173,8 @@ def test_what_failed_is_a_problem_with_its_four_answers():
     assert "failed" in marks(state, "tell")
     assert "the till is empty" in problem["what"]
     assert all(problem[answer] for answer in ("code", "what", "where", "why", "do"))
+    assert problem["do"] == "fix the node or edit the board, then press Try again; or press Skip or Back"
+    assert "retry()" in session.error.do
     assert "step" in able(session)
     assert state["said"].endswith("'tell' failed. Step tries it again.")
 

@@ -1,36 +1,36 @@
 // The buttons, the slider and the speed.
 const barPart = (() => {
-  const { enable, make, say, sign } = domPart;
-  const { rail } = timelinePart;
+  const { enable, make, setText, makeIcon } = domPart;
+  const { makeRail } = timelinePart;
 
   // The number of steps per second of Run; stored by the kernel.
 
   const SPEEDS = [null, 10, 3, 1]; // steps per second; null: unlimited
 
-  const named = (steps) => (steps === null ? "full speed" : `${steps} a second`);
+  const describeSpeed = (steps) => (steps === null ? "full speed" : `${steps} a second`);
 
   /** The next choice, faster or slower; unchanged at the end. */
-  function faster(now, more) {
+  function findNextSpeed(now, more) {
     const order = [...SPEEDS].reverse();
-    const rank = (steps) => (steps === null ? Infinity : steps);
-    if (more) return order.find((steps) => rank(steps) > rank(now)) ?? null;
-    return SPEEDS.find((steps) => rank(steps) < rank(now)) ?? SPEEDS.at(-1);
+    const getRank = (steps) => (steps === null ? Infinity : steps);
+    if (more) return order.find((steps) => getRank(steps) > getRank(now)) ?? null;
+    return SPEEDS.find((steps) => getRank(steps) < getRank(now)) ?? SPEEDS.at(-1);
   }
 
   /** A selection beside the buttons. */
-  function speed(ask) {
+  function makeSpeedMenu(ask) {
     const choice = make("select", {
       class: "agentnb-speed", "aria-label": "speed of Run", title: "how many steps a second Run makes (+ and -)", "aria-keyshortcuts": "+ -",
       change: () => ask("speed", choice.value === "" ? null : Number(choice.value)),
     });
-    let offered = "";
+    let listedSpeeds = "";
     return {
       element: choice,
       show({ speed: steps = null }) {
         const all = SPEEDS.includes(steps) ? SPEEDS : [...SPEEDS, steps]; // a cell may have set another one
-        if (all.join() !== offered) {
-          offered = all.join();
-          choice.replaceChildren(...all.map((one) => make("option", { value: one === null ? "" : String(one), text: named(one) })));
+        if (all.join() !== listedSpeeds) {
+          listedSpeeds = all.join();
+          choice.replaceChildren(...all.map((one) => make("option", { value: one === null ? "" : String(one), text: describeSpeed(one) })));
         }
         const value = steps === null ? "" : String(steps);
         if (choice.value !== value) choice.value = value;
@@ -41,14 +41,14 @@ const barPart = (() => {
   // The buttons and the slider.
 
   /** A key as a person reads it: ArrowRight is Right. */
-  const keyName = (key) => key.replace("Arrow", "");
+  const formatKey = (key) => key.replace("Arrow", "");
 
-  function bar(ask, tape, commands) {
+  function makeBar(ask, stepCache, commands) {
     const buttons = new Map(commands.filter(({ icon }) => icon).map(({ name, label, tip, icon, keys }) => [
       name,
       make("button", {
-        type: "button", class: "agentnb-button", "data-do": name, title: `${label}: ${tip} (${keyName(keys[0])})`, "aria-keyshortcuts": keys.join(" "), click: () => ask(name),
-      }, sign(icon), label),
+        type: "button", class: "agentnb-button", "data-do": name, title: `${label}: ${tip} (${formatKey(keys[0])})`, "aria-keyshortcuts": keys.join(" "), click: () => ask(name),
+      }, makeIcon(icon), label),
     ]));
     buttons.get("step").classList.add("agentnb-main");
     const where = make("output", { class: "agentnb-where" });
@@ -56,15 +56,15 @@ const barPart = (() => {
     let dragging = false;
     slider.addEventListener("input", () => {
       dragging = true;
-      say(where, `step ${slider.value} of ${slider.max}`);
+      setText(where, `step ${slider.value} of ${slider.max}`);
       ask("goto", Number(slider.value));
     });
     for (const name of ["change", "pointerup", "blur"]) slider.addEventListener(name, () => { dragging = false; });
 
-    const pace = speed(ask);
+    const pace = makeSpeedMenu(ask);
     const element = make("div", { class: "agentnb-bar" },
       make("div", { class: "agentnb-buttons", role: "toolbar", "aria-label": "steer the run" }, ...buttons.values(), pace.element),
-      make("label", { class: "agentnb-slide" }, rail(slider, tape, ask), where));
+      make("label", { class: "agentnb-slide" }, makeRail(slider, stepCache, ask), where));
     return {
       element,
       focus: () => buttons.get("step").focus({ preventScroll: true }),
@@ -77,10 +77,10 @@ const barPart = (() => {
         slider.setAttribute("aria-valuetext", `step ${state.position} of ${state.length}`);
         if (dragging || travelling) return;
         slider.value = String(state.position);
-        say(where, `step ${state.position} of ${state.length}`);
+        setText(where, `step ${state.position} of ${state.length}`);
       },
     };
   }
 
-  return { faster, bar, keyName };
+  return { findNextSpeed, makeBar, formatKey };
 })();

@@ -1,7 +1,7 @@
 // The blackboard: fields that show and edit values, rows that expand, the table of all keys.
 const boardPart = (() => {
-  const { enable, make, say, tipCard } = domPart;
-  const { keep, kept, sash } = panesPart;
+  const { enable, make, setText, addTooltips } = domPart;
+  const { saveLayout, readLayout, makeSash } = panesPart;
 
   // Fields that show and edit values: a text, a number, true or false, null, or JSON.
   // Input is validated before it is sent, and validated again by the kernel.
@@ -11,7 +11,7 @@ const boardPart = (() => {
   const LINES = 12; // lines of a text visible at once
   const COLUMNS_WIDE = 60; // letters in a line, about
 
-  function fault(text, as) {
+  function checkText(text, as) {
     if (as === "number" && !NUMBER.test(text)) return "This is not a number: write digits, such as 3 or -0.5.";
     if (as !== "json") return "";
     try {
@@ -23,29 +23,29 @@ const boardPart = (() => {
   }
 
   /** The number of lines that a text area shows of a text. */
-  function linesOf(text) {
+  function countLines(text) {
     const parts = text.split("\n", LINES);
     return Math.min(parts.reduce((lines, part) => lines + Math.max(1, Math.ceil(part.length / COLUMNS_WIDE)), 0), LINES);
   }
 
   /** The input element for one type of value. */
-  function boxOf(as, text, label) {
-    const named = { "aria-label": label };
-    if (as === "fixed") return make("div", { class: "agentnb-fixed", text, tabindex: "0", role: "group", ...named });
-    if (as === "none") return make("div", { class: "agentnb-fixed agentnb-absent", text: "nothing (None)", tabindex: "0", role: "group", ...named });
+  function makeInput(as, text, label) {
+    const attributes = { "aria-label": label };
+    if (as === "fixed") return make("div", { class: "agentnb-fixed", text, tabindex: "0", role: "group", ...attributes });
+    if (as === "none") return make("div", { class: "agentnb-fixed agentnb-absent", text: "nothing (None)", tabindex: "0", role: "group", ...attributes });
     let box;
     if (as === "flag") {
-      box = make("select", { class: "agentnb-input", ...named }, make("option", { value: "true", text: "true" }), make("option", { value: "false", text: "false" }));
+      box = make("select", { class: "agentnb-input", ...attributes }, make("option", { value: "true", text: "true" }), make("option", { value: "false", text: "false" }));
       box.value = text === "false" ? "false" : "true";
-    } else if (as === "number") box = make("input", { type: "text", inputmode: "decimal", class: "agentnb-input agentnb-code", autocomplete: "off", ...named });
-    else if (as === "secret") box = make("input", { type: "password", class: "agentnb-input", autocomplete: "new-password", placeholder: "type a new value", ...named });
-    else box = make("textarea", { class: `agentnb-input${as === "json" ? " agentnb-code" : ""}`, rows: String(linesOf(text)), spellcheck: "false", ...named });
+    } else if (as === "number") box = make("input", { type: "text", inputmode: "decimal", class: "agentnb-input agentnb-code", autocomplete: "off", ...attributes });
+    else if (as === "secret") box = make("input", { type: "password", class: "agentnb-input", autocomplete: "new-password", placeholder: "type a new value", ...attributes });
+    else box = make("textarea", { class: `agentnb-input${as === "json" ? " agentnb-code" : ""}`, rows: String(countLines(text)), spellcheck: "false", ...attributes });
     if (as !== "flag") box.value = text;
     return box;
   }
 
   /** Convert a field's content to another type: the same value if possible, otherwise a likely one. */
-  function carried(text, from, to) {
+  function convertText(text, from, to) {
     if (to === "flag") return /^\s*(false|no|0|)\s*$/i.test(text) ? "false" : "true";
     if (to === "number") return NUMBER.test(text) ? text.trim() : "0";
     if (to === "json" && from === "text") return JSON.stringify(text);
@@ -58,8 +58,8 @@ const boardPart = (() => {
     return to === "none" ? "null" : text;
   }
 
-  /** One field. `typed()` is what is sent if it was changed, {text, as}, otherwise null; `fault()` is its error. */
-  function field(about, { changeable = true, named = true, kinds = false, typed: onType = () => {} } = {}) {
+  /** One field. `readChange()` returns what is sent if it was changed, {text, as}, otherwise null; `check()` shows and returns what is wrong. */
+  function makeField(about, { changeable = true, named = true, kinds = false, onInput = () => {} } = {}) {
     const { label, text, note = "" } = about;
     const first = changeable ? about.as : "fixed";
     const name = label || "value";
@@ -73,50 +73,50 @@ const boardPart = (() => {
       : null;
     let as;
     let before = "";
-    function become(kind, shown) {
+    function setKind(kind, content) {
       as = kind;
-      const box = boxOf(kind, shown, name);
-      if (found.box) found.box.replaceWith(box);
+      const box = makeInput(kind, content, name);
+      if (control.box) control.box.replaceWith(box);
       else space.append(box);
-      found.box = box;
+      control.box = box;
       if (pick) pick.value = kind;
-      for (const event of ["input", "change"]) box.addEventListener(event, () => { found.fault(); onType(); });
+      for (const event of ["input", "change"]) box.addEventListener(event, () => { control.check(); onInput(); });
       return box.value ?? "";
     }
-    const found = {
+    const control = {
       element,
       box: null,
-      typed: () => (as === "fixed" || (as === first && (found.box.value ?? "") === before) ? null : { text: found.box.value ?? "null", as }),
+      readChange: () => (as === "fixed" || (as === first && (control.box.value ?? "") === before) ? null : { text: control.box.value ?? "null", as }),
       /** The current content, changed or not. */
-      now: () => ({ text: found.box.value ?? "null", as }),
-      fault(told = found.typed() === null ? "" : fault(found.box.value ?? "", as)) {
-        say(wrong, told);
-        if (told) found.box.setAttribute("aria-invalid", "true");
-        else found.box.removeAttribute("aria-invalid");
-        return told;
+      readContent: () => ({ text: control.box.value ?? "null", as }),
+      check(message = control.readChange() === null ? "" : checkText(control.box.value ?? "", as)) {
+        setText(wrong, message);
+        if (message) control.box.setAttribute("aria-invalid", "true");
+        else control.box.removeAttribute("aria-invalid");
+        return message;
       },
       reset() {
-        before = become(first, text);
-        found.fault();
+        before = setKind(first, text);
+        control.check();
       },
     };
     if (pick) {
       space.append(pick);
-      pick.addEventListener("change", () => { become(pick.value, carried(found.box.value ?? "", as, pick.value)); found.fault(); onType(); });
+      pick.addEventListener("change", () => { setKind(pick.value, convertText(control.box.value ?? "", as, pick.value)); control.check(); onInput(); });
     }
-    before = become(first, text); // a text area may normalize line ends
-    return found;
+    before = setKind(first, text); // a text area may normalize line ends
+    return control;
   }
 
   /** Several fields, one below the other; `changes()` are pairs of a path and the typed input. */
-  function fields(rows, options = {}) {
-    const all = rows.map((row) => [row.path, field(row, { kinds: row.as !== "text", ...options })]);
+  function makeFields(rows, options = {}) {
+    const all = rows.map((row) => [row.path, makeField(row, { kinds: row.as !== "text", ...options })]);
     return {
       element: make("div", { class: `agentnb-fields${options.changeable === false ? " agentnb-told" : ""}` }, ...all.map(([, one]) => one.element)),
-      changes: () => all.map(([path, one]) => [path, one.typed()]).filter(([, typed]) => typed !== null),
+      changes: () => all.map(([path, one]) => [path, one.readChange()]).filter(([, typed]) => typed !== null),
       /** Show what is invalid, and focus the first invalid field. */
-      right() {
-        const bad = all.map(([, one]) => one).filter((one) => one.fault());
+      validate() {
+        const bad = all.map(([, one]) => one).filter((one) => one.check());
         const folded = bad[0]?.box.closest("details");
         if (folded) folded.open = true;
         if (bad.length) bad[0].box.focus();
@@ -130,37 +130,37 @@ const boardPart = (() => {
 
   const COPIED = 1500; // milliseconds for which a button confirms the copy
 
-  const plain = (text, more = {}) => make("button", { type: "button", class: "agentnb-button", text, ...more });
+  const makeButton = (text, more = {}) => make("button", { type: "button", class: "agentnb-button", text, ...more });
 
   function copyByHand(text) {
-    const held = document.activeElement;
+    const focused = document.activeElement;
     const box = make("textarea", { "aria-hidden": "true", style: "position: fixed; opacity: 0;" });
     box.value = text;
     document.body.append(box);
     box.select();
     const done = document.execCommand("copy");
     box.remove();
-    held?.focus?.({ preventScroll: true });
+    focused?.focus?.({ preventScroll: true });
     return done;
   }
 
   /** Copy a text, also on pages that may not use the clipboard API; return whether it succeeded. */
   function copyText(text) {
-    const asked = navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject();
-    return asked.then(() => true, () => copyByHand(text));
+    const writing = navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject();
+    return writing.then(() => true, () => copyByHand(text));
   }
 
-  function copier(textOf) {
-    const button = plain("Copy", { title: "copy the value as text" });
+  function makeCopyButton(textOf) {
+    const button = makeButton("Copy", { title: "copy the value as text" });
     button.addEventListener("click", async () => {
-      say(button, (await copyText(textOf())) ? "Copied" : "The page may not copy");
-      setTimeout(() => say(button, "Copy"), COPIED);
+      setText(button, (await copyText(textOf())) ? "Copied" : "The page may not copy");
+      setTimeout(() => setText(button, "Copy"), COPIED);
     });
     return button;
   }
 
   /** Who wrote a value, as text and, for a step, a link to it: `go(step)`. */
-  function writerOf(by, go, { brief = false } = {}) {
+  function renderWriter(by, go, { brief = false } = {}) {
     if (!by) return make("span", { class: "agentnb-faint", text: brief ? "" : "not yet on the board; Save adds it" });
     const [step, node] = by;
     if (!step) return make("span", { class: "agentnb-faint", text: brief ? (node === null ? "manually" : "input") : "from the inputs, or written manually at the start" });
@@ -174,32 +174,32 @@ const boardPart = (() => {
    * The editor of the value at a path. `tools` has ask, go(step), can(verb); `look()` requests the value again.
    * Unsaved input is preserved whatever the run does meanwhile.
    */
-  function editor(path, label, tools, look) {
+  function makeEditor(path, label, tools, look) {
     const about = make("p", { class: "agentnb-faint" });
     const space = make("div", {}, make("p", { class: "agentnb-faint", text: "…" }));
     const save = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Save", title: "replace the value on the board", "aria-disabled": "true" });
-    const undo = plain("Undo changes", { hidden: true });
-    const drop = plain("Delete", { title: "delete it from the board; going back restores it" });
+    const undo = makeButton("Undo changes", { hidden: true });
+    const drop = makeButton("Delete", { title: "delete it from the board; going back restores it" });
     const form = make("form", { class: "agentnb-detail" }, about, space,
-      make("div", { class: "agentnb-line" }, save, undo, copier(() => (one ? one.now().text : "")), drop));
-    let [shown, one] = ["", null];
+      make("div", { class: "agentnb-line" }, save, undo, makeCopyButton(() => (one ? one.readContent().text : "")), drop));
+    let [lastValue, one] = ["", null];
     let changeable = true;
-    function dirty() {
-      const typed = Boolean(one) && one.typed() !== null;
+    function updateButtons() {
+      const typed = Boolean(one) && one.readChange() !== null;
       undo.hidden = !typed;
-      save.hidden = Boolean(one) && one.now().as === "fixed";
+      save.hidden = Boolean(one) && one.readContent().as === "fixed";
       enable(save, typed && changeable);
     }
-    undo.addEventListener("click", () => { one.reset(); dirty(); one.box.focus(); });
+    undo.addEventListener("click", () => { one.reset(); updateButtons(); one.box.focus(); });
     drop.addEventListener("click", () => tools.ask("delete", null, path, look));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const typed = one && one.typed();
-      if (!typed || one.fault()) return;
+      const typed = one && one.readChange();
+      if (!typed || one.check()) return;
       tools.ask("look", "typed", { path, typed }, (wrong) => {
-        if (one && one.fault(wrong || "")) one.box.focus();
+        if (one && one.check(wrong || "")) one.box.focus();
         if (wrong || !tools.can("edit")) return;
-        [shown, one] = ["", null];
+        [lastValue, one] = ["", null];
         tools.ask("edit", typed, path, look);
       });
     });
@@ -208,19 +208,19 @@ const boardPart = (() => {
       able(can) {
         changeable = can;
         enable(drop, can);
-        dirty();
+        updateButtons();
       },
       show(found) {
-        const told = JSON.stringify(found);
-        if (told === shown || (one && one.typed() !== null)) return;
-        shown = told;
-        const held = one && one.element.contains(document.activeElement);
-        one = field({ ...found.field, label: `value of ${label}` }, { named: false, kinds: true, typed: dirty });
-        about.replaceChildren(...(found.type ? [`${found.type}, `] : []), writerOf(found.by, tools.go));
+        const value = JSON.stringify(found);
+        if (value === lastValue || (one && one.readChange() !== null)) return;
+        lastValue = value;
+        const hasFocus = one && one.element.contains(document.activeElement);
+        one = makeField({ ...found.field, label: `value of ${label}` }, { named: false, kinds: true, onInput: updateButtons });
+        about.replaceChildren(...(found.type ? [`${found.type}, `] : []), renderWriter(found.by, tools.go));
         drop.hidden = !found.type;
         space.replaceChildren(one.element);
-        if (held) one.box.focus({ preventScroll: true });
-        dirty();
+        if (hasFocus) one.box.focus({ preventScroll: true });
+        updateButtons();
       },
     };
   }
@@ -230,22 +230,22 @@ const boardPart = (() => {
   const MARKS = { written: ["●", "written by the last step"], read: ["○", "read by the last step"] };
   const OPENS = /\[\d+\]$/; // a type with a number of parts can be expanded
 
-  const treeCell = (name, role, ...children) => make(role === "rowheader" ? "th" : "td", { class: `agentnb-${name}`, role, ...(role === "rowheader" ? { scope: "row" } : {}) }, ...children);
+  const makeCell = (name, role, ...children) => make(role === "rowheader" ? "th" : "td", { class: `agentnb-${name}`, role, ...(role === "rowheader" ? { scope: "row" } : {}) }, ...children);
 
   /** A name that may break after its dots and underscores, before it breaks anywhere else. */
-  const breakable = (text) => make("span", {}, ...text.split(/(?<=[_.])/).flatMap((part, index) => (index ? [make("wbr"), part] : [part])));
+  const addBreaks = (text) => make("span", {}, ...text.split(/(?<=[_.])/).flatMap((part, index) => (index ? [make("wbr"), part] : [part])));
 
   /** The cells of a row; `set(text, marks, type, by)` fills them, and touches only what differs. */
-  function treeCells({ path, label, level }, tools, { open, edit }) {
+  function makeCells({ path, label, level }, tools, { open, edit }) {
     const twist = make("span", { class: "agentnb-twist", "aria-hidden": "true" });
-    const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, twist, breakable(label));
-    const pen = make("button", { type: "button", class: "agentnb-small agentnb-pen", tabindex: "-1", text: "✎", "aria-label": `edit ${label}`, title: "Show, edit, copy or delete the whole value", click: edit });
-    const [mark, type, value, by] = [treeCell("mark", "gridcell"), treeCell("type", "gridcell"), treeCell("value", "gridcell"), treeCell("by", "gridcell")];
+    const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, twist, addBreaks(label));
+    const pen = make("button", { type: "button", class: "agentnb-small agentnb-pen", tabindex: "-1", text: "✎", click: edit });
+    const [mark, type, value, by] = [makeCell("mark", "gridcell"), makeCell("type", "gridcell"), makeCell("value", "gridcell"), makeCell("by", "gridcell")];
     const row = make("tr", { role: "row", tabindex: "-1", "aria-level": String(level), style: `--a-level: ${level - 1}`, "data-path": JSON.stringify(path), ...(level === 1 ? { "data-row": label } : {}) },
-      mark, treeCell("heading", "rowheader", name), type, value, by, treeCell("acts", "gridcell", pen));
+      mark, makeCell("heading", "rowheader", name), type, value, by, makeCell("acts", "gridcell", pen));
     let before = "";
     value.addEventListener("click", () => { if (!String(getSelection())) open(); });
-    function marked(marks) {
+    function setMark(marks) {
       const word = marks.includes("written") ? "written" : marks.includes("read") ? "read" : "";
       if ((row.dataset.mark || "") === word) return word;
       row.dataset.mark = word;
@@ -253,81 +253,90 @@ const boardPart = (() => {
       mark.replaceChildren(make("span", { "aria-hidden": "true", title: words, text: glyph }), make("span", { class: "agentnb-hidden", text: words }));
       return word;
     }
+    /** The button says what it does: in a cockpit that cannot be edited it only shows the value. */
+    function setReadOnly(readOnly) {
+      if (pen.dataset.readOnly === String(readOnly)) return;
+      pen.dataset.readOnly = String(readOnly);
+      pen.textContent = readOnly ? "⋯" : "✎";
+      pen.setAttribute("aria-label", `${readOnly ? "show" : "edit"} ${label}`);
+      pen.title = readOnly ? "Show or copy the whole value" : "Show, edit, copy or delete the whole value";
+    }
+    setReadOnly(tools.isReadOnly());
     return {
-      row, name, pen,
+      row, name, pen, setReadOnly,
       /** `other` is the value in a second run: undefined if it is the same, null if there is none. */
       set(text, marks, kind, who, old = null, other = undefined) {
-        const word = marked(marks);
+        const word = setMark(marks);
         const now = text === null ? (word === "written" ? "deleted" : "not yet") : text;
         const changed = word === "written" && old !== null && old !== text;
         if (changed) value.replaceChildren(make("s", { class: "agentnb-old", title: "before the last step", text: old }), make("span", { class: "agentnb-faint", text: " → " }), now);
         else if (value.childElementCount) value.replaceChildren(now);
-        else say(value, now);
+        else setText(value, now);
         row.toggleAttribute("data-differs", other !== undefined);
         if (other !== undefined) value.append(make("span", { class: "agentnb-other", title: "in the second run", text: other === null ? "not there" : other }));
         value.classList.toggle("agentnb-absent", text === null);
-        say(type, kind);
+        setText(type, kind);
         row.classList.toggle("agentnb-opens", OPENS.test(kind));
-        const told = JSON.stringify(who ?? null);
-        if (told === before) return;
-        before = told;
-        by.replaceChildren(...(who ? [writerOf(who, tools.go, { brief: true })] : []));
+        const writer = JSON.stringify(who ?? null);
+        if (writer === before) return;
+        before = writer;
+        by.replaceChildren(...(who ? [renderWriter(who, tools.go, { brief: true })] : []));
         for (const link of by.querySelectorAll("button")) link.tabIndex = -1;
       },
     };
   }
 
   /**
-   * A row with its expandable content. `tools` has ask, go(step), can(verb), and `known`: row -> line.
+   * A row with its expandable content. `tools` has ask, go(step), can(verb), isReadOnly(), and `known`: row -> line.
    * `follow()` requests all expanded content again; `lines()` are the visible rows, from the top.
    */
-  function treeLine(about, tools) {
+  function makeLine(about, tools) {
     const { path, label, level } = about;
-    const cells = treeCells(about, tools, { open: () => line.toggle(), edit: () => line.edit() });
+    const cells = makeCells(about, tools, { open: () => line.toggle(), edit: () => line.edit() });
     const kids = new Map(); // name -> line
     let [below, kind, spread, count, more] = [null, "", false, 0, null];
-    const lookAt = () => tools.ask("look", "key", path, (found) => { if (found && below) below.show(found); });
+    const requestValue = () => tools.ask("look", "key", path, (found) => { if (found && below) below.show(found); });
 
-    function place(found, start) {
+    function placeParts(found, start) {
       const rows = found?.rows || [];
       let after = start ? [...kids.values()].at(-1)?.lines().at(-1) || cells.row : below?.row || cells.row;
-      const names = new Set(rows.map(([, , , shown]) => shown));
-      if (!start) for (const [shown, kid] of kids) if (!names.has(shown)) { kid.remove(); kids.delete(shown); }
-      rows.forEach(([name, text, type, shown]) => {
-        const known = kids.get(shown);
-        const kid = known || treeLine({ path: name === null ? null : [...path, name], label: shown, level: level + 1 }, tools);
-        kids.set(shown, kid);
-        kid.set(text, known && known.text !== text ? ["written"] : [], type, null);
+      const names = new Set(rows.map(([, , , label]) => label));
+      if (!start) for (const [label, kid] of kids) if (!names.has(label)) { kid.remove(); kids.delete(label); }
+      rows.forEach(([name, text, type, label]) => {
+        const earlier = kids.get(label);
+        const kid = earlier || makeLine({ path: name === null ? null : [...path, name], label: label, level: level + 1 }, tools);
+        kids.set(label, kid);
+        kid.set(text, earlier && earlier.text !== text ? ["written"] : [], type, null);
         if (after.nextSibling !== kid.row) after.after(...kid.lines());
         after = kid.lines().at(-1);
         kid.follow();
       });
       count = found?.total || 0;
-      rest(after);
+      offerRest(after);
     }
-    function rest(after) {
+    function offerRest(after) {
       more?.remove();
       more = null;
       if (kids.size >= count) return;
       more = make("tr", { class: "agentnb-all", role: "row" }, make("td", { role: "gridcell" },
-        make("button", { type: "button", class: "agentnb-link", text: `show more of ${count - kids.size} further parts of ${label}`, click: () => pull(kids.size) })));
+        make("button", { type: "button", class: "agentnb-link", text: `show more of ${count - kids.size} further parts of ${label}`, click: () => requestParts(kids.size) })));
       after.after(more);
     }
-    const pull = (start = 0) => tools.ask("look", "branch", { path, start }, (found) => { if (spread && found) place(found, start); });
-    function shut() {
+    const requestParts = (start = 0) => tools.ask("look", "branch", { path, start }, (found) => { if (spread && found) placeParts(found, start); });
+    function removeParts() {
       for (const kid of kids.values()) kid.remove();
       kids.clear();
       more?.remove();
       more = null;
     }
-    function spreadOut(open) {
+    function setSpread(open) {
       spread = open;
       cells.row.classList.toggle("agentnb-open", open);
-      if (open) pull();
-      else shut();
-      tell();
+      if (open) requestParts();
+      else removeParts();
+      updateExpanded();
     }
-    function tell() {
+    function updateExpanded() {
       if (OPENS.test(kind)) cells.row.setAttribute("aria-expanded", String(spread));
       else if (below) cells.row.setAttribute("aria-expanded", "true");
       else cells.row.removeAttribute("aria-expanded");
@@ -339,36 +348,40 @@ const boardPart = (() => {
         kind = path === null ? "" : type;
         cells.set(text, marks, type, by, old, other);
         cells.pen.hidden = path === null;
-        if (spread && !OPENS.test(kind)) spreadOut(false);
-        tell();
+        if (spread && !OPENS.test(kind)) setSpread(false);
+        updateExpanded();
       },
       opens: () => OPENS.test(kind),
       spread: () => spread,
       toggle(open = !spread) {
         if (path === null) return;
-        if (OPENS.test(kind)) spreadOut(open);
+        if (OPENS.test(kind)) setSpread(open);
         else line.edit();
       },
       edit() {
         if (path === null) return;
         if (below) {
-          const held = below.row.contains(document.activeElement);
+          const hasFocus = below.row.contains(document.activeElement);
           below.row.remove();
           below = null;
-          if (held) cells.row.focus({ preventScroll: true });
+          if (hasFocus) cells.row.focus({ preventScroll: true });
         } else {
-          const made = editor(path, label, tools, lookAt);
+          const made = makeEditor(path, label, tools, requestValue);
           below = { ...made, row: make("tr", { class: "agentnb-all", role: "row" }, make("td", { role: "gridcell" }, made.form)) };
           cells.row.after(below.row);
           below.able(tools.can("edit"));
-          lookAt();
+          requestValue();
         }
-        tell();
+        updateExpanded();
       },
-      able: (can) => { below?.able(can); for (const kid of kids.values()) kid.able(can); },
+      able(can) {
+        cells.setReadOnly(tools.isReadOnly());
+        below?.able(can);
+        for (const kid of kids.values()) kid.able(can);
+      },
       follow() {
-        if (below) lookAt();
-        if (spread) pull();
+        if (below) requestValue();
+        if (spread) requestParts();
       },
       isOpen: () => Boolean(below) || spread,
       lines: () => [cells.row, ...(below ? [below.row] : []), ...[...kids.values()].flatMap((kid) => kid.lines()), ...(more ? [more] : [])],
@@ -381,19 +394,19 @@ const boardPart = (() => {
   // The blackboard as a table of expandable rows; it renders as many as requested, and searches all of them.
 
   const SOME = 200; // rows rendered until more are requested
-  const COLUMNS = [["mark", "Change"], ["heading", "Key"], ["type", "Type"], ["value", "Value"], ["by", "Step"], ["acts", "Edit"]];
+  const COLUMNS = [["mark", "Change"], ["heading", "Key"], ["type", "Type"], ["value", "Value"], ["by", "Step"], ["acts", "Whole value"]];
   const TYPED = 250; // milliseconds after the last key until the kernel is asked to search
 
   /** The visible part of all rows: those that match the search, up to a limit; missing ones are requested. */
-  function boardSifter(ask, changed) {
-    let [word, limit, beyond, total, asked, timer] = ["", SOME, [], 0, "", 0];
-    const fits = ([key, text]) => key.toLowerCase().includes(word) || (text || "").toLowerCase().includes(word);
-    function pull(state, start) {
+  function makeRowFilter(ask, changed) {
+    let [word, limit, beyond, total, lastRequest, timer] = ["", SOME, [], 0, "", 0];
+    const matchesWord = ([key, text]) => key.toLowerCase().includes(word) || (text || "").toLowerCase().includes(word);
+    function requestRows(state, start) {
       const name = JSON.stringify([word, start, state.position, state.length]);
-      if (asked === name) return;
-      asked = name;
+      if (lastRequest === name) return;
+      lastRequest = name;
       ask("look", "rows", { word, start }, (found) => {
-        if (!found || asked !== name) return;
+        if (!found || lastRequest !== name) return;
         beyond = start ? [...beyond, ...found.rows] : found.rows;
         total = found.total;
         changed();
@@ -402,7 +415,7 @@ const boardPart = (() => {
     return {
       /** The rows to render, and the number of further ones. */
       rows(state) {
-        const own = word ? state.board.filter(fits) : state.board;
+        const own = word ? state.board.filter(matchesWord) : state.board;
         const known = new Set(own.map(([key]) => key));
         const all = state.more ? [...own, ...beyond.filter(([key]) => !known.has(key))] : own;
         const every = !state.more ? all.length : word ? Math.max(total, all.length) : state.board.length + state.more;
@@ -411,12 +424,12 @@ const boardPart = (() => {
       find(state, text) {
         [word, limit, beyond, total] = [text.trim().toLowerCase(), SOME, [], 0];
         clearTimeout(timer);
-        if (state.more && word) timer = setTimeout(() => pull(state, 0), TYPED);
+        if (state.more && word) timer = setTimeout(() => requestRows(state, 0), TYPED);
         changed();
       },
       further(state) {
         limit += SOME;
-        if (state.more && limit > state.board.length) pull(state, word ? beyond.length : state.board.length + beyond.length);
+        if (state.more && limit > state.board.length) requestRows(state, word ? beyond.length : state.board.length + beyond.length);
         changed();
       },
       word: () => word,
@@ -424,9 +437,9 @@ const boardPart = (() => {
   }
 
   /** A form that adds a key, or a part of one, to the board. */
-  function keyAdder(ask, can) {
+  function makeKeyForm(ask, can) {
     const name = make("input", { type: "text", class: "agentnb-input agentnb-code", required: true, placeholder: "key, or a path: order.lines.0", "aria-label": "new key" });
-    const value = field({ label: "value of the new key", text: "", as: "text" }, { named: false, kinds: true });
+    const value = makeField({ label: "value of the new key", text: "", as: "text" }, { named: false, kinds: true });
     const form = make("form", { class: "agentnb-add", hidden: true }, make("div", { class: "agentnb-line" }, name), value.element,
       make("div", { class: "agentnb-line" }, make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Add" }),
         make("button", { type: "button", class: "agentnb-button", text: "Cancel", click: () => toggle(false) })));
@@ -438,10 +451,10 @@ const boardPart = (() => {
     }
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const [key, typed] = [name.value.trim(), value.now()];
-      if (!key || value.fault(value.fault())) return;
+      const [key, typed] = [name.value.trim(), value.readContent()];
+      if (!key || value.check(value.check())) return;
       ask("look", "typed", { path: key, typed }, (wrong) => {
-        if (wrong) value.fault(wrong);
+        if (wrong) value.check(wrong);
         if (wrong || !can("edit")) return;
         ask("edit", typed, key);
         name.value = "";
@@ -453,28 +466,28 @@ const boardPart = (() => {
   }
 
   /** Arrow keys: up and down through the rows, right to expand, left to collapse. */
-  function boardWalks(table, known) {
-    const rows = () => [...table.querySelectorAll("tbody:not([hidden]) > tr[data-path]")];
+  function addArrowKeys(table, known) {
+    const listRows = () => [...table.querySelectorAll("tbody:not([hidden]) > tr[data-path]")];
     let here = null;
-    function stand(row) {
+    function setCurrentRow(row) {
       for (const [each, index] of [[here, "-1"], [row, "0"]]) {
         for (const part of each ? [each, ...each.querySelectorAll("button")] : []) part.setAttribute("tabindex", index);
       }
       here = row;
     }
-    function parent(row) {
+    function findParent(row) {
       const level = Number(row.getAttribute("aria-level"));
-      return rows().slice(0, rows().indexOf(row)).findLast((each) => Number(each.getAttribute("aria-level")) < level);
+      return listRows().slice(0, listRows().indexOf(row)).findLast((each) => Number(each.getAttribute("aria-level")) < level);
     }
     table.addEventListener("focusin", ({ target }) => {
       const row = target.closest("tr[data-path]");
-      if (row && row !== here) stand(row);
+      if (row && row !== here) setCurrentRow(row);
     });
     table.addEventListener("keydown", (event) => {
       const { key, target } = event;
       const row = target.closest("tr[data-path]");
       if (!row || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-      const [all, line] = [rows(), known.get(row)];
+      const [all, line] = [listRows(), known.get(row)];
       const at = all.indexOf(row);
       const does = {
         ArrowDown: () => all[at + 1]?.focus(),
@@ -482,7 +495,7 @@ const boardPart = (() => {
         Home: () => all[0].focus(),
         End: () => all.at(-1).focus(),
         ArrowRight: () => (line.opens() && !line.spread() ? line.toggle(true) : row.querySelector("button").focus()),
-        ArrowLeft: () => (target !== row ? row : line.spread() ? void line.toggle(false) : parent(row))?.focus(),
+        ArrowLeft: () => (target !== row ? row : line.spread() ? void line.toggle(false) : findParent(row))?.focus(),
         ...(target === row ? { Enter: () => line.toggle(), F2: () => line.edit() } : {}),
       }[key];
       if (!does) return;
@@ -490,18 +503,18 @@ const boardPart = (() => {
       event.preventDefault();
       event.stopPropagation();
     });
-    return () => { if (!here?.isConnected || here.closest("[hidden]")) stand(rows()[0] || null); };
+    return () => { if (!here?.isConnected || here.closest("[hidden]")) setCurrentRow(listRows()[0] || null); };
   }
 
   /** Render rows in order, each in its own part of the table; an expanded row is hidden, never removed. */
-  function boardPainter(table, tools) {
+  function makePainter(table, tools) {
     const lines = new Map(); // key -> {line, body, seen}
     return {
       lines,
       paint(rows, others = {}) {
-        const wanted = new Set(rows.map(([key]) => key));
+        const keys = new Set(rows.map(([key]) => key));
         for (const [key, { line, body }] of lines) {
-          body.hidden = !wanted.has(key);
+          body.hidden = !keys.has(key);
           if (body.hidden && !line.isOpen()) {
             body.remove();
             lines.delete(key);
@@ -511,15 +524,15 @@ const boardPart = (() => {
         for (const row of rows) {
           const [key, text, marks, type, by, old] = row;
           if (!lines.has(key)) {
-            const line = treeLine({ path: [key], label: key, level: 1 }, tools);
+            const line = makeLine({ path: [key], label: key, level: 1 }, tools);
             lines.set(key, { line, body: make("tbody", { role: "rowgroup" }, line.row), seen: null });
           }
-          const found = lines.get(key);
-          if (found.seen !== row || found.other !== others[key]) found.line.set(text, marks, type, by, old, others[key]);
-          Object.assign(found, { seen: row, other: others[key] });
+          const entry = lines.get(key);
+          if (entry.seen !== row || entry.other !== others[key]) entry.line.set(text, marks, type, by, old, others[key]);
+          Object.assign(entry, { seen: row, other: others[key] });
           while (next?.hidden) next = next.nextElementSibling;
-          if (next === found.body) next = next.nextElementSibling;
-          else table.insertBefore(found.body, next);
+          if (next === entry.body) next = next.nextElementSibling;
+          else table.insertBefore(entry.body, next);
         }
       },
     };
@@ -529,112 +542,113 @@ const boardPart = (() => {
   const RESIZED = { heading: [60, 400, 1], by: [40, 300, -1] };
 
   /** A divider at a column's edge; a double click restores its width, and the browser remembers it. */
-  function columnGrip(name, label, table) {
+  function makeColumnGrip(name, label, table) {
     const [least, most, way] = RESIZED[name];
-    const cell = () => table.querySelector(`th.agentnb-${name}`);
-    const { bar, put } = sash(
+    const findCell = () => table.querySelector(`th.agentnb-${name}`);
+    const { bar, put } = makeSash(
       { class: "agentnb-grip", "aria-orientation": "vertical", "aria-label": `width of the column ${label}`, "aria-valuemin": String(least), "aria-valuemax": String(most), title: "drag to resize; double-click to reset" },
       {
         arrows: way > 0 ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"],
         by: 8,
-        size: () => cell().offsetWidth,
-        begin: (event) => cell().offsetWidth - way * event.clientX,
+        size: () => findCell().offsetWidth,
+        begin: (event) => findCell().offsetWidth - way * event.clientX,
         at: (event, grip) => grip + way * event.clientX,
-        done: (value) => keep("columns", value, name),
+        done: (value) => saveLayout("columns", value, name),
         set(value) {
           if (!value) table.style.removeProperty(`--a-wide-${name}`);
           const wide = value ? Math.min(most, Math.max(least, value)) : 0;
           if (wide) table.style.setProperty(`--a-wide-${name}`, `${wide}px`);
-          return wide || cell().offsetWidth || least;
+          return wide || findCell().offsetWidth || least;
         },
       },
     );
     bar.addEventListener("dblclick", () => {
       put(0);
-      keep("columns", 0, name);
+      saveLayout("columns", 0, name);
     });
-    bar.addEventListener("focus", () => { if (!Number(kept().columns?.[name])) bar.setAttribute("aria-valuenow", String(cell().offsetWidth)); });
-    return { bar, restore: () => put(Number(kept().columns?.[name]) || 0) };
+    bar.addEventListener("focus", () => { if (!Number(readLayout().columns?.[name])) bar.setAttribute("aria-valuenow", String(findCell().offsetWidth)); });
+    return { bar, restore: () => put(Number(readLayout().columns?.[name]) || 0) };
   }
 
   const LINE_SIZE = [150, 28]; // pixels of the small line of a key's numbers
 
   /** The numbers of a key as a small line, oldest first. */
-  function smallLine(numbers) {
+  function drawSparkline(numbers) {
     const space = "http://www.w3.org/2000/svg";
     const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
-    const at = (number, index) => `${(2 + (index / (numbers.length - 1)) * (LINE_SIZE[0] - 4)).toFixed(1)},${(LINE_SIZE[1] - 3 - ((number - least) / (most - least || 1)) * (LINE_SIZE[1] - 6)).toFixed(1)}`;
+    const toPoint = (number, index) => `${(2 + (index / (numbers.length - 1)) * (LINE_SIZE[0] - 4)).toFixed(1)},${(LINE_SIZE[1] - 3 - ((number - least) / (most - least || 1)) * (LINE_SIZE[1] - 6)).toFixed(1)}`;
     const svg = document.createElementNS(space, "svg");
     const path = document.createElementNS(space, "polyline");
     for (const [name, value] of Object.entries({ viewBox: `0 0 ${LINE_SIZE.join(" ")}`, width: LINE_SIZE[0], height: LINE_SIZE[1], class: "agentnb-small-line", "aria-hidden": "true" })) svg.setAttribute(name, String(value));
-    path.setAttribute("points", numbers.map(at).join(" "));
+    path.setAttribute("points", numbers.map(toPoint).join(" "));
     svg.append(path);
     return svg;
   }
 
   /** The card of a key under the pointer: its latest values, and in the graph who reads and writes it. */
-  function hovered(element, ask, choice) {
+  function addKeyTips(element, ask, choice) {
     let over = null;
-    function lines(key, arrived) {
+    function requestTip(key, arrived) {
       ask("look", "history", key, (found) => {
         if (!found || over !== key) return;
         choice?.light({ reads: found.readers, writes: found.writers });
         const numbers = found.rows.map((row) => row[3]).filter((number) => number !== null).reverse();
         const rows = found.rows.map(([step, node, text]) => `${step ? `step ${step}, ${node ?? "manually"}` : "input"}: ${text}`);
         const about = [["written by", found.writers], ["read by", found.readers]].filter(([, nodes]) => nodes.length).map(([word, nodes]) => `${word} ${nodes.slice(0, 8).join(", ")}`);
-        arrived([key, ...(numbers.length > 1 ? [smallLine(numbers)] : []), ...rows, ...about]);
+        arrived([key, ...(numbers.length > 1 ? [drawSparkline(numbers)] : []), ...rows, ...about]);
       });
     }
-    tipCard(element, (target) => {
+    addTooltips(element, (target) => {
       const heading = target.closest?.("tr[data-row] .agentnb-heading");
       const key = heading?.closest("tr").dataset.row ?? null;
       if (key !== over) choice?.light({ reads: [], writes: [] });
       over = key;
-      return key === null ? null : [heading, (arrived) => lines(key, arrived)];
+      return key === null ? null : [heading, (arrived) => requestTip(key, arrived)];
     });
     element.addEventListener("pointerleave", () => { over = null; choice?.light({ reads: [], writes: [] }); });
   }
 
-  function board(ask, choice) {
+  function makeBoard(ask, choice) {
     const head = make("tr", { role: "row" }, ...COLUMNS.map(([name, text]) => make("th", { role: "columnheader", scope: "col", class: `agentnb-${name}`, "aria-label": text }, make("span", { text }))));
     const table = make("table", { role: "treegrid", "aria-label": "Blackboard" }, make("thead", { role: "rowgroup" }, head));
     for (const [name, text] of COLUMNS.filter(([each]) => each in RESIZED)) {
-      const grip = columnGrip(name, text, table);
+      const grip = makeColumnGrip(name, text, table);
       head.querySelector(`.agentnb-${name}`).append(grip.bar);
       grip.restore();
     }
-    const told = make("span", {});
-    const further = make("button", { type: "button", class: "agentnb-link", text: "show more", click: () => sift.further(last) });
-    const more = make("p", { class: "agentnb-more" }, told, " ", further);
+    const summary = make("span", {});
+    const further = make("button", { type: "button", class: "agentnb-link", text: "show more", click: () => rowFilter.further(last) });
+    const more = make("p", { class: "agentnb-more" }, summary, " ", further);
     let last = { board: [], more: 0, can: [] };
-    let seen = "";
-    let top = ""; // the keys that were written when the table was last scrolled to them
+    let lastState = "";
+    let writtenKeys = ""; // the keys that were written when the table was last scrolled to them
     const can = (verb) => last.can.includes(verb);
-    const known = new WeakMap();
+    const isReadOnly = () => !can("edit") && !["running", "pausing"].includes(last.status);
+    const linesByRow = new WeakMap();
     const go = (step) => { choice?.set("step", step); ask("goto", step); };
-    const { paint, lines } = boardPainter(table, { ask, go, can, known });
-    const reach = boardWalks(table, known);
-    const add = keyAdder(ask, can);
+    const { paint, lines } = makePainter(table, { ask, go, can, isReadOnly, known: linesByRow });
+    const reach = addArrowKeys(table, linesByRow);
+    const add = makeKeyForm(ask, can);
     const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, add.form, table, more);
-    const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard", input: () => sift.find(last, filter.value) });
+    const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard", input: () => rowFilter.find(last, filter.value) });
 
     /** Written keys first: what just changed is in view. */
-    const writtenFirst = (rows) => [...rows.filter(([, , marks]) => marks.includes("written")), ...rows.filter(([, , marks]) => !marks.includes("written"))];
+    const sortRows = (rows) => [...rows.filter(([, , marks]) => marks.includes("written")), ...rows.filter(([, , marks]) => !marks.includes("written"))];
     function repaint() {
-      const { rows, left, hidden } = sift.rows(last);
-      paint(writtenFirst(rows), last.beside?.board);
+      const { rows, left, hidden } = rowFilter.rows(last);
+      paint(sortRows(rows), last.beside?.board);
       const writes = JSON.stringify([last.position, rows.filter(([, , marks]) => marks.includes("written")).map(([key]) => key)]);
-      if (writes !== top && !element.contains(document.activeElement)) element.scrollTop = 0;
-      top = writes;
+      if (writes !== writtenKeys && !element.contains(document.activeElement)) element.scrollTop = 0;
+      writtenKeys = writes;
       reach();
       const fresh = hidden.filter(([, , marks]) => marks.includes("written")).length;
       more.hidden = !left && rows.length > 0;
       further.hidden = !left;
-      if (rows.length) say(told, `and ${left} more keys${fresh ? `, ${fresh} of them written by the last step` : ""}`);
-      else say(told, sift.word() ? "Nothing has this in its key or value." : "Nothing on it yet.");
+      if (rows.length) setText(summary, `and ${left} more keys${fresh ? `, ${fresh} of them written by the last step` : ""}`);
+      else setText(summary, rowFilter.word() ? "Nothing has this in its key or value." : "Nothing on it yet.");
     }
-    const sift = boardSifter(ask, repaint);
-    hovered(element, ask, choice);
+    const rowFilter = makeRowFilter(ask, repaint);
+    addKeyTips(element, ask, choice);
     element.addEventListener("click", ({ target }) => {
       const row = target.closest?.(".agentnb-key")?.closest("tr[data-row]");
       if (row) choice?.set("key", row.dataset.row);
@@ -651,12 +665,12 @@ const boardPart = (() => {
         for (const { line } of lines.values()) line.able(can("edit"));
         // Expanded rows request their values again when the run has moved; not while it runs.
         const where = JSON.stringify([state.position, state.length, state.said, state.run]);
-        if (where === seen || ["running", "pausing"].includes(state.status)) return;
-        seen = where;
+        if (where === lastState || ["running", "pausing"].includes(state.status)) return;
+        lastState = where;
         for (const { line } of lines.values()) line.follow();
       },
     };
   }
 
-  return { field, fields, board };
+  return { makeField, makeFields, makeBoard };
 })();

@@ -1,15 +1,15 @@
 // Cards between the buttons and the panes: problems, questions, approvals, calls, partial texts of models.
 const cardsPart = (() => {
-  const { enable, make, say } = domPart;
-  const { field, fields } = boardPart;
-  const { artefact, isRich } = artefactsPart;
+  const { enable, make, setText } = domPart;
+  const { makeField, makeFields } = boardPart;
+  const { renderArtefact, isRich } = artefactsPart;
 
   // Error cards, between the buttons and the graph.
 
   const ANSWERS = [["where", "where"], ["why", "why"], ["do", "do"]];
 
   /** Where the user's code raised: the place, which a click selects, the lines around it, and the traceback on demand. */
-  function sourceOf({ place, line, lines, traceback }) {
+  function renderSource({ place, line, lines, traceback }) {
     return [
       make("p", {}, make("code", { class: "agentnb-place", title: "click to select", text: place })),
       make("pre", { class: "agentnb-source", tabindex: "0", "aria-label": `source around ${place}` }, ...lines.map(([number, text]) => (
@@ -18,24 +18,24 @@ const cardsPart = (() => {
     ];
   }
 
-  function problemCard(problem) {
+  function renderProblem(problem) {
     const title = make("p", { class: "agentnb-what" }, ...(problem.code ? [make("code", { text: problem.code }), " "] : []), problem.what);
     const answers = make("dl", {}, ...ANSWERS.filter(([name]) => problem[name]).flatMap(([name, label]) => [make("dt", { text: label }), make("dd", { text: problem[name] })]));
     const kind = problem.severity === "warning" ? "warning" : "error";
-    return make("div", { class: "agentnb-problem", "data-severity": kind, "data-code": problem.code }, title, ...(problem.source ? sourceOf(problem.source) : []), answers);
+    return make("div", { class: "agentnb-problem", "data-severity": kind, "data-code": problem.code }, title, ...(problem.source ? renderSource(problem.source) : []), answers);
   }
 
   /** `remedies` are the actions on the card of a failure, and a card of their own. */
-  function problems(remedies) {
+  function makeProblems(remedies) {
     const element = make("div", { class: "agentnb-problems", role: "alert" });
-    let shown = "";
+    let lastProblems = "";
     return {
       element,
       show(state) {
-        const told = JSON.stringify([state.problems, remedies.names(state)]);
-        if (told !== shown) {
-          shown = told;
-          element.replaceChildren(...remedies.cards(state, state.problems.map(problemCard)));
+        const problemsKey = JSON.stringify([state.problems, remedies.names(state)]);
+        if (problemsKey !== lastProblems) {
+          lastProblems = problemsKey;
+          element.replaceChildren(...remedies.cards(state, state.problems.map(renderProblem)));
         }
         remedies.show(state);
       },
@@ -47,27 +47,27 @@ const cardsPart = (() => {
   const FEW = 6; // up to this many options are buttons; more are a list
 
   /** " for role reviewer, 29 s left": counts down. */
-  function terms(pending) {
+  function renderTerms(pending) {
     const role = pending.role ? ` for role ${pending.role}` : "";
     const element = make("span", { class: "agentnb-terms", text: role });
     if (pending.left === null) return element;
     const end = Date.now() + pending.left * 1000;
-    const tick = () => {
+    const updateTime = () => {
       const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
-      say(element, `${role}, ${left} s left`);
-      if (left > 0 && (element.isConnected || !element.dataset.shown)) setTimeout(tick, 1000);
+      setText(element, `${role}, ${left} s left`);
+      if (left > 0 && (element.isConnected || !element.dataset.shown)) setTimeout(updateTime, 1000);
       element.dataset.shown = "yes";
     };
-    tick();
+    updateTime();
     return element;
   }
 
-  const askButton = (text, click, main = false) =>
+  const makeButton = (text, click, main = false) =>
     make("button", { type: click ? "button" : "submit", class: `agentnb-button${main ? " agentnb-main" : ""}`, text, ...(click ? { click } : {}) });
-  const askLine = (...parts) => make("div", { class: "agentnb-line" }, ...parts);
-  const strongly = (text) => make("strong", { text });
+  const makeLine = (...parts) => make("div", { class: "agentnb-line" }, ...parts);
+  const renderStrong = (text) => make("strong", { text });
 
-  function formOf(pending, submit, ...children) {
+  function makeForm(pending, submit, ...children) {
     const form = make("form", { class: "agentnb-ask", "data-node": pending.node, "data-kind": pending.kind }, ...children);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -77,7 +77,7 @@ const cardsPart = (() => {
   }
 
   /** Enter sends, Shift+Enter begins a new line. */
-  function sends(input, send) {
+  function sendOnEnter(input, send) {
     input.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
@@ -86,7 +86,7 @@ const cardsPart = (() => {
   }
 
   /** A link and the content that it expands: `[link, content]`. */
-  function folded(text, part, first) {
+  function makeFold(text, part, first) {
     const link = make("button", { type: "button", class: "agentnb-link", text, "aria-expanded": "false" });
     part.hidden = true;
     link.addEventListener("click", () => {
@@ -98,40 +98,40 @@ const cardsPart = (() => {
   }
 
   /** Few options are a row of buttons, many a list; a different answer can be typed if allowed. */
-  function choosing(pending, give) {
+  function makeChoice(pending, sendAnswer) {
     const { options } = pending;
-    const own = make("textarea", { class: "agentnb-input", rows: "1", "aria-label": `another answer for ${pending.node}` });
-    const [link, other] = folded("Another answer", askLine(own, askButton("Answer", () => give(own.value))), own);
-    sends(own, () => give(own.value));
+    const input = make("textarea", { class: "agentnb-input", rows: "1", "aria-label": `another answer for ${pending.node}` });
+    const [link, other] = makeFold("Another answer", makeLine(input, makeButton("Answer", () => sendAnswer(input.value))), input);
+    sendOnEnter(input, () => sendAnswer(input.value));
     if (options.length <= FEW) {
-      const all = options.map((text, index) => askButton(text, () => give(text), index === 0 && pending.way === "confirm"));
+      const all = options.map((text, index) => makeButton(text, () => sendAnswer(text), index === 0 && pending.way === "confirm"));
       return { first: all[0], parts: [make("div", { class: "agentnb-line", role: "group", "aria-label": pending.prompt }, ...all, link), other] };
     }
     const list = make("select", { class: "agentnb-input", "aria-label": pending.prompt }, ...options.map((text) => make("option", { value: text, text })));
-    return { first: list, send: () => give(list.value), parts: [askLine(list, askButton("Answer", null, true), link), other] };
+    return { first: list, send: () => sendAnswer(list.value), parts: [makeLine(list, makeButton("Answer", null, true), link), other] };
   }
 
-  function yesOrNo(pending, give) {
-    const all = [askButton("yes", () => give("yes"), true), askButton("no", () => give("no"))];
+  function makeYesNo(pending, sendAnswer) {
+    const all = [makeButton("yes", () => sendAnswer("yes"), true), makeButton("no", () => sendAnswer("no"))];
     return { first: all[0], parts: [make("div", { class: "agentnb-line", role: "group", "aria-label": pending.prompt }, ...all)] };
   }
 
-  function typing(pending, give) {
-    const one = field({ label: pending.prompt, text: "", as: pending.way }, { named: false });
+  function makeInput(pending, sendAnswer) {
+    const one = makeField({ label: pending.prompt, text: "", as: pending.way }, { named: false });
     const input = one.box;
     input.placeholder = pending.way === "secret" ? "type the value" : `answer for ${pending.node}`;
-    const send = () => { if (!one.fault(pending.way === "text" || pending.way === "secret" ? "" : undefined)) give(input.value); };
-    if (pending.way !== "json") sends(input, send);
-    return { first: input, send, parts: [one.element, askLine(askButton("Answer", null, true))] };
+    const send = () => { if (!one.check(pending.way === "text" || pending.way === "secret" ? "" : undefined)) sendAnswer(input.value); };
+    if (pending.way !== "json") sendOnEnter(input, send);
+    return { first: input, send, parts: [one.element, makeLine(makeButton("Answer", null, true))] };
   }
 
-  function question(pending, ask) {
-    const give = (value) => ask("answer", value, pending.node);
-    const ways = { choice: choosing, confirm: pending.options.length ? choosing : yesOrNo };
-    const { first, parts, send = () => {} } = (ways[pending.way] || typing)({ way: "text", ...pending }, give);
-    const about = (pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), artefact(one, one.key)));
-    const element = formOf(pending, send,
-      make("p", { class: "agentnb-prompt" }, strongly(pending.node), " asks", terms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...about, ...parts);
+  function makeQuestion(pending, ask) {
+    const sendAnswer = (value) => ask("answer", value, pending.node);
+    const ways = { choice: makeChoice, confirm: pending.options.length ? makeChoice : makeYesNo };
+    const { first, parts, send = () => {} } = (ways[pending.way] || makeInput)({ way: "text", ...pending }, sendAnswer);
+    const about = (pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), renderArtefact(one, one.key)));
+    const element = makeForm(pending, send,
+      make("p", { class: "agentnb-prompt" }, renderStrong(pending.node), " asks", renderTerms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...about, ...parts);
     return { element, first };
   }
 
@@ -145,19 +145,19 @@ const cardsPart = (() => {
   }
 
   /** A failed node: retry it, or skip it with the values that it would have written. */
-  function failedPart(ask) {
-    const again = askButton("Try again", () => ask("retry"), true);
+  function makeFailedPart(ask) {
+    const again = makeButton("Try again", () => ask("retry"), true);
     again.title = "run the failed node again, as a new step";
-    const skip = askButton("Skip", () => ask("skip"));
+    const skip = makeButton("Skip", () => ask("skip"));
     skip.title = "continue as if the failed node had written nothing";
-    const writes = field({ label: "what it would have written, as JSON", text: NOTHING, as: "json" });
-    const use = askButton("Skip with this", () => {
-      if (writes.fault()) writes.box.focus();
-      else ask("skip", writes.now().text);
+    const writes = makeField({ label: "what it would have written, as JSON", text: NOTHING, as: "json" });
+    const use = makeButton("Skip with this", () => {
+      if (writes.check()) writes.box.focus();
+      else ask("skip", writes.readContent().text);
     });
-    const [link, part] = folded("Skip, and write …", make("div", { class: "agentnb-reply" }, writes.element, askLine(use)),
+    const [link, part] = makeFold("Skip, and write …", make("div", { class: "agentnb-reply" }, writes.element, makeLine(use)),
       { focus: () => writes.box.focus() });
-    const element = make("div", { class: "agentnb-remedy" }, askLine(again, skip, link), part);
+    const element = make("div", { class: "agentnb-remedy" }, makeLine(again, skip, link), part);
     return {
       element,
       able(can) {
@@ -171,14 +171,14 @@ const cardsPart = (() => {
   }
 
   /** An exhausted limit: its value, and an input for a larger one. */
-  function limitPart(ask) {
-    const told = make("p", { class: "agentnb-what" });
+  function makeLimitPart(ask) {
+    const title = make("p", { class: "agentnb-what" });
     const about = make("p", { class: "agentnb-faint" });
     const number = make("input", { type: "text", inputmode: "decimal", class: "agentnb-input agentnb-code agentnb-limit", autocomplete: "off" });
-    const raise = askButton("Raise the limit", null, true);
-    const lift = askButton("No limit", () => { if (limit) ask("set_budget", null, limit.name); });
+    const raise = makeButton("Raise the limit", null, true);
+    const lift = makeButton("No limit", () => { if (limit) ask("set_budget", null, limit.name); });
     lift.title = "let this run use as much as it needs";
-    const form = make("form", { class: "agentnb-problem", "data-severity": "warning" }, told, about, askLine(number, raise, lift));
+    const form = make("form", { class: "agentnb-problem", "data-severity": "warning" }, title, about, makeLine(number, raise, lift));
     let limit = null;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -190,8 +190,8 @@ const cardsPart = (() => {
         for (const each of [raise, lift]) enable(each, can.includes("set_budget"));
         if (!now || JSON.stringify(now) === JSON.stringify(limit)) return;
         limit = now;
-        told.replaceChildren("The limit ", strongly(now.name), ` = ${now.value} is used up.`);
-        say(about, now.used === "" ? "" : `Used: ${now.used}. Completed steps stay; with a larger limit the run continues from here.`);
+        title.replaceChildren("The limit ", renderStrong(now.name), ` = ${now.value} is used up.`);
+        setText(about, now.used === "" ? "" : `Used: ${now.used}. Completed steps stay; with a larger limit the run continues from here.`);
         number.value = now.more;
         number.setAttribute("aria-label", `new ${now.name}`);
       },
@@ -200,8 +200,8 @@ const cardsPart = (() => {
   }
 
   /** The actions on the cards of a run that cannot continue: `cards(state, cards)` adds them, `show(state)` updates them. */
-  function remedies(ask) {
-    const [failed, limit] = [failedPart(ask), limitPart(ask)];
+  function makeRemedies(ask) {
+    const [failed, limit] = [makeFailedPart(ask), makeLimitPart(ask)];
     const hasFailed = (state) => state.status === "failed" && state.problems.length > 0;
     return {
       names: (state) => [hasFailed(state), state.limit ?? null, state.position],
@@ -227,65 +227,65 @@ const cardsPart = (() => {
   // What waits for a person: questions, approvals, and pending calls before they are sent or after they were answered.
 
   /** Fields edited in place, and applied before the run continues; `changed` is called after each change. */
-  function changing(rows, save, changed = () => {}) {
-    const keep = askButton("Keep changes", () => { if (open.right()) keepAll(); });
-    const drop = askButton("Undo changes", () => { open.reset(); dirty(); });
-    const open = fields(rows, { typed: () => dirty() });
-    function dirty() {
+  function makeEditable(rows, save, changed = () => {}) {
+    const keep = makeButton("Keep changes", () => { if (open.validate()) saveChanges(); });
+    const drop = makeButton("Undo changes", () => { open.reset(); updateButtons(); });
+    const open = makeFields(rows, { onInput: () => updateButtons() });
+    function updateButtons() {
       for (const each of [keep, drop]) each.hidden = open.changes().length === 0;
       changed();
     }
-    const keepAll = () => { if (open.changes().length) save(open.changes()); };
-    dirty();
-    return { element: open.element, right: open.right, save: keepAll, buttons: [keep, drop] };
+    const saveChanges = () => { if (open.changes().length) save(open.changes()); };
+    updateButtons();
+    return { element: open.element, validate: open.validate, save: saveChanges, buttons: [keep, drop] };
   }
 
   /** Show a field that is more than plain text rendered, and its input on demand; returns how the view follows the input. */
-  function previewed(row, element) {
+  function addPreview(row, element) {
     const label = row.label || "value";
-    let [shown, text] = [artefact(row, label), row.text];
+    let [preview, text] = [renderArtefact(row, label), row.text];
     if (row.as === "fixed") {
-      element.querySelector(".agentnb-space").replaceChildren(shown);
+      element.querySelector(".agentnb-space").replaceChildren(preview);
       return () => {};
     }
     const place = make("div", { class: "agentnb-previewed" });
     const name = make("span", { class: "agentnb-label", text: label });
     element.replaceWith(place);
-    place.append(name, shown, make("details", { class: "agentnb-sent" }, make("summary", { text: "Edit" }), element));
+    place.append(name, preview, make("details", { class: "agentnb-sent" }, make("summary", { text: "Edit" }), element));
     return () => {
       const now = element.querySelector(".agentnb-space > :is(textarea, input, select)");
       if (!now || now.value === text) return;
       text = now.value;
-      const next = artefact(text === row.text ? row : { text, as: row.as }, label);
-      shown.replaceWith(next);
-      shown = next;
+      const next = renderArtefact(text === row.text ? row : { text, as: row.as }, label);
+      preview.replaceWith(next);
+      preview = next;
     };
   }
 
-  function approval(pending, ask) {
+  function makeApproval(pending, ask) {
     const reason = make("textarea", { class: "agentnb-input", rows: "1", placeholder: "reason (sent to the agent)", "aria-label": "reason for denying it" });
     const deny = () => ask("deny", reason.value, pending.id);
-    sends(reason, deny);
+    sendOnEnter(reason, deny);
     const previews = [];
-    const open = changing(pending.arguments, (changes) => ask("change", { arguments: changes }, pending.id), () => { for (const follow of previews) follow(); });
+    const open = makeEditable(pending.arguments, (changes) => ask("change", { arguments: changes }, pending.id), () => { for (const follow of previews) follow(); });
     const lines = [...open.element.children];
-    for (const [index, row] of pending.arguments.entries()) if (isRich(row)) previews.push(previewed(row, lines[index]));
+    for (const [index, row] of pending.arguments.entries()) if (isRich(row)) previews.push(addPreview(row, lines[index]));
     const approve = () => {
-      if (!open.right()) return;
+      if (!open.validate()) return;
       open.save();
       ask("approve", null, pending.id);
     };
-    const element = formOf(pending, () => {},
-      make("p", { class: "agentnb-prompt" }, strongly(pending.node), " requests approval for ", strongly(pending.name), terms(pending),
+    const element = makeForm(pending, () => {},
+      make("p", { class: "agentnb-prompt" }, renderStrong(pending.node), " requests approval for ", renderStrong(pending.name), renderTerms(pending),
         pending.arguments.length ? " with:" : ", which takes no arguments."),
       ...(pending.prompt !== pending.name ? [make("p", { class: "agentnb-prompt", text: pending.prompt })] : []),
       open.element,
-      askLine(askButton("Approve", approve, true), ...open.buttons, askButton("Deny", deny), reason));
+      makeLine(makeButton("Approve", approve, true), ...open.buttons, makeButton("Deny", deny), reason));
     return { element };
   }
 
   /** The messages of a conversation, one below the other; with messages, other arguments are collapsed. */
-  function sentParts(rows, open) {
+  function renderSent(rows, open) {
     if (!rows.some((row) => row.role)) return [open.element];
     const rest = [...open.element.children].filter((_, index) => !rows[index].role);
     if (!rest.length) return [open.element];
@@ -296,68 +296,68 @@ const cardsPart = (() => {
   }
 
   /** A form that answers a call before it is sent. */
-  function replying(pending, ask) {
-    const one = field({ label: `answer in place of ${pending.name}`, text: "", as: pending.model ? "text" : "json" }, { kinds: true });
-    const use = askButton("Use this answer", () => {
-      if (one.fault(one.typed() || pending.model ? undefined : "Type an answer.")) return one.box.focus();
-      ask("change", { reply: one.now() }, pending.id);
+  function makeReplyForm(pending, ask) {
+    const one = makeField({ label: `answer in place of ${pending.name}`, text: "", as: pending.model ? "text" : "json" }, { kinds: true });
+    const use = makeButton("Use this answer", () => {
+      if (one.check(one.readChange() || pending.model ? undefined : "Type an answer.")) return one.box.focus();
+      ask("change", { reply: one.readContent() }, pending.id);
       return ask("into");
     });
-    const part = make("div", { class: "agentnb-reply" }, one.element, askLine(use));
-    return folded("Answer it myself", part, one.box);
+    const part = make("div", { class: "agentnb-reply" }, one.element, makeLine(use));
+    return makeFold("Answer it myself", part, one.box);
   }
 
-  function call(pending, ask) {
+  function makeCall(pending, ask) {
     const back = pending.answer !== null;
     const rows = back ? pending.answer : pending.arguments;
-    const open = changing(rows, (changes) => ask("change", { [back ? "answer" : "arguments"]: changes }, pending.id));
-    const goOn = () => { if (open.right()) ask("into"); };
+    const open = makeEditable(rows, (changes) => ask("change", { [back ? "answer" : "arguments"]: changes }, pending.id));
+    const goOn = () => { if (open.validate()) ask("into"); };
     const title = back
-      ? [strongly(pending.name), " has answered ", strongly(pending.node), ". It can be changed before the node reads it."]
-      : [strongly(pending.node), " is about to call ", strongly(pending.name), ". What it sends can be changed."];
-    const sent = back && pending.arguments.length
-      ? [make("details", { class: "agentnb-sent" }, make("summary", { text: "What was sent" }), fields(pending.arguments, { changeable: false }).element)]
+      ? [renderStrong(pending.name), " has answered ", renderStrong(pending.node), ". It can be changed before the node reads it."]
+      : [renderStrong(pending.node), " is about to call ", renderStrong(pending.name), ". What it sends can be changed."];
+    const sentDetails = back && pending.arguments.length
+      ? [make("details", { class: "agentnb-sent" }, make("summary", { text: "What was sent" }), makeFields(pending.arguments, { changeable: false }).element)]
       : [];
-    const [link, part] = back ? [null, null] : replying(pending, ask);
-    const element = formOf(pending, goOn, make("p", { class: "agentnb-prompt" }, ...title), ...sentParts(rows, open), ...sent,
-      askLine(askButton(back ? "Accept the answer" : "Send it", null, true), ...open.buttons, ...(link ? [link] : [])), ...(part ? [part] : []));
-    return { element, save: open.save, right: open.right };
+    const [link, part] = back ? [null, null] : makeReplyForm(pending, ask);
+    const element = makeForm(pending, goOn, make("p", { class: "agentnb-prompt" }, ...title), ...renderSent(rows, open), ...sentDetails,
+      makeLine(makeButton(back ? "Accept the answer" : "Send it", null, true), ...open.buttons, ...(link ? [link] : [])), ...(part ? [part] : []));
+    return { element, save: open.save, validate: open.validate };
   }
 
-  const CARDS = { answer: question, approval, call };
+  const CARDS = { answer: makeQuestion, approval: makeApproval, call: makeCall };
 
   /** What was pending when a record ended: the question or the request, without inputs. */
-  function recordedCard(pending) {
+  function makeRecordedCard(pending) {
     const { node, name, prompt, options = [] } = pending;
-    const told = {
-      answer: () => [strongly(node), " asks", terms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: prompt })],
-      approval: () => [strongly(node), " requests approval for ", strongly(name), terms(pending), prompt === name ? "" : `: ${prompt}`],
-      call: () => [strongly(node), " has called ", strongly(name), "."],
+    const sentences = {
+      answer: () => [renderStrong(node), " asks", renderTerms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: prompt })],
+      approval: () => [renderStrong(node), " requests approval for ", renderStrong(name), renderTerms(pending), prompt === name ? "" : `: ${prompt}`],
+      call: () => [renderStrong(node), " has called ", renderStrong(name), "."],
     };
     const rows = pending.arguments || [];
     const parts = [
       ...(pending.kind === "answer" && options.length ? [make("p", { class: "agentnb-faint", text: `The options are: ${options.join(", ")}` })] : []),
-      ...(rows.length ? [fields(rows, { changeable: false }).element] : []),
-      ...(pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), artefact(one, one.key))),
+      ...(rows.length ? [makeFields(rows, { changeable: false }).element] : []),
+      ...(pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), renderArtefact(one, one.key))),
       make("p", { class: "agentnb-faint", text: "There was no answer when this was recorded." }),
     ];
-    const element = make("div", { class: "agentnb-ask", "data-node": node, "data-kind": pending.kind }, make("p", { class: "agentnb-prompt" }, ...told[pending.kind]()), ...parts);
+    const element = make("div", { class: "agentnb-ask", "data-node": node, "data-kind": pending.kind }, make("p", { class: "agentnb-prompt" }, ...sentences[pending.kind]()), ...parts);
     return { element };
   }
   const FOLLOWS = new Set(["step", "into", "over", "out", "run"]);
 
   /** A new question takes the focus if it is in the cockpit and not in an input. */
-  function isFree(home) {
+  function mayTakeFocus(home) {
     const at = document.activeElement;
     return home.contains(at) && !at.closest("input, textarea, select");
   }
 
   /** The pending items. A card lives as long as its item, so an update never discards input. */
-  function people(ask, home) {
+  function makePeople(ask, home) {
     const element = make("div", { class: "agentnb-asks" });
     const note = make("p", { class: "agentnb-quiet", hidden: true });
     const cards = new Map();
-    const name = (pending) => JSON.stringify([pending.kind, pending.id, pending.prompt, pending.arguments, pending.answer]);
+    const getKey = (pending) => JSON.stringify([pending.kind, pending.id, pending.prompt, pending.arguments, pending.answer]);
     const remove = (key, card) => {
       if (card.element.contains(document.activeElement)) home.focus({ preventScroll: true });
       card.element.remove();
@@ -368,26 +368,26 @@ const cardsPart = (() => {
       note,
       quiet(text) {
         note.hidden = !text;
-        say(note, text);
+        setText(note, text);
       },
       /** Before the run continues: send the edits of pending calls. Returns false if one is invalid. */
       ready(verb) {
         if (!FOLLOWS.has(verb)) return true;
         const open = [...cards.values()].filter((card) => card.save);
-        if (!open.every((card) => card.right())) return false;
+        if (!open.every((card) => card.validate())) return false;
         for (const card of open) card.save();
         return true;
       },
       show(state) {
-        const wanted = new Set(state.pending.map(name));
-        for (const [key, card] of cards) if (!wanted.has(key)) remove(key, card);
+        const keys = new Set(state.pending.map(getKey));
+        for (const [key, card] of cards) if (!keys.has(key)) remove(key, card);
         for (const pending of state.pending) {
-          const key = name(pending);
+          const key = getKey(pending);
           if (!cards.has(key)) {
-            const card = pending.recorded ? recordedCard(pending) : CARDS[pending.kind](pending, ask);
+            const card = pending.recorded ? makeRecordedCard(pending) : CARDS[pending.kind](pending, ask);
             cards.set(key, card);
             element.append(card.element);
-            if (card.first && isFree(home)) card.first.focus({ preventScroll: true });
+            if (card.first && mayTakeFocus(home)) card.first.focus({ preventScroll: true });
           }
           const verb = pending.kind === "call" ? "change" : "answer";
           for (const each of pending.recorded ? [] : cards.get(key).element.querySelectorAll("button")) enable(each, state.can.includes(verb));
@@ -401,12 +401,12 @@ const cardsPart = (() => {
   const NEAR_END = 30; // pixels from its end within which a growing text scrolls along
 
   /** "1,204 characters in 38 pieces": how much has arrived, and whether all of it is shown. */
-  function amount({ size, pieces }, shown) {
-    const cut = shown < size ? `, the first ${shown.toLocaleString("en")} are shown` : "";
+  function describeAmount({ size, pieces }, shownCount) {
+    const cut = shownCount < size ? `, the first ${shownCount.toLocaleString("en")} are shown` : "";
     return `${size.toLocaleString("en")} characters in ${pieces} ${pieces === 1 ? "piece" : "pieces"}${cut}`;
   }
 
-  function streamCard() {
+  function makeStreamCard() {
     const who = make("strong", {});
     const model = make("span", { class: "agentnb-faint" });
     const much = make("small", { class: "agentnb-faint" });
@@ -427,11 +427,11 @@ const cardsPart = (() => {
         count += [...row.text].length;
         if (follows) body.scrollTop = body.scrollHeight;
         const ended = row.over !== null;
-        say(who, row.node);
+        setText(who, row.node);
         element.setAttribute("aria-label", `what a model tells ${row.node}`);
         body.setAttribute("aria-label", `text so far, for ${row.node}`);
-        say(model, `${row.model ? `${row.model} ` : "its model "}${ended ? "has said" : "is saying"}${attempt > 1 ? `, attempt ${attempt}` : ""}`);
-        say(much, amount(row, count));
+        setText(model, `${row.model ? `${row.model} ` : "its model "}${ended ? "has said" : "is saying"}${attempt > 1 ? `, attempt ${attempt}` : ""}`);
+        setText(much, describeAmount(row, count));
         element.setAttribute("aria-busy", String(!ended));
         this.over = row.over;
         return true;
@@ -440,7 +440,7 @@ const cardsPart = (() => {
   }
 
   /** `missed(id)` requests a text in full if a piece was lost, or arrived before this page was opened. */
-  function streams(missed) {
+  function makeStreams(missed) {
     const element = make("div", { class: "agentnb-streams" });
     const cards = new Map();
     function drop(id) {
@@ -452,7 +452,7 @@ const cardsPart = (() => {
       hear(rows, state) {
         for (const row of rows) {
           if (!cards.has(row.id) && row.over === null) {
-            const card = streamCard();
+            const card = makeStreamCard();
             cards.set(row.id, card);
             element.append(card.element);
           }
@@ -468,5 +468,5 @@ const cardsPart = (() => {
     };
   }
 
-  return { problemCard, problems, remedies, people, streams };
+  return { renderProblem, makeProblems, makeRemedies, makePeople, makeStreams };
 })();

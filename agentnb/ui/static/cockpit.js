@@ -1,19 +1,19 @@
 // One view of a session: it shows the model's state and sends a person's commands; it decides nothing.
 const cockpitPart = (() => {
-  const { chosen, followTheme, make, say } = domPart;
-  const { keep, kept, panes } = panesPart;
-  const { graph, objects } = graphPart;
-  const { tape, timeline } = timelinePart;
-  const { board } = boardPart;
-  const { people, problems, remedies, streams } = cardsPart;
-  const { details } = detailsPart;
-  const { events, listPanes, stack } = listsPart;
-  const { second } = secondPart;
-  const { bar, faster, keyName } = barPart;
-  const { wire } = wirePart;
+  const { makeSelection, followTheme, make, setText } = domPart;
+  const { saveLayout, readLayout, makePanes } = panesPart;
+  const { makeGraph, makeObjects } = graphPart;
+  const { makeStepCache, makeTimeline } = timelinePart;
+  const { makeBoard } = boardPart;
+  const { makePeople, makeProblems, makeRemedies, makeStreams } = cardsPart;
+  const { makeDetails } = detailsPart;
+  const { makeEvents, makeListPanes, makeStack } = listsPart;
+  const { makeSecond } = secondPart;
+  const { makeBar, findNextSpeed, formatKey } = barPart;
+  const { makeConnection } = wirePart;
 
   /** Return the state with the kernel's changes applied; null if a message was missed, so that they do not apply. */
-  function merged(state, { changed, number }) {
+  function mergeState(state, { changed, number }) {
     if ((state.number || 0) + 1 !== number) return null;
     const now = { ...state, ...changed, number };
     if (changed.board?.rows) {
@@ -32,10 +32,10 @@ const cockpitPart = (() => {
   }
 
   /** Apply changes to the model, which notifies all its views; of several views the first one does it. */
-  function take(model, message) {
+  function applyMessage(model, message) {
     const state = model.get("state");
     if (message.number <= (state.number || 0)) return;
-    const now = merged(state, message);
+    const now = mergeState(state, message);
     if (now) model.set("state", now);
     else model.send({ do: "whole" });
   }
@@ -54,7 +54,7 @@ const cockpitPart = (() => {
   }
 
   /** The key of an event as in aria-keyshortcuts: "ArrowRight", "Shift+R", "F10", "Space". */
-  function keyOf({ key, shiftKey }) {
+  function readKey({ key, shiftKey }) {
     const name = key === " " ? "Space" : key.length === 1 ? key.toUpperCase() : key;
     return shiftKey && (name.length > 1 || /[A-Z]/.test(name)) ? `Shift+${name}` : name;
   }
@@ -63,7 +63,7 @@ const cockpitPart = (() => {
   function onKey(event, state, commands, ask, help) {
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, .agentnb-graph, .agentnb-board")) return;
-    const key = keyOf(event);
+    const key = readKey(event);
     if (key === "?") {
       help.toggle();
       event.preventDefault();
@@ -72,11 +72,11 @@ const cockpitPart = (() => {
     }
     if (key === "Escape") target.blur();
     if (key === "Space" && target.closest("button, summary")) return;
-    const named = commands.filter(({ keys }) => keys.includes(key)).map(({ name }) => name);
-    let verb = named.find((name) => state.can.includes(name)) ?? named[0];
+    const verbs = commands.filter(({ keys }) => keys.includes(key)).map(({ name }) => name);
+    let verb = verbs.find((name) => state.can.includes(name)) ?? verbs[0];
     let value = null;
     if (key === "Home" || key === "End") [verb, value] = ["goto", key === "Home" ? 0 : state.length];
-    if (key === "+" || key === "-") [verb, value] = ["speed", faster(state.speed, key === "+")];
+    if (key === "+" || key === "-") [verb, value] = ["speed", findNextSpeed(state.speed, key === "+")];
     if (!verb) return;
     event.preventDefault();
     event.stopPropagation();
@@ -89,8 +89,8 @@ const cockpitPart = (() => {
     ["Ctrl+Enter", "submit a text of several lines"], ["Esc", "close, or leave the field"], ["?", "these keys"]];
 
   /** The sheet of all keys, opened by `?`. */
-  function keySheet(commands) {
-    const rows = [...commands.filter(({ keys, label }) => keys.length && label).map(({ keys, label, tip }) => [keys.map(keyName).join(", "), `${label}: ${tip}`]), ...OTHER_KEYS];
+  function makeKeySheet(commands) {
+    const rows = [...commands.filter(({ keys, label }) => keys.length && label).map(({ keys, label, tip }) => [keys.map(formatKey).join(", "), `${label}: ${tip}`]), ...OTHER_KEYS];
     const close = make("button", { type: "button", class: "agentnb-small", text: "×", "aria-label": "close the keys", click: () => toggle() });
     const sheet = make("div", { class: "agentnb-keys", role: "dialog", "aria-label": "Keys", hidden: true },
       make("div", { class: "agentnb-pane-head" }, make("strong", { text: "Keys" }), make("span", { class: "agentnb-faint", text: "while the cockpit has the focus" }), close),
@@ -112,7 +112,7 @@ const cockpitPart = (() => {
   }
 
   /** A toggle for the projector: large text, the graph and the board alone. The browser remembers it. */
-  function presenter(root) {
+  function makePresenterButton(root) {
     const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text: "Present", title: "large text, with the graph, the board and the timeline alone" });
     function set(on) {
       root.classList.toggle("agentnb-presenting", on);
@@ -121,24 +121,24 @@ const cockpitPart = (() => {
     button.addEventListener("click", () => {
       const on = button.getAttribute("aria-pressed") !== "true";
       set(on);
-      keep("presenting", on);
+      saveLayout("presenting", on);
     });
-    set(kept().presenting === true);
+    set(readLayout().presenting === true);
     return button;
   }
 
   /** The shown run: its name if it has one, its parent run, and the end of its id. */
-  function toldRun({ name, run }) {
+  function describeRun({ name, run }) {
     if (!run) return "";
     const parts = [run.name === name ? "run" : `run ${run.name}`, run.id];
     return [parts.join(" "), ...(run.of === null ? [] : [`a fork of ${run.of}`])].join(", ");
   }
 
   function render({ model, el }) {
-    const state = () => model.get("state");
+    const getState = () => model.get("state");
     const commands = model.get("commands");
-    const line = wire(model, {
-      state,
+    const connection = makeConnection(model, {
+      state: getState,
       quiet: (text) => asks.quiet(text),
       before: (verb) => asks.ready(verb),
     });
@@ -147,72 +147,72 @@ const cockpitPart = (() => {
     const status = make("span", { class: "agentnb-status" });
     const run = make("span", { class: "agentnb-run" });
     const chips = make("span", { class: "agentnb-chips" });
-    const told = make("p", { class: "agentnb-said" });
-    const live = make("div", { class: "agentnb-hidden", role: "status", "aria-live": "polite" });
-    const gone = make("p", { class: "agentnb-gone", text: "The kernel of this cockpit is gone. Run the cell again." });
-    const choice = chosen();
-    const film = tape(line.ask);
+    const sentence = make("p", { class: "agentnb-said" });
+    const announcer = make("div", { class: "agentnb-hidden", role: "status", "aria-live": "polite" });
+    const goneNote = make("p", { class: "agentnb-gone", text: "The kernel of this cockpit is gone. Run the cell again." });
+    const choice = makeSelection();
+    const stepCache = makeStepCache(connection.ask);
     const parts = {
-      bar: bar(line.ask, film, commands), problems: problems(remedies(line.ask)), asks: people(line.ask, root), graph: graph(line.ask, choice),
+      bar: makeBar(connection.ask, stepCache, commands), problems: makeProblems(makeRemedies(connection.ask)), asks: makePeople(connection.ask, root), graph: makeGraph(connection.ask, choice),
     };
-    const saying = streams((id) => model.send({ do: "text", target: id }));
-    const below = panes(
-      [parts.problems.element, parts.asks.element, saying.element],
-      [parts.graph, timeline(line.ask, choice, film), second(line.ask, choice), objects(line.ask), stack()],
-      [events(line.ask, choice), board(line.ask, choice), details(line.ask, choice, () => below.open("details"))],
-      listPanes(line.ask, choice),
+    const textCards = makeStreams((id) => model.send({ do: "text", target: id }));
+    const below = makePanes(
+      [parts.problems.element, parts.asks.element, textCards.element],
+      [parts.graph, makeTimeline(connection.ask, choice, stepCache), makeSecond(connection.ask, choice), makeObjects(connection.ask), makeStack()],
+      [makeEvents(connection.ask, choice), makeBoard(connection.ask, choice), makeDetails(connection.ask, choice, () => below.open("details"))],
+      makeListPanes(connection.ask, choice),
     );
     const { asks } = parts;
 
     function show() {
-      const now = state();
+      const now = getState();
       if (!now || !now.can) return;
       root.dataset.status = now.status;
-      say(name, now.name);
-      say(status, now.status.replace("_", " "));
-      say(run, toldRun(now));
+      setText(name, now.name);
+      setText(status, now.status.replace("_", " "));
+      setText(run, describeRun(now));
       run.title = run.textContent;
       chips.replaceChildren(...(now.chips || []).map((text) => make("span", { class: "agentnb-chip", text })));
-      say(told, now.said);
-      if (!["running", "pausing"].includes(now.status)) say(live, now.said);
-      parts.bar.show(now, line.busy("goto"));
-      film.show(now);
-      for (const part of [parts.problems, parts.asks, saying, below]) part.show(now);
+      setText(sentence, now.said);
+      if (!["running", "pausing"].includes(now.status)) setText(announcer, now.said);
+      parts.bar.show(now, connection.isBusy("goto"));
+      stepCache.show(now);
+      for (const part of [parts.problems, parts.asks, textCards, below]) part.show(now);
     }
     function draw() {
-      parts.graph.draw(model.get("svg"), state()?.name ?? "");
+      parts.graph.draw(model.get("svg"), getState()?.name ?? "");
       show();
     }
-    const onState = () => { root.classList.remove("agentnb-dead"); line.heard(); show(); };
+    const onState = () => { root.classList.remove("agentnb-dead"); connection.receive(); show(); };
     const onGone = () => root.classList.add("agentnb-dead"); // the kernel has ended or restarted
     const onMessage = (message) => {
-      if (message.changed) take(model, message);
-      else if (message.streams) saying.hear(message.streams, state());
+      if (message.changed) applyMessage(model, message);
+      else if (message.streams) textCards.hear(message.streams, getState());
       else {
-        line.heard(message);
-        const now = state();
-        if (now?.can) parts.bar.show(now, line.busy("goto")); // an answer changes nothing else
+        connection.receive(message);
+        const now = getState();
+        if (now?.can) parts.bar.show(now, connection.isBusy("goto")); // an answer changes nothing else
       }
     };
 
-    const help = keySheet(commands);
-    root.append(make("header", {}, name, status, run, chips, make("span", { class: "agentnb-head-tools" }, presenter(root), help.button)), help.sheet, gone, parts.bar.element, told, live, asks.note, below.element);
+    const help = makeKeySheet(commands);
+    root.append(make("header", {}, name, status, run, chips, make("span", { class: "agentnb-head-tools" }, makePresenterButton(root), help.button)), help.sheet, goneNote, parts.bar.element, sentence, announcer, asks.note, below.element);
     root.addEventListener("keydown", submitOnEnter);
-    root.addEventListener("keydown", (event) => onKey(event, state(), commands, line.ask, help));
+    root.addEventListener("keydown", (event) => onKey(event, getState(), commands, connection.ask, help));
     el.append(root);
-    const unfollow = followTheme(root);
-    const heard = { "change:state": onState, "change:svg": draw, "msg:custom": onMessage, comm_live_update: onGone };
-    for (const [event, listener] of Object.entries(heard)) model.on(event, listener);
+    const stopFollowing = followTheme(root);
+    const handlers = { "change:state": onState, "change:svg": draw, "msg:custom": onMessage, comm_live_update: onGone };
+    for (const [event, listener] of Object.entries(handlers)) model.on(event, listener);
     draw();
     model.send({ do: "whole" }); // changes since the model was created may have been missed
     return () => {
-      for (const [event, listener] of Object.entries(heard)) model.off(event, listener);
-      unfollow();
-      line.end();
-      film.end();
+      for (const [event, listener] of Object.entries(handlers)) model.off(event, listener);
+      stopFollowing();
+      connection.end();
+      stepCache.end();
       root.remove();
     };
   }
 
-  return { merged, render };
+  return { mergeState, render };
 })();

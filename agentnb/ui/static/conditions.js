@@ -12,12 +12,12 @@ const conditionsPart = (() => {
   /** A condition that cannot be evaluated at a step, as where it reads a missing key: it does not hold there. */
   class Missing extends Error {}
 
-  const shown = (text) => `'${text}'`;
-  const noPage = (what) => new Wrong(`An exported page cannot evaluate ${what}. In a notebook, session.find() can.`);
+  const quoteText = (text) => `'${text}'`;
+  const makeUnsupported = (what) => new Wrong(`An exported page cannot evaluate ${what}. In a notebook, session.find() can.`);
 
   /** The tokens of a text as [sort, value, text]. */
-  function tokensOf(text) {
-    const found = [];
+  function tokenize(text) {
+    const tokens = [];
     TOKEN.lastIndex = 0;
     const source = text.trimEnd();
     while (TOKEN.lastIndex < source.length) {
@@ -25,18 +25,18 @@ const conditionsPart = (() => {
       const match = TOKEN.exec(source);
       if (!match) {
         const rest = source.slice(at).trimStart();
-        throw new Wrong(/^["']/.test(rest) ? `The quote before ${shown(rest.slice(1, 20))} is not closed.` : `${shown(rest[0])} has no meaning in a condition.`);
+        throw new Wrong(/^["']/.test(rest) ? `The quote before ${quoteText(rest.slice(1, 20))} is not closed.` : `${quoteText(rest[0])} has no meaning in a condition.`);
       }
       const [, number, name, quoted, sign] = match;
-      if (number) found.push(["value", Number(number.replaceAll("_", "")), number]);
-      else if (quoted) found.push(["value", unquoted(quoted), quoted]);
-      else if (name && WORDS.has(name)) found.push(["value", WORDS.get(name), name]);
-      else found.push([name ? "name" : "sign", name ?? sign, name ?? sign]);
+      if (number) tokens.push(["value", Number(number.replaceAll("_", "")), number]);
+      else if (quoted) tokens.push(["value", unquote(quoted), quoted]);
+      else if (name && WORDS.has(name)) tokens.push(["value", WORDS.get(name), name]);
+      else tokens.push([name ? "name" : "sign", name ?? sign, name ?? sign]);
     }
-    return found;
+    return tokens;
   }
 
-  function unquoted(text) {
+  function unquote(text) {
     return text.slice(1, -1).replace(/\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)/gsu, (whole, code) => (
       /^[ux]./.test(code) ? String.fromCharCode(parseInt(code.slice(1), 16)) : ESCAPES[code] ?? whole));
   }
@@ -48,22 +48,22 @@ const conditionsPart = (() => {
   const has = (dict, key) => typeof key === "string" && Object.hasOwn(dict, key);
 
   /** Refuse what stands for a value that the page does not have. */
-  function known(value, text) {
-    if (isDict(value) && has(value, "~")) throw noPage(`${shown(text)}: it is ${value["~"]}`);
+  function checkAvailable(value, text) {
+    if (isDict(value) && has(value, "~")) throw makeUnsupported(`${quoteText(text)}: it is ${value["~"]}`);
     return value;
   }
   function isTrue(value) {
     if (Array.isArray(value)) return value.length > 0;
     return isDict(value) ? Object.keys(value).length > 0 : Boolean(value);
   }
-  function equal(one, other, text) {
-    known(one, text);
-    known(other, text);
+  function areEqual(one, other, text) {
+    checkAvailable(one, text);
+    checkAvailable(other, text);
     if (isNumber(one) && isNumber(other)) return Number(one) === Number(other);
-    if (Array.isArray(one) && Array.isArray(other)) return one.length === other.length && one.every((item, at) => equal(item, other[at], text));
+    if (Array.isArray(one) && Array.isArray(other)) return one.length === other.length && one.every((item, at) => areEqual(item, other[at], text));
     if (isDict(one) && isDict(other)) {
       const keys = Object.keys(one);
-      return keys.length === Object.keys(other).length && keys.every((key) => has(other, key) && equal(one[key], other[key], text));
+      return keys.length === Object.keys(other).length && keys.every((key) => has(other, key) && areEqual(one[key], other[key], text));
     }
     return one === other;
   }
@@ -74,32 +74,32 @@ const conditionsPart = (() => {
     return at >= right.length ? 1 : left[at].codePointAt() - right[at].codePointAt();
   }
   /** Less than 0, 0, or more than 0. */
-  function order(one, other, text) {
-    known(one, text);
-    known(other, text);
+  function compareValues(one, other, text) {
+    checkAvailable(one, text);
+    checkAvailable(other, text);
     if (isNumber(one) && isNumber(other)) return Number(one) - Number(other);
     if (typeof one === "string" && typeof other === "string") return compareTexts(one, other);
     if (!Array.isArray(one) || !Array.isArray(other)) throw new Missing();
-    const at = one.findIndex((item, place) => place >= other.length || !equal(item, other[place], text));
+    const at = one.findIndex((item, place) => place >= other.length || !areEqual(item, other[place], text));
     if (at < 0) return one.length - other.length;
-    return at >= other.length ? 1 : order(one[at], other[at], text);
+    return at >= other.length ? 1 : compareValues(one[at], other[at], text);
   }
   function isIn(one, other, text) {
-    known(one, text);
-    known(other, text);
-    if (Array.isArray(other)) return other.some((item) => equal(one, item, text));
+    checkAvailable(one, text);
+    checkAvailable(other, text);
+    if (Array.isArray(other)) return other.some((item) => areEqual(one, item, text));
     if (typeof other === "string" && typeof one === "string") return other.includes(one);
     if (!isDict(other) || (one !== null && typeof one === "object")) throw new Missing(); // a list is no key
     return has(other, one);
   }
-  function compared(sign, one, other, text) {
-    if (sign === "==" || sign === "!=") return equal(one, other, text) === (sign === "==");
+  function compare(sign, one, other, text) {
+    if (sign === "==" || sign === "!=") return areEqual(one, other, text) === (sign === "==");
     if (sign === "in" || sign === "not in") return isIn(one, other, text) === (sign === "in");
-    const found = order(one, other, text);
+    const found = compareValues(one, other, text);
     return { "<": found < 0, "<=": found <= 0, ">": found > 0, ">=": found >= 0 }[sign];
   }
-  function itemOf(value, key, text) {
-    known(value, text);
+  function getItem(value, key, text) {
+    checkAvailable(value, text);
     if (isDict(value) && has(value, key)) return value[key];
     const items = typeof value === "string" ? [...value] : value;
     const at = typeof key === "boolean" ? Number(key) : key;
@@ -108,8 +108,8 @@ const conditionsPart = (() => {
     if (place < 0 || place >= items.length) throw new Missing();
     return items[place];
   }
-  function lengthOf(value, text) {
-    known(value, text);
+  function getLength(value, text) {
+    checkAvailable(value, text);
     if (typeof value === "string") return [...value].length;
     if (Array.isArray(value)) return value.length;
     if (isDict(value)) return Object.keys(value).length;
@@ -117,21 +117,21 @@ const conditionsPart = (() => {
   }
 
   /** The value of a path of texts, whose keys may have dots in their names; undefined if there is none. */
-  function valueAt(board, path) {
-    let here = board;
+  function getValueAt(board, path) {
+    let value = board;
     for (let start = 0; start < path.length;) {
-      if (Array.isArray(here)) {
-        here = /^\d+$/.test(path[start]) ? here[Number(path[start])] : undefined;
+      if (Array.isArray(value)) {
+        value = /^\d+$/.test(path[start]) ? value[Number(path[start])] : undefined;
         start += 1;
-      } else if (isDict(here)) {
+      } else if (isDict(value)) {
         let end = path.length;
-        while (end > start && !has(here, path.slice(start, end).join("."))) end -= 1;
-        here = end > start ? here[path.slice(start, end).join(".")] : undefined;
+        while (end > start && !has(value, path.slice(start, end).join("."))) end -= 1;
+        value = end > start ? value[path.slice(start, end).join(".")] : undefined;
         start = end;
       } else return undefined;
-      if (here === undefined) return undefined;
+      if (value === undefined) return undefined;
     }
-    return here;
+    return value;
   }
 
   /**
@@ -140,171 +140,171 @@ const conditionsPart = (() => {
    *
    * A text without blanks may also be the path of a value; keys may have any name, such as "task#1" or "my-key".
    */
-  function compiled(text) {
-    if (/\s/.test(text) || /^[\p{L}_][\p{L}\p{N}_]*$/u.test(text)) return expression(text);
+  function compileCondition(text) {
+    if (/\s/.test(text) || /^[\p{L}_][\p{L}\p{N}_]*$/u.test(text)) return parseExpression(text);
     const path = text.split(".");
-    const isThere = (seen) => path.some((_, size) => seen.has(path.slice(0, size + 1).join(".")));
+    const isThere = (keys) => path.some((_, size) => keys.has(path.slice(0, size + 1).join(".")));
     let otherwise;
     try {
-      otherwise = expression(text);
+      otherwise = parseExpression(text);
     } catch (error) {
       if (!(error instanceof Wrong)) throw error;
-      otherwise = { answer() { throw new Missing(); }, known() { throw error; } };
+      otherwise = { evaluate() { throw new Missing(); }, checkKeys() { throw error; } };
     }
     return {
-      answer(board) {
-        const found = valueAt(board, path);
-        return found === undefined ? otherwise.answer(board) : found;
+      evaluate(board) {
+        const found = getValueAt(board, path);
+        return found === undefined ? otherwise.evaluate(board) : found;
       },
-      known(seen) { if (!isThere(seen)) otherwise.known(seen); },
+      checkKeys(keys) { if (!isThere(keys)) otherwise.checkKeys(keys); },
     };
   }
 
-  function expression(text) {
-    const tokens = tokensOf(text);
+  function parseExpression(text) {
+    const tokens = tokenize(text);
     const reads = new Set();
     let at = 0;
     let depth = 0;
-    const next = () => tokens[at]?.[1];
-    const isSign = (value) => tokens[at]?.[0] === "sign" && next() === value;
-    const isWord = (value) => tokens[at]?.[0] === "name" && next() === value;
-    const ends = () => new Wrong(at ? `It ends after ${shown(tokens[at - 1][2])}. Complete it.` : "It is empty.");
+    const peek = () => tokens[at]?.[1];
+    const isSign = (value) => tokens[at]?.[0] === "sign" && peek() === value;
+    const isWord = (value) => tokens[at]?.[0] === "name" && peek() === value;
+    const makeEndError = () => new Wrong(at ? `It ends after ${quoteText(tokens[at - 1][2])}. Complete it.` : "It is empty.");
     function expect(value) {
-      if (at >= tokens.length) throw ends();
-      if (!isSign(value)) throw new Wrong(`${shown(tokens[at][2])} stands where ${shown(value)} is expected.`);
+      if (at >= tokens.length) throw makeEndError();
+      if (!isSign(value)) throw new Wrong(`${quoteText(tokens[at][2])} stands where ${quoteText(value)} is expected.`);
       at += 1;
     }
 
-    function either() {
-      let left = both();
+    function parseOr() {
+      let left = parseAnd();
       while (isWord("or")) {
         at += 1;
-        const [one, other] = [left, both()];
-        left = (board) => { const value = one(board); return isTrue(known(value, text)) ? value : other(board); };
+        const [one, other] = [left, parseAnd()];
+        left = (board) => { const value = one(board); return isTrue(checkAvailable(value, text)) ? value : other(board); };
       }
       return left;
     }
-    function both() {
-      let left = negated();
+    function parseAnd() {
+      let left = parseNot();
       while (isWord("and")) {
         at += 1;
-        const [one, other] = [left, negated()];
-        left = (board) => { const value = one(board); return isTrue(known(value, text)) ? other(board) : value; };
+        const [one, other] = [left, parseNot()];
+        left = (board) => { const value = one(board); return isTrue(checkAvailable(value, text)) ? other(board) : value; };
       }
       return left;
     }
-    function negated() {
-      if (!isWord("not")) return comparison();
+    function parseNot() {
+      if (!isWord("not")) return parseComparison();
       at += 1;
-      const inner = nested(negated);
-      return (board) => !isTrue(known(inner(board), text));
+      const inner = parseNested(parseNot);
+      return (board) => !isTrue(checkAvailable(inner(board), text));
     }
-    function comparison() {
-      const first = value();
+    function parseComparison() {
+      const first = parseValue();
       const rest = [];
       for (;;) {
-        let sign = next();
+        let sign = peek();
         if (isWord("not") && tokens[at + 1]?.[1] === "in") {
           at += 1;
           sign = "not in";
         } else if (!(isWord("in") || (tokens[at]?.[0] === "sign" && COMPARISONS.has(sign)))) break;
         at += 1;
-        rest.push([sign, value()]);
+        rest.push([sign, parseValue()]);
       }
       if (!rest.length) return first;
       return (board) => {
         let left = first(board);
         for (const [sign, side] of rest) {
           const right = side(board);
-          if (!compared(sign, left, right, text)) return false;
+          if (!compare(sign, left, right, text)) return false;
           left = right;
         }
         return true;
       };
     }
-    function nested(part) {
+    function parseNested(part) {
       depth += 1;
       if (depth > DEEPEST) throw new Wrong("It is nested too deep.");
       const found = part();
       depth -= 1;
       return found;
     }
-    function items(end) {
+    function parseItems(end) {
       const found = [];
       while (!isSign(end)) {
-        found.push(nested(either));
+        found.push(parseNested(parseOr));
         if (!isSign(end)) expect(",");
       }
       at += 1;
       return (board) => found.map((each) => each(board));
     }
-    function value() {
-      if (at >= tokens.length) throw ends();
+    function parseValue() {
+      if (at >= tokens.length) throw makeEndError();
       const [sort, token, word] = tokens[at];
       at += 1;
-      if (sort === "value") return followed(() => token);
-      if (sort === "name" && !["and", "or", "in", "is", "if", "else", "not"].includes(token)) return key(token);
+      if (sort === "value") return parseTrailers(() => token);
+      if (sort === "name" && !["and", "or", "in", "is", "if", "else", "not"].includes(token)) return parseKey(token);
       if (token === "(") {
-        const inner = nested(either);
-        if (isSign(",")) throw noPage("a tuple");
+        const inner = parseNested(parseOr);
+        if (isSign(",")) throw makeUnsupported("a tuple");
         expect(")");
-        return followed(inner);
+        return parseTrailers(inner);
       }
-      if (token === "[") return followed(items("]"));
+      if (token === "[") return parseTrailers(parseItems("]"));
       if (token === "-" || token === "+") {
-        const inner = nested(value);
+        const inner = parseNested(parseValue);
         return (board) => {
-          const found = known(inner(board), text);
+          const found = checkAvailable(inner(board), text);
           if (!isNumber(found)) throw new Missing();
           return token === "-" ? -found : Number(found);
         };
       }
-      throw sort === "name" ? new Wrong(`${shown(word)} stands where a key or a value is expected.`) : noPage(shown(word));
+      throw sort === "name" ? new Wrong(`${quoteText(word)} stands where a key or a value is expected.`) : makeUnsupported(quoteText(word));
     }
     /** A key of the board and what follows it, as in `order.items[0].price`. */
-    function key(name) {
+    function parseKey(name) {
       reads.add(name);
-      return followed((board) => {
+      return parseTrailers((board) => {
         if (!has(board, name)) throw new Missing();
         return board[name];
       });
     }
-    function followed(start) {
+    function parseTrailers(start) {
       let found = start;
       for (;;) {
         const inner = found;
         if (isSign("[")) {
           at += 1;
-          const index = nested(either);
-          if (isSign(":")) throw noPage("a slice");
+          const index = parseNested(parseOr);
+          if (isSign(":")) throw makeUnsupported("a slice");
           expect("]");
-          found = (board) => itemOf(inner(board), known(index(board), text), text);
+          found = (board) => getItem(inner(board), checkAvailable(index(board), text), text);
         } else if (isSign(".") && /^[\p{L}\p{N}_.]+$/u.test(tokens[at + 1]?.[2] ?? "")) {
           const path = tokens[at + 1][2].split("."); // the 0.1 of `items.0.1` is one token
           at += 2;
-          const keyIn = (holder, part) => (/^\d+$/.test(part) && !isDict(holder) ? Number(part) : part);
-          found = (board) => path.reduce((holder, part) => itemOf(holder, keyIn(holder, part), text), inner(board));
+          const toKey = (holder, part) => (/^\d+$/.test(part) && !isDict(holder) ? Number(part) : part);
+          found = (board) => path.reduce((holder, part) => getItem(holder, toKey(holder, part), text), inner(board));
         } else if (isSign("|")) {
           const filter = tokens[at + 1]?.[1];
-          if (!["length", "count"].includes(filter)) throw noPage(`the filter ${shown(filter ?? "")}`);
+          if (!["length", "count"].includes(filter)) throw makeUnsupported(`the filter ${quoteText(filter ?? "")}`);
           at += 2;
-          found = (board) => lengthOf(inner(board), text);
+          found = (board) => getLength(inner(board), text);
         } else return inner;
       }
     }
 
-    const answer = either();
+    const evaluate = parseOr();
     if (at < tokens.length) {
       const [, token, word] = tokens[at];
-      if (["=", "&", "!", "?"].includes(token)) throw new Wrong(`${shown(word)} is one word too many. Compare with ==, combine with and, or, not.`);
-      if (["+", "-", "*", "/", "%", "**", "//", "~", "(", "is", "if"].includes(token)) throw noPage(shown(word));
-      throw new Wrong(`${shown(word)} is one word too many.`);
+      if (["=", "&", "!", "?"].includes(token)) throw new Wrong(`${quoteText(word)} is one word too many. Compare with ==, combine with and, or, not.`);
+      if (["+", "-", "*", "/", "%", "**", "//", "~", "(", "is", "if"].includes(token)) throw makeUnsupported(quoteText(word));
+      throw new Wrong(`${quoteText(word)} is one word too many.`);
     }
     return {
-      answer,
-      known(seen) {
-        const unknown = [...reads].find((name) => !seen.has(name));
-        if (unknown !== undefined) throw new Wrong(`There is no key ${shown(unknown)} on the board, and nothing writes one. To find a text, put it in quotes.`);
+      evaluate,
+      checkKeys(keys) {
+        const unknown = [...reads].find((name) => !keys.has(name));
+        if (unknown !== undefined) throw new Wrong(`There is no key ${quoteText(unknown)} on the board, and nothing writes one. To find a text, put it in quotes.`);
       },
     };
   }
@@ -312,7 +312,7 @@ const conditionsPart = (() => {
   /** Whether a condition holds on a board; one that cannot be evaluated there does not. It throws Wrong. */
   function holds(condition, board) {
     try {
-      return isTrue(known(condition.answer(board), "the value"));
+      return isTrue(checkAvailable(condition.evaluate(board), "the value"));
     } catch (error) {
       if (error instanceof Missing || error instanceof RangeError) return false;
       throw error;
@@ -320,17 +320,17 @@ const conditionsPart = (() => {
   }
 
   /** Apply changes of values: [path], [path, value] or [path, items, 1]; see page_values.py. */
-  function apply(board, changed) {
+  function applyChanges(board, changed) {
     for (const [path, value, appended] of changed) {
-      let here = board;
-      for (const part of path.slice(0, -1)) here = here !== null && typeof here === "object" && Object.hasOwn(here, part) ? here[part] : undefined;
+      let holder = board;
+      for (const part of path.slice(0, -1)) holder = holder !== null && typeof holder === "object" && Object.hasOwn(holder, part) ? holder[part] : undefined;
       const last = path.at(-1);
-      if (here === null || typeof here !== "object" || has(here, "~")) continue; // a part of what the page does not have
-      if (value === undefined) delete here[last];
-      else if (!appended) Object.defineProperty(here, last, { value: structuredClone(value), writable: true, enumerable: true, configurable: true });
-      else if (Array.isArray(here[last])) for (const item of structuredClone(value)) here[last].push(item);
+      if (holder === null || typeof holder !== "object" || has(holder, "~")) continue; // a part of what the page does not have
+      if (value === undefined) delete holder[last];
+      else if (!appended) Object.defineProperty(holder, last, { value: structuredClone(value), writable: true, enumerable: true, configurable: true });
+      else if (Array.isArray(holder[last])) for (const item of structuredClone(value)) holder[last].push(item);
     }
   }
 
-  return { Wrong, apply, compiled, holds, valueAt };
+  return { Wrong, applyChanges, compileCondition, holds, getValueAt };
 })();

@@ -18,7 +18,7 @@ const domPart = (() => {
   }
 
   /** Return an icon of 16 by 16 from path data, in the colour of the surrounding text. */
-  function sign(data) {
+  function makeIcon(data) {
     const svg = document.createElementNS(SVG, "svg");
     const path = document.createElementNS(SVG, "path");
     svg.setAttribute("viewBox", "0 0 16 16");
@@ -30,7 +30,7 @@ const domPart = (() => {
   }
 
   /** Set a text only if it differs, so that an unchanged page is not touched. */
-  function say(element, text) {
+  function setText(element, text) {
     if (element.textContent !== text) element.textContent = text;
   }
 
@@ -43,8 +43,8 @@ const domPart = (() => {
     const { body, documentElement: page } = document;
     if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
     if (body.dataset.vscodeThemeKind) return /dark|high-contrast$/.test(body.dataset.vscodeThemeKind);
-    const named = page.dataset.theme || page.getAttribute("theme") || body.dataset.theme || "";
-    if (/dark|light/.test(named)) return named.includes("dark");
+    const themeName = page.dataset.theme || page.getAttribute("theme") || body.dataset.theme || "";
+    if (/dark|light/.test(themeName)) return themeName.includes("dark");
     return window.matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
@@ -52,13 +52,13 @@ const domPart = (() => {
   function followTheme(element) {
     const set = () => { element.dataset.theme = isDark() ? "dark" : "light"; };
     const watcher = new MutationObserver(set);
-    const wish = window.matchMedia("(prefers-color-scheme: dark)");
+    const preference = window.matchMedia("(prefers-color-scheme: dark)");
     for (const target of [document.body, document.documentElement]) {
       watcher.observe(target, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "data-theme", "theme"] });
     }
-    wish.addEventListener("change", set);
+    preference.addEventListener("change", set);
     set();
-    return () => { watcher.disconnect(); wish.removeEventListener("change", set); };
+    return () => { watcher.disconnect(); preference.removeEventListener("change", set); };
   }
 
   // The selection: a node, a step or a key. Shared by the parts of one cockpit; the kernel does not know it.
@@ -68,16 +68,16 @@ const domPart = (() => {
    * sets what is lit in the graph and the timeline besides: `slice` and `second` {nodes, steps}, `hits` (steps), and the
    * nodes that `reads` and `writes` name.
    */
-  function chosen() {
+  function makeSelection() {
     let now = null;
-    let lit = {};
+    let lights = {};
     const listeners = [];
     const watchers = [];
     return {
-      lit: () => lit,
+      lit: () => lights,
       light(part) {
-        lit = { ...lit, ...part };
-        for (const watcher of watchers) watcher(lit);
+        lights = { ...lights, ...part };
+        for (const watcher of watchers) watcher(lights);
       },
       onLight: (watcher) => watchers.push(watcher),
       get: () => now,
@@ -97,36 +97,36 @@ const domPart = (() => {
    * `told(element)` returns the lines for the element under the pointer or with the focus: [element, [line, ...]], or null.
    * A line is a text or an element; instead of the lines, a function that passes them on when they have arrived.
    */
-  function tipCard(home, told) {
+  function addTooltips(home, describe) {
     const card = make("div", { class: "agentnb-tip", role: "tooltip", hidden: true });
     let timer = 0;
-    let on = null;
+    let anchor = null;
     function hide() {
       clearTimeout(timer);
       card.hidden = true;
-      on = null;
+      anchor = null;
     }
     function show(element, lines) {
       const [first, ...rest] = lines;
       card.replaceChildren(make("strong", { text: first }), ...rest.map((line) => (typeof line === "string" ? make("div", { text: line }) : line)));
       card.hidden = false;
-      const [outer, inner, own] = [home.getBoundingClientRect(), element.getBoundingClientRect(), card.getBoundingClientRect()];
-      const left = Math.min(Math.max(inner.left + inner.width / 2 - own.width / 2, outer.left + 4), Math.max(outer.right - own.width - 4, outer.left + 4));
+      const [outer, inner, size] = [home.getBoundingClientRect(), element.getBoundingClientRect(), card.getBoundingClientRect()];
+      const left = Math.min(Math.max(inner.left + inner.width / 2 - size.width / 2, outer.left + 4), Math.max(outer.right - size.width - 4, outer.left + 4));
       const below = inner.bottom + 8;
-      const fits = below + own.height <= outer.bottom || inner.top - outer.top < own.height + 8;
+      const fits = below + size.height <= outer.bottom || inner.top - outer.top < size.height + 8;
       const by = outer.width / home.offsetWidth; // the zoom of the page around
       card.style.left = `${(left - outer.left) / by}px`;
-      card.style.top = `${((fits ? below : inner.top - own.height - 8) - outer.top) / by}px`;
+      card.style.top = `${((fits ? below : inner.top - size.height - 8) - outer.top) / by}px`;
     }
     function look(target, pause) {
-      const found = told(target);
-      if (found?.[0] === on) return;
+      const tip = describe(target);
+      if (tip?.[0] === anchor) return;
       hide();
-      if (!found) return;
-      [on] = found;
-      const [element, lines] = found;
-      const arrived = (late) => { if (element.isConnected && on === element && late) show(element, late); };
-      timer = setTimeout(() => (typeof lines === "function" ? lines(arrived) : arrived(lines)), pause);
+      if (!tip) return;
+      [anchor] = tip;
+      const [element, lines] = tip;
+      const showIfCurrent = (late) => { if (element.isConnected && anchor === element && late) show(element, late); };
+      timer = setTimeout(() => (typeof lines === "function" ? lines(showIfCurrent) : showIfCurrent(lines)), pause);
     }
     home.addEventListener("pointerover", (event) => { if (event.pointerType !== "touch") look(event.target, TIP_PAUSE); });
     home.addEventListener("pointerleave", hide);
@@ -139,5 +139,5 @@ const domPart = (() => {
     return { hide };
   }
 
-  return { make, sign, say, enable, followTheme, chosen, tipCard };
+  return { make, makeIcon, setText, enable, followTheme, makeSelection, addTooltips };
 })();

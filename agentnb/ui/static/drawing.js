@@ -1,7 +1,7 @@
 // The drawing of a recipe: its nodes, edges, regions and board, with zoom and scroll.
 const drawingPart = (() => {
-  const { make, say } = domPart;
-  const { keep, kept } = panesPart;
+  const { make, setText } = domPart;
+  const { saveLayout, readLayout } = panesPart;
 
   // Zoom and scroll: a sheet larger or smaller than its window, moved by drag, wheel, pinch, keys and buttons.
 
@@ -17,12 +17,12 @@ const drawingPart = (() => {
   const MAP_LEAST = 24; // pixels of its shorter side
   const HAND_SLACK = 5; // pixels of movement that still count as a click
 
-  const wantsStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const fingersApart = ([a, b]) => Math.hypot(a.x - b.x, a.y - b.y);
-  const fingersMiddle = ([a, b]) => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
+  const prefersStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const measureDistance = ([a, b]) => Math.hypot(a.x - b.x, a.y - b.y);
+  const findMiddle = ([a, b]) => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
 
   /** Dragging by mouse and pinching by two fingers; one finger scrolls natively. `moved()` is true if a click ends a drag. */
-  function handsOn(element, zoomBy) {
+  function addDragging(element, zoomBy) {
     const down = new Map();
     let from = null; // where a drag by the mouse began
     let dragged = false;
@@ -31,7 +31,7 @@ const drawingPart = (() => {
       dragged = false;
       if (event.pointerType === "touch") {
         down.set(event.pointerId, { x: event.clientX, y: event.clientY });
-        if (down.size === 2) wide = fingersApart([...down.values()]);
+        if (down.size === 2) wide = measureDistance([...down.values()]);
       } else if (event.button === 0) {
         from = { x: event.clientX, y: event.clientY, left: element.scrollLeft, top: element.scrollTop };
       }
@@ -41,8 +41,8 @@ const drawingPart = (() => {
         down.set(event.pointerId, { x: event.clientX, y: event.clientY });
         if (down.size !== 2 || !wide) return;
         const fingers = [...down.values()];
-        zoomBy(fingersApart(fingers) / wide, fingersMiddle(fingers));
-        wide = fingersApart(fingers);
+        zoomBy(measureDistance(fingers) / wide, findMiddle(fingers));
+        wide = measureDistance(fingers);
       } else if (from && event.buttons & 1) {
         const [x, y] = [event.clientX - from.x, event.clientY - from.y];
         if (!dragged && Math.hypot(x, y) < HAND_SLACK) return;
@@ -65,22 +65,22 @@ const drawingPart = (() => {
   }
 
   /** The scroll position that makes `inner` visible: unchanged if it is, otherwise centred. */
-  function scrolledTo(start, size, outerStart, outerSize, scroll) {
+  function findScroll(start, size, outerStart, outerSize, scroll) {
     const room = Math.min(12, Math.max((outerSize - size) / 2, 0));
     if (start >= outerStart + room && start + size <= outerStart + outerSize - room) return scroll;
     return scroll + start + size / 2 - (outerStart + outerSize / 2);
   }
 
   /** A map of a sheet that is larger than its window: its nodes, and the part in view. A press or a drag moves the window. */
-  function sheetMap(window_) {
-    const seen = svgPart("rect", { class: "agentnb-seen-part" });
-    const map = svgPart("svg", { class: "agentnb-map", "aria-hidden": "true" });
+  function makeMap(window_) {
+    const viewRect = makeSvg("rect", { class: "agentnb-seen-part" });
+    const map = makeSvg("svg", { class: "agentnb-map", "aria-hidden": "true" });
     const holder = make("div", { hidden: true }, map);
     let [sheet, dots, box] = [null, new Map(), [1, 1]];
-    let due = 0;
-    const soon = () => { due ||= requestAnimationFrame(show); }; // it reads sizes: once a frame
+    let frame = 0;
+    const scheduleShow = () => { frame ||= requestAnimationFrame(show); }; // it reads sizes: once a frame
     function show() {
-      due = 0;
+      frame = 0;
       const large = sheet !== null && (window_.scrollWidth > window_.clientWidth + 24 || window_.scrollHeight > window_.clientHeight + 24);
       holder.hidden = !large;
       if (!large || !map.clientWidth) return;
@@ -88,8 +88,8 @@ const drawingPart = (() => {
       const [outer, inner] = [window_.getBoundingClientRect(), sheet.getBoundingClientRect()];
       const by = box[0] / (inner.width || 1);
       const spot = { x: (outer.left - inner.left) * by, y: (outer.top - inner.top) * by, width: window_.clientWidth * by, height: window_.clientHeight * by };
-      for (const [name, value] of Object.entries(spot)) seen.setAttribute(name, String(value));
-      seen.setAttribute("stroke-width", String(2 * box[0] / map.clientWidth));
+      for (const [name, value] of Object.entries(spot)) viewRect.setAttribute(name, String(value));
+      viewRect.setAttribute("stroke-width", String(2 * box[0] / map.clientWidth));
     }
     /** As large as its window allows: a long strip is as wide, or as high, as it may be. */
     function measure() {
@@ -104,10 +104,10 @@ const drawingPart = (() => {
     }
     map.addEventListener("pointerdown", (event) => { map.setPointerCapture(event.pointerId); go(event); event.preventDefault(); });
     map.addEventListener("pointermove", (event) => { if (map.hasPointerCapture(event.pointerId)) go(event); });
-    window_.addEventListener("scroll", soon);
+    window_.addEventListener("scroll", scheduleShow);
     return {
       element: holder,
-      show: soon,
+      show: scheduleShow,
       draw(svg) {
         sheet = svg;
         box = (svg.getAttribute("viewBox") || "0 0 400 300").split(" ").slice(2).map(Number);
@@ -116,9 +116,9 @@ const drawingPart = (() => {
         dots = new Map();
         for (const node of svg.querySelectorAll("g.node[data-node]")) {
           const [x, y] = (node.getAttribute("transform")?.match(/-?[\d.]+/g) || [0, 0]).map(Number);
-          dots.set(node, svgPart("rect", { x: String(x - 20), y: String(y), width: "64", height: "26", rx: "4" }));
+          dots.set(node, makeSvg("rect", { x: String(x - 20), y: String(y), width: "64", height: "26", rx: "4" }));
         }
-        map.replaceChildren(...dots.values(), seen);
+        map.replaceChildren(...dots.values(), viewRect);
         show();
       },
       /** Copy the marks of the nodes. */
@@ -132,64 +132,64 @@ const drawingPart = (() => {
     };
   }
 
-  function zoomTools(label, { less, more, fit, natural }) {
-    const tool = (text, title, click) => make("button", { type: "button", class: "agentnb-tool", text, title, "aria-label": title.replace(/ \(.*/, ""), click });
+  function makeZoomTools(label, { less, more, fit, natural }) {
+    const makeTool = (text, title, click) => make("button", { type: "button", class: "agentnb-tool", text, title, "aria-label": title.replace(/ \(.*/, ""), click });
     return make("span", { class: "agentnb-zooms", role: "group", "aria-label": `zoom of ${label}` },
-      tool("−", "Zoom out (−, or Ctrl and wheel)", less), tool("+", "Zoom in (+, or Ctrl and wheel)", more),
-      tool("Fit", "Fit (0)", fit), tool("1:1", "Actual size", natural));
+      makeTool("−", "Zoom out (−, or Ctrl and wheel)", less), makeTool("+", "Zoom in (+, or Ctrl and wheel)", more),
+      makeTool("Fit", "Fit (0)", fit), makeTool("1:1", "Actual size", natural));
   }
 
   /**
    * A window onto a sheet. `set(svg, size)` shows a sheet, `size()` returns its width and height in pixels at 1:1. `turned`
    * is called when the size of the window, and of the sheet with it, has changed.
    */
-  function zoomed(label, turned = () => {}) {
+  function makeZoomWindow(label, onResize = () => {}) {
     const element = make("div", { class: "agentnb-graph", tabindex: "0", role: "group", "aria-label": `${label}, scrolls`, "aria-keyshortcuts": "+ - 0" });
     let svg = null;
     let size = () => [1, 1];
     let now = 1;
-    let own = false; // whether a person has chosen the zoom
+    let isChosen = false; // whether a person has chosen the zoom
     let home = ""; // the name under which that is remembered
 
-    function put(factor) {
+    function setZoom(factor) {
       const [width, height] = size();
       now = Math.min(MOST_ZOOM, Math.max(LEAST_ZOOM, factor));
       svg.style.width = `${width * now}px`;
       svg.style.height = `${height * now}px`;
       map.show();
     }
-    function scale(factor, at) {
+    function zoomAt(factor, at) {
       if (!svg) return;
       const box = element.getBoundingClientRect();
       const spot = at || { x: box.left + box.width / 2, y: box.top + box.height / 2 };
       const before = svg.getBoundingClientRect();
       const share = [(spot.x - before.left) / before.width, (spot.y - before.top) / before.height];
-      put(factor);
+      setZoom(factor);
       const after = svg.getBoundingClientRect();
       element.scrollLeft += after.left + share[0] * after.width - spot.x;
       element.scrollTop += after.top + share[1] * after.height - spot.y;
     }
-    const whole = () => {
+    const findWholeZoom = () => {
       const [width, height] = size();
       return Math.min(1, (element.clientWidth - 2 * SHEET_RIM) / width, (element.clientHeight - 2 * SHEET_RIM) / height);
     };
     function fit(least = 0) {
       if (!svg || !element.clientWidth) return;
-      own = false;
-      put(Math.max(whole(), least));
+      isChosen = false;
+      setZoom(Math.max(findWholeZoom(), least));
     }
     function fitAgain() {
       fit();
-      if (home) keep("zoom", 0, home);
+      if (home) saveLayout("zoom", 0, home);
     }
     function zoomBy(by, at) {
       if (!svg) return;
-      own = true;
-      scale(now * by, at);
-      if (home) keep("zoom", now, home);
+      isChosen = true;
+      zoomAt(now * by, at);
+      if (home) saveLayout("zoom", now, home);
     }
-    const map = sheetMap(element);
-    const moved = handsOn(element, zoomBy);
+    const map = makeMap(element);
+    const wasDragged = addDragging(element, zoomBy);
     element.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -203,24 +203,24 @@ const drawingPart = (() => {
       event.preventDefault();
       event.stopPropagation();
     });
-    element.addEventListener("click", (event) => { if (moved()) event.stopImmediatePropagation(); }, true);
+    element.addEventListener("click", (event) => { if (wasDragged()) event.stopImmediatePropagation(); }, true);
     new ResizeObserver(() => {
-      if (own) return;
+      if (isChosen) return;
       fit(READABLE_ZOOM);
-      turned();
+      onResize();
     }).observe(element);
 
     return {
       element,
-      tools: [zoomTools(label, { less: () => zoomBy(1 / ZOOM_NOTCH), more: () => zoomBy(ZOOM_NOTCH), fit: fitAgain, natural: () => zoomBy(1 / now) })],
+      tools: [makeZoomTools(label, { less: () => zoomBy(1 / ZOOM_NOTCH), more: () => zoomBy(ZOOM_NOTCH), fit: fitAgain, natural: () => zoomBy(1 / now) })],
       /** Show a sheet with the zoom chosen by a person, now or earlier under this name, or fitted. */
       set(sheet, itsSize, name = "") {
         [svg, size] = [sheet, itsSize];
         element.replaceChildren(sheet);
-        const before = name && name !== home ? Number(kept().zoom?.[name]) || 0 : 0;
+        const before = name && name !== home ? Number(readLayout().zoom?.[name]) || 0 : 0;
         home = name;
-        if (before) [own, now] = [true, before];
-        if (own) put(now);
+        if (before) [isChosen, now] = [true, before];
+        if (isChosen) setZoom(now);
         else fit(READABLE_ZOOM);
         map.draw(sheet);
       },
@@ -235,18 +235,18 @@ const drawingPart = (() => {
       },
       /** Its size has changed, for example because a part is hidden. */
       resized() {
-        if (own) put(now);
+        if (isChosen) setZoom(now);
         else fit(READABLE_ZOOM);
         if (svg) map.draw(svg);
       },
       /** Scroll this into view without scrolling the rest of the page. */
       reveal(part, smooth = true) {
         const [outer, inner] = [element.getBoundingClientRect(), part.getBoundingClientRect()];
-        const left = scrolledTo(inner.left, inner.width, outer.left, element.clientWidth, element.scrollLeft);
-        const top = scrolledTo(inner.top, inner.height, outer.top, element.clientHeight, element.scrollTop);
-        if (left !== element.scrollLeft || top !== element.scrollTop) element.scrollTo({ left, top, behavior: smooth && !wantsStill() ? "smooth" : "auto" });
+        const left = findScroll(inner.left, inner.width, outer.left, element.clientWidth, element.scrollLeft);
+        const top = findScroll(inner.top, inner.height, outer.top, element.clientHeight, element.scrollTop);
+        if (left !== element.scrollLeft || top !== element.scrollTop) element.scrollTo({ left, top, behavior: smooth && !prefersStill() ? "smooth" : "auto" });
       },
-      moved,
+      moved: wasDragged,
     };
   }
 
@@ -257,7 +257,7 @@ const drawingPart = (() => {
   const SVG_SPACE = "http://www.w3.org/2000/svg";
 
   /** Create an SVG element. */
-  function svgPart(tag, attributes = {}, ...children) {
+  function makeSvg(tag, attributes = {}, ...children) {
     const element = document.createElementNS(SVG_SPACE, tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     element.append(...children);
@@ -265,7 +265,7 @@ const drawingPart = (() => {
   }
 
   /** Remove everything that loads, links, listens or runs; the kernel's drawings contain none of it. */
-  function harmless(root) {
+  function removeUnsafe(root) {
     for (const element of [...root.querySelectorAll("*")]) {
       if (!SHEET_PARTS.has(element.localName) || element.namespaceURI !== SVG_SPACE) element.remove();
     }
@@ -276,14 +276,14 @@ const drawingPart = (() => {
     }
   }
 
-  const pixelsOf = (text) => text.split(" ").slice(-2).map((points) => Number(points) * SVG_POINT);
+  const parsePixels = (text) => text.split(" ").slice(-2).map((points) => Number(points) * SVG_POINT);
 
   /** Return {svg, size, alone, tips} of an SVG text, or null. `alone` is the size without the board; `tips` describe each group. */
-  function sheetOf(text) {
+  function parseSheet(text) {
     if (!text) return null;
     const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
     if (root.nodeName !== "svg") return null;
-    harmless(root); // before it is attached: an image would load at once
+    removeUnsafe(root); // before it is attached: an image would load at once
     const svg = document.importNode(root, true);
     for (const name of ["width", "height", "data-static"]) svg.removeAttribute(name);
     svg.classList.add("has-run");
@@ -294,8 +294,8 @@ const drawingPart = (() => {
       title.remove();
     }
     const viewBox = svg.getAttribute("viewBox") || "0 0 400 300";
-    const size = pixelsOf(viewBox);
-    return { svg, tips, viewBox, size, alone: svg.dataset.graph ? pixelsOf(svg.dataset.graph) : size };
+    const size = parsePixels(viewBox);
+    return { svg, tips, viewBox, size, alone: svg.dataset.graph ? parsePixels(svg.dataset.graph) : size };
   }
 
   // The nodes of a drawing as buttons: a click selects, a click in the margin sets a breakpoint; reachable by keyboard.
@@ -306,19 +306,19 @@ const drawingPart = (() => {
   const MARGIN_REACH = 10; // points around that in which a click counts
 
   /** The margin of a node: a circle at its left side. */
-  function nodeMargin(group) {
+  function addMargin(group) {
     const dot = group.querySelector(".dot");
     if (!dot || group.classList.contains("kind-region")) return;
     const x = String(Number(dot.getAttribute("cx")) - 3 - MARGIN_AT); // the kernel draws the dot 3 points from the left side
     dot.setAttribute("cx", x);
     dot.setAttribute("cy", "0");
-    group.append(svgPart("g", { class: "agentnb-margin", "aria-hidden": "true" }, svgPart("circle", { class: "agentnb-reach", cx: x, cy: "0", r: String(MARGIN_REACH) }), dot));
+    group.append(makeSvg("g", { class: "agentnb-margin", "aria-hidden": "true" }, makeSvg("circle", { class: "agentnb-reach", cx: x, cy: "0", r: String(MARGIN_REACH) }), dot));
   }
 
   /** Make the nodes of a drawing buttons. */
-  function nodeButtons(svg) {
+  function addNodeButtons(svg) {
     for (const group of svg.querySelectorAll("g.node[data-node]")) {
-      nodeMargin(group);
+      addMargin(group);
       group.setAttribute("role", "button");
       const inside = group.classList.contains("kind-region");
       group.setAttribute("aria-keyshortcuts", inside ? "Enter" : "Enter B");
@@ -328,21 +328,21 @@ const drawingPart = (() => {
   }
 
   /** Listen in a window: `choose(node)`, `stop(node)` and `fold(region or node)` are called with the target. */
-  function pressable(element, { choose, stop, fold }) {
-    const at = (event) => event.target.closest?.(PRESSABLE);
+  function listenForPresses(element, { choose, stop, fold }) {
+    const findGroup = (event) => event.target.closest?.(PRESSABLE);
     const press = (group) => (group.matches(".agentnb-fold, .kind-region") ? fold(group) : choose(group.dataset.node));
-    const stops = (group) => { if (!group.matches(".agentnb-fold, .kind-region")) stop(group.dataset.node); };
+    const toggleStop = (group) => { if (!group.matches(".agentnb-fold, .kind-region")) stop(group.dataset.node); };
     element.addEventListener("click", (event) => {
-      const group = at(event);
+      const group = findGroup(event);
       if (!group) return;
-      if (event.target.closest(".agentnb-margin")) stops(group);
+      if (event.target.closest(".agentnb-margin")) toggleStop(group);
       else press(group);
     });
     element.addEventListener("keydown", (event) => {
-      const group = at(event);
+      const group = findGroup(event);
       if (!group || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "Enter" || event.key === " ") press(group);
-      else if (event.key === "b") stops(group);
+      else if (event.key === "b") toggleStop(group);
       else if (WAY_ON[event.key]) {
         const all = [...element.querySelectorAll(PRESSABLE)];
         const next = all[(all.indexOf(group) + WAY_ON[event.key] + all.length) % all.length];
@@ -355,7 +355,7 @@ const drawingPart = (() => {
   }
 
   /** The menu of a node, opened by the secondary button or Shift+F10: `items(node)` are [text, able, action]. */
-  function nodeMenu(home, element, items) {
+  function addNodeMenu(home, element, items) {
     const menu = make("div", { class: "agentnb-menu", role: "menu", hidden: true });
     let from = null;
     function close() {
@@ -363,7 +363,7 @@ const drawingPart = (() => {
       menu.hidden = true;
     }
     /** Replace an item by a field; what is typed goes to the action. */
-    function asked(item, action) {
+    function askMessage(item, action) {
       const input = make("input", { type: "text", class: "agentnb-input agentnb-code", "aria-label": "message", placeholder: "n is {{ n }}", spellcheck: "false" });
       const form = make("form", { class: "agentnb-line" }, input, make("button", { type: "submit", class: "agentnb-button", text: "Log" }));
       form.addEventListener("submit", (event) => {
@@ -384,7 +384,7 @@ const drawingPart = (() => {
       from = group;
       menu.replaceChildren(...items(group.dataset.node).map(([text, able, action, typed]) => make("button", {
         type: "button", role: "menuitem", text, "aria-disabled": String(!able),
-        click: ({ currentTarget }) => { if (able && typed) asked(currentTarget, typed); else if (able) { close(); action(); } },
+        click: ({ currentTarget }) => { if (able && typed) askMessage(currentTarget, typed); else if (able) { close(); action(); } },
       })));
       menu.hidden = false;
       menu.setAttribute("aria-label", `actions for ${group.dataset.node}`);
@@ -411,7 +411,7 @@ const drawingPart = (() => {
   }
 
   /** The accessible name of a node: its name and its marks. */
-  function nodeSaid(id, classes, count) {
+  function describeNode(id, classes, count) {
     const words = classes.filter((mark) => mark !== "last").map((mark) => (mark === "visited" ? `visited ${count}` : mark));
     return [id.startsWith("region: ") ? id.replace(": ", " ") : `node ${id}`, ...words].join(", ");
   }
@@ -422,45 +422,45 @@ const drawingPart = (() => {
   const NO_FOLDS = { regions: {}, nodes: {}, edges: {} }; // nothing is collapsed
 
   /** A button at each region's title that collapses it. */
-  function foldable(svg) {
+  function addFoldButtons(svg) {
     for (const holder of svg.querySelectorAll("g.cluster-title[data-scope]")) {
       const title = holder.querySelector("text");
       const [x, y] = ["x", "y"].map((name) => Number(title.getAttribute(name)));
       title.setAttribute("x", String(x + 13));
-      const box = svgPart("rect", { x: String(x - 5), y: String(y - 10), width: "13", height: "13", rx: "3" });
-      const reach = svgPart("rect", { class: "agentnb-reach", x: String(x - 8), y: String(y - 13), width: "19", height: "19" });
-      const sign = svgPart("path", { d: `M${x - 1.5},${y - 3.5}h6` });
-      holder.append(svgPart("g", { class: "agentnb-fold", role: "button", "aria-expanded": "true", "data-scope": holder.dataset.scope,
+      const box = makeSvg("rect", { x: String(x - 5), y: String(y - 10), width: "13", height: "13", rx: "3" });
+      const reach = makeSvg("rect", { class: "agentnb-reach", x: String(x - 8), y: String(y - 13), width: "19", height: "19" });
+      const sign = makeSvg("path", { d: `M${x - 1.5},${y - 3.5}h6` });
+      holder.append(makeSvg("g", { class: "agentnb-fold", role: "button", "aria-expanded": "true", "data-scope": holder.dataset.scope,
         "aria-label": `close region ${title.textContent}` }, reach, box, sign));
     }
   }
 
   /** The marks of the nodes as this drawing shows them: those of nodes inside a box are shown at the box. */
-  function summedMarks(nodes, folds) {
-    const found = {};
+  function sumMarks(nodes, folds) {
+    const sums = {};
     const inside = {};
     for (const [id, marks] of Object.entries(nodes)) {
       const box = folds.nodes[id];
-      if (box === undefined) found[id] = marks;
+      if (box === undefined) sums[id] = marks;
       else (inside[box] ||= []).push(marks);
     }
     for (const [box, all] of Object.entries(inside)) {
-      const worn = new Set(all.flatMap(({ classes }) => classes));
-      if (worn.has("current")) worn.delete("next");
+      const marks = new Set(all.flatMap(({ classes }) => classes));
+      if (marks.has("current")) marks.delete("next");
       const times = all.reduce((sum, { count }) => sum + (Number(count.slice(1)) || 0), 0);
-      found[box] = { classes: MARK_ORDER.filter((mark) => worn.has(mark)), count: times ? `×${times}` : "" };
+      sums[box] = { classes: MARK_ORDER.filter((mark) => marks.has(mark)), count: times ? `×${times}` : "" };
     }
-    return found;
+    return sums;
   }
 
   /** The marks of the edges as this drawing shows them. */
-  function joinedEdges(edges, folds) {
-    const found = {};
+  function joinEdges(edges, folds) {
+    const joined = {};
     for (const [place, marks] of Object.entries(edges)) {
       const stands = folds.edges[place] ?? place;
-      found[stands] = { classes: [...new Set([...(found[stands]?.classes || []), ...marks.classes])] };
+      joined[stands] = { classes: [...new Set([...(joined[stands]?.classes || []), ...marks.classes])] };
     }
-    return found;
+    return joined;
   }
 
   // The blackboard in the drawing: its rows show current values, thin lines lead to the nodes that read and write them.
@@ -469,33 +469,33 @@ const drawingPart = (() => {
   const [HEAD_TALL, ROW_TALL] = [24, 20]; // points, as the kernel draws them
 
   /** A text truncated to fit; East Asian wide characters take two columns. */
-  function fitting(text) {
-    let used = 0;
+  function truncateText(text) {
+    let columns = 0;
     let end = 0;
     for (const letter of text) {
-      used += letter >= "\u1100" ? 2 : 1;
-      if (used > VALUE_COLUMNS) return `${text.slice(0, end).trimEnd()}…`;
-      if (used < VALUE_COLUMNS) end += letter.length;
+      columns += letter >= "\u1100" ? 2 : 1;
+      if (columns > VALUE_COLUMNS) return `${text.slice(0, end).trimEnd()}…`;
+      if (columns < VALUE_COLUMNS) end += letter.length;
     }
     return text;
   }
 
-  function drawnRow(group, tip) {
+  function readRow(group, tip) {
     const [key, value] = [group.querySelector(".key"), group.querySelector(".value")];
     const { row: name, index } = group.dataset;
     return { group, key, value, index, name, tip: tip || "", drawn: group.classList.contains("spare") ? null : [name, key.textContent], text: "", worn: "" };
   }
 
   /** The tooltip of a row: its value first, then the recipe's description of its key. */
-  function rowTip(row) {
+  function describeRow(row) {
     if (!row.name) return null;
     const [, ...rest] = row.name === row.drawn?.[0] ? row.tip.split("\n") : [];
     return [row.text ? `${row.name} = ${row.text}` : row.name, ...rest];
   }
 
   /** The board of a drawing; `ask(then)` requests the lines that differ from the drawn ones. */
-  function drawnBoard({ svg, tips }, ask) {
-    const rows = [...svg.querySelectorAll("g.row[data-index]")].map((group) => drawnRow(group, tips.get(group)));
+  function readBoard({ svg, tips }, ask) {
+    const rows = [...svg.querySelectorAll("g.row[data-index]")].map((group) => readRow(group, tips.get(group)));
     const more = svg.querySelector(".board .more");
     const frames = [...svg.querySelectorAll(".board :is(.back, .frame)")];
     const holder = svg.querySelector("g.flows");
@@ -508,16 +508,16 @@ const drawingPart = (() => {
     const width = Number(frames[0]?.getAttribute("transform").match(/-?[\d.]+/)[0]) * 2; // it is drawn around its middle
 
     /** Assign a key to a row, with its data on the board: [key, text, marks]. */
-    function fill(row, names, told) {
+    function fillRow(row, names, entry) {
       const [name, label] = names || ["", ""];
-      const [, text = "", marks = []] = told || [];
-      const wear = JSON.stringify([name, label, text, marks]);
-      if (row.worn === wear) return;
-      Object.assign(row, { worn: wear, name, text: text || "" });
+      const [, text = "", marks = []] = entry || [];
+      const content = JSON.stringify([name, label, text, marks]);
+      if (row.worn === content) return;
+      Object.assign(row, { worn: content, name, text: text || "" });
       row.group.setAttribute("class", ["row", ...(names ? marks : ["spare"])].join(" "));
       row.group.dataset.row = row.value.dataset.key = name;
-      say(row.key, label);
-      say(row.value, fitting(row.text));
+      setText(row.key, label);
+      setText(row.value, truncateText(row.text));
     }
     /** Let the table end below its last line: the kernel leaves room for keys to come. */
     function enclose(lines) {
@@ -531,28 +531,28 @@ const drawingPart = (() => {
       }
       more?.setAttribute("y", String(height - 7));
     }
-    const flowsOf = (node) => byNode.get(node) || byNode.set(node, [...drawn.values(), ...added.values()].filter((each) => each.dataset.node === node)).get(node);
-    function stand(node) {
-      if (active !== null) for (const each of flowsOf(active)) each.classList.remove("active");
+    const listFlows = (node) => byNode.get(node) || byNode.set(node, [...drawn.values(), ...added.values()].filter((each) => each.dataset.node === node)).get(node);
+    function setActive(node) {
+      if (active !== null) for (const each of listFlows(active)) each.classList.remove("active");
       active = node;
-      if (node !== null) for (const each of flowsOf(node)) each.classList.add("active");
+      if (node !== null) for (const each of listFlows(node)) each.classList.add("active");
     }
-    function lines(found) {
+    function showFlows(found) {
       for (const each of added.values()) each.remove();
       added.clear();
       byNode.clear();
       const gone = new Set(found.gone);
       for (const [name, group] of drawn) group.style.display = gone.has(name) || found.flows[name] ? "none" : "";
       for (const [name, flow] of Object.entries(found.flows)) {
-        const group = svgPart("g", { class: flow.classes.filter((word) => word !== "active").join(" "), "data-node": flow.node, "data-way": flow.way },
-          svgPart("path", { class: "line", d: flow.line }), svgPart("path", { class: "heads", d: flow.heads }));
+        const group = makeSvg("g", { class: flow.classes.filter((word) => word !== "active").join(" "), "data-node": flow.node, "data-way": flow.way },
+          makeSvg("path", { class: "line", d: flow.line }), makeSvg("path", { class: "heads", d: flow.heads }));
         tips.set(group, flow.tip);
         added.set(name, group);
         holder.append(group);
       }
       const now = active;
       active = null;
-      stand(now);
+      setActive(now);
     }
     return {
       there: rows.length > 0,
@@ -560,7 +560,7 @@ const drawingPart = (() => {
       light(node) {
         for (const each of [...drawn.values(), ...added.values()]) each.classList.toggle("agentnb-lit", node !== null && each.dataset.node === node);
       },
-      tip: (group) => { const row = rows.find((each) => each.group === group); return row ? rowTip(row) : null; },
+      tip: (group) => { const row = rows.find((each) => each.group === group); return row ? describeRow(row) : null; },
       /** `node` is the box of the current node. While a run moves no lines are requested. */
       show({ picture, board: table = [] }, node, rests) {
         if (!holder) return;
@@ -568,16 +568,16 @@ const drawingPart = (() => {
         const known = new Map(table.map((row) => [row[0], row]));
         for (const row of rows) {
           const names = named[row.index] || row.drawn;
-          fill(row, names, names && known.get(names[0]));
+          fillRow(row, names, names && known.get(names[0]));
         }
-        if (more) say(more, below.more || "");
+        if (more) setText(more, below.more || "");
         enclose(rows.findLastIndex((row) => row.name) + 1 + (below.more ? 1 : 0));
-        if (node !== active) stand(node);
+        if (node !== active) setActive(node);
         const word = below.flows || "";
         if (word === lastLines || !rests) return;
         lastLines = word;
-        if (word) ask((found) => { if (found && lastLines === word) lines(found); });
-        else lines({ flows: {}, gone: [] });
+        if (word) ask((found) => { if (found && lastLines === word) showFlows(found); });
+        else showFlows({ flows: {}, gone: [] });
       },
     };
   }
@@ -587,7 +587,7 @@ const drawingPart = (() => {
   const NODE_STATES = { current: "is next", next: "comes later", waiting: "waits for a person", failed: "failed", breakpoint: "has a breakpoint" };
 
   /** A table of a drawing; `choose(id)` is called when a name is clicked. */
-  function graphTable(choose) {
+  function makeGraphTable(choose) {
     const head = make("tr", {}, ...["Node", "Kind", "State", "Leads to"].map((text) => make("th", { scope: "col", text })));
     const body = make("tbody");
     const table = make("table", { "aria-label": "Nodes of the graph" }, make("thead", {}, head), body);
@@ -612,7 +612,7 @@ const drawingPart = (() => {
           const { classes = [], count = "" } = nodes[id] || {};
           const words = Object.entries(NODE_STATES).filter(([mark]) => classes.includes(mark)).map(([, text]) => text);
           if (count) words.push(`ran ${count}`);
-          say(cell, words.join(", ") || "not yet");
+          setText(cell, words.join(", ") || "not yet");
         }
       },
     };
@@ -625,19 +625,19 @@ const drawingPart = (() => {
   const EDGE_MARKS = ["taken", "last"];
   const GOING = ["running", "pausing"];
 
-  function described(state, nodes) {
+  function describeGraph(state, nodes) {
     const parts = [`Graph of ${state.name}`];
-    const marked = (mark) => Object.keys(nodes).filter((id) => nodes[id].classes.includes(mark));
+    const listMarked = (mark) => Object.keys(nodes).filter((id) => nodes[id].classes.includes(mark));
     if (state.current) parts.push(`current node ${state.current}`);
     for (const mark of ["failed", "waiting", "visited"]) {
-      const ids = marked(mark);
+      const ids = listMarked(mark);
       if (ids.length) parts.push(`${mark}: ${ids.slice(0, 20).join(", ")}`);
     }
     return parts.join("; ");
   }
 
   /** Give each thin line a wide invisible one on top, so that it is easy to point at; not if there are very many. */
-  function reachable(edges) {
+  function widenEdges(edges) {
     if (edges.length > MANY_EDGES) return;
     for (const group of edges) {
       const line = group.querySelector("path")?.cloneNode();
@@ -648,34 +648,34 @@ const drawingPart = (() => {
   }
 
   /** The current drawing: its groups by node, its edges, its board; `show` applies a state's marks. */
-  function standing(found, folds, askLines) {
+  function makeDrawing(found, folds, askLines) {
     const { svg, tips } = found;
     const groups = new Map(); // node -> the groups that represent it
-    const worn = new Map(); // a group, or its node -> its current marks, to skip unchanged ones
+    const currentMarks = new Map(); // a group, or its node -> its current marks, to skip unchanged ones
     for (const group of svg.querySelectorAll("g.node[data-node]")) {
       const id = group.dataset.node;
       groups.set(id, [...(groups.get(id) || []), group]);
     }
     const edges = [...svg.querySelectorAll("g.edge[data-edge]")];
-    const board = drawnBoard(found, askLines);
-    reachable(edges);
-    foldable(svg);
-    nodeButtons(svg);
+    const board = readBoard(found, askLines);
+    widenEdges(edges);
+    addFoldButtons(svg);
+    addNodeButtons(svg);
     function restyle(id, { classes = [], count = "" } = {}) {
       const key = `${classes.join(" ")} ${count}`;
-      if (worn.get(id) === key) return;
-      worn.set(id, key);
+      if (currentMarks.get(id) === key) return;
+      currentMarks.set(id, key);
       for (const group of groups.get(id)) {
         for (const mark of NODE_MARKS) group.classList.toggle(mark, classes.includes(mark));
         const text = group.querySelector(".count");
-        if (text) say(text, count);
-        group.setAttribute("aria-label", nodeSaid(id, classes, count));
+        if (text) setText(text, count);
+        group.setAttribute("aria-label", describeNode(id, classes, count));
       }
     }
-    function wear(group, classes = []) {
+    function setMarks(group, classes = []) {
       const key = classes.join(" ");
-      if ((worn.get(group) || "") === key) return;
-      worn.set(group, key);
+      if ((currentMarks.get(group) || "") === key) return;
+      currentMarks.set(group, key);
       for (const mark of EDGE_MARKS) group.classList.toggle(mark, classes.includes(mark));
     }
     return {
@@ -687,19 +687,19 @@ const drawingPart = (() => {
         return box === undefined ? svg.querySelector(`.agentnb-fold[data-scope="${CSS.escape(region)}"]`) : groups.get(box)?.[0];
       },
       show(state) {
-        const nodes = summedMarks(state.picture.nodes || {}, folds);
-        const ways = joinedEdges(state.picture.edges || {}, folds);
+        const nodes = sumMarks(state.picture.nodes || {}, folds);
+        const ways = joinEdges(state.picture.edges || {}, folds);
         for (const id of groups.keys()) restyle(id, nodes[id]);
-        for (const group of edges) wear(group, ways[group.dataset.edge]?.classes);
+        for (const group of edges) setMarks(group, ways[group.dataset.edge]?.classes);
         board.show(state, state.current === null ? null : folds.nodes[state.current] ?? state.current, !GOING.includes(state.status));
-        svg.setAttribute("aria-label", described(state, nodes));
+        svg.setAttribute("aria-label", describeGraph(state, nodes));
         return nodes;
       },
     };
   }
 
   /** The rows of the table: each box of the drawing with its edges. */
-  function tableRows({ groups, edges }) {
+  function listTableRows({ groups, edges }) {
     const ways = new Map();
     for (const group of edges) {
       if (group.getAttribute("display") === "none") continue; // a line that a run may still show
@@ -713,5 +713,5 @@ const drawingPart = (() => {
     });
   }
 
-  return { zoomed, sheetOf, nodeMenu, pressable, NO_FOLDS, graphTable, GOING, standing, tableRows };
+  return { makeZoomWindow, parseSheet, addNodeMenu, listenForPresses, NO_FOLDS, makeGraphTable, GOING, makeDrawing, listTableRows };
 })();

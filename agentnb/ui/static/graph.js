@@ -1,8 +1,8 @@
 // The panes with drawings: the recipe's graph, and the objects of a reactive run.
 const graphPart = (() => {
-  const { make, say, tipCard } = domPart;
-  const { keep, kept } = panesPart;
-  const { GOING, NO_FOLDS, graphTable, nodeMenu, pressable, sheetOf, standing, tableRows, zoomed } = drawingPart;
+  const { make, setText, addTooltips } = domPart;
+  const { saveLayout, readLayout } = panesPart;
+  const { GOING, NO_FOLDS, makeGraphTable, addNodeMenu, listenForPresses, parseSheet, makeDrawing, listTableRows, makeZoomWindow } = drawingPart;
 
   // The pane with the drawing of the recipe. It is laid out once, and again when a region is collapsed or expanded.
 
@@ -10,22 +10,22 @@ const graphPart = (() => {
   const OVERDUE = 3500; // milliseconds after which a request counts as lost
 
   /** A toggle in the header of a pane; it shows its state by more than its colour. */
-  function flip(text, title, pressed, turned) {
+  function makeToggle(text, title, pressed, onChange) {
     const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text, title, "aria-label": text, "aria-pressed": String(pressed) });
     button.addEventListener("click", () => {
       const now = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(now));
-      turned(now);
+      onChange(now);
     });
     return button;
   }
 
   /** Request a drawing until it is ready; a later request cancels an earlier one. `laid` receives the result. */
-  function puller(ask, what, laid) {
+  function makeRequester(ask, what, onDrawing) {
     let number = 0;
     let since = 0; // the time of the request, 0 if none is pending
     let last = () => {};
-    function pull(which, then = () => {}) {
+    function request(which, then = () => {}) {
       number += 1;
       const mine = number;
       last = () => {
@@ -35,7 +35,7 @@ const graphPart = (() => {
           since = 0;
           if (found.again) setTimeout(() => { if (mine === number) last(); }, ASK_AGAIN);
           else {
-            laid(found);
+            onDrawing(found);
             then();
           }
         });
@@ -43,12 +43,12 @@ const graphPart = (() => {
       last();
     }
     /** On any kernel message, resend overdue requests. */
-    const nudge = () => { if (since && Date.now() - since > OVERDUE) last(); };
-    return { pull, nudge };
+    const resendOverdue = () => { if (since && Date.now() - since > OVERDUE) last(); };
+    return { pull: request, nudge: resendOverdue };
   }
 
   /** The tooltip lines for the element under the pointer, and the part of the drawing that they describe. */
-  function toldAt(standing_, target) {
+  function describeTarget(standing_, target) {
     const group = target.closest?.("g.node, g.edge, g.row, g.flow, g.start, g.cluster");
     if (!group || !standing_) return null;
     if (group.matches(".row")) {
@@ -57,12 +57,12 @@ const graphPart = (() => {
     }
     const text = standing_.tips.get(group);
     if (!text) return null;
-    const said = group.matches(".node:not(.kind-region)") ? [group.getAttribute("aria-label").split(", ").slice(1).join(", ")] : [];
-    return [group, [...text.split("\n"), ...said].filter(Boolean)];
+    const status = group.matches(".node:not(.kind-region)") ? [group.getAttribute("aria-label").split(", ").slice(1).join(", ")] : [];
+    return [group, [...text.split("\n"), ...status].filter(Boolean)];
   }
 
   /** Marks the selection: a node or the box that represents it. */
-  function choiceMarks(now) {
+  function makeChoiceMarker(now) {
     return (chosen) => {
       for (const [id, groups] of now.on?.groups || []) {
         const is = chosen?.kind === "node" && (now.on.folds.nodes[chosen.id] ?? chosen.id) === id;
@@ -77,32 +77,32 @@ const graphPart = (() => {
   const LIGHTS = ["in-slice", "maybe-in-slice", "only-a", "only-b", "differs", "parted", "agentnb-second", "agentnb-reads", "agentnb-writes"];
 
   /** Marks what is lit: a slice, the differences from a second run and where that stands, readers and writers of a key. */
-  function lights(now) {
+  function makeLightMarker(now) {
     return ({ slice, second, reads = [], writes = [] }) => {
       if (!now.on) return;
-      const worn = new Map();
-      const wear = (id, ...marks) => {
+      const marksByBox = new Map();
+      const addMarks = (id, ...marks) => {
         const box = now.on.folds.nodes[id] ?? id;
-        worn.set(box, [...(worn.get(box) || []), ...marks]);
+        marksByBox.set(box, [...(marksByBox.get(box) || []), ...marks]);
       };
-      for (const [id, mark] of Object.entries(slice?.nodes || {})) wear(id, mark);
-      for (const [id, marks] of Object.entries(second?.nodes || {})) wear(id, ...marks);
-      if (second?.node) wear(second.node, "agentnb-second");
-      for (const id of reads) wear(id, "agentnb-reads");
-      for (const id of writes) wear(id, "agentnb-writes");
+      for (const [id, mark] of Object.entries(slice?.nodes || {})) addMarks(id, mark);
+      for (const [id, marks] of Object.entries(second?.nodes || {})) addMarks(id, ...marks);
+      if (second?.node) addMarks(second.node, "agentnb-second");
+      for (const id of reads) addMarks(id, "agentnb-reads");
+      for (const id of writes) addMarks(id, "agentnb-writes");
       for (const [id, groups] of now.on.groups) {
-        const marks = worn.get(id) || [];
+        const marks = marksByBox.get(id) || [];
         for (const group of groups) for (const mark of LIGHTS) group.classList.toggle(mark, marks.includes(mark));
       }
     };
   }
 
   /** Collapses a region, or expands a box; focus moves to the replacement. */
-  function regionFolder(now, view, pull) {
+  function makeRegionToggle(now, view, redraw) {
     return (group) => {
       const { scope } = group.dataset;
       const region = scope ?? now.on.folds.regions[group.dataset.node];
-      pull(scope === undefined ? now.closed.filter((one) => one !== region) : [...now.closed, region], () => {
+      redraw(scope === undefined ? now.closed.filter((one) => one !== region) : [...now.closed, region], () => {
         const next = now.on.ofRegion(region);
         if (!next) return;
         next.focus({ preventScroll: true });
@@ -111,62 +111,62 @@ const graphPart = (() => {
     };
   }
 
-  function graph(ask, choice) {
-    const view = zoomed("Graph", () => {
+  function makeGraph(ask, choice) {
+    const view = makeZoomWindow("Graph", () => {
       if (now.on) crop();
       follow(false);
     });
     const note = make("p", { class: "agentnb-faint agentnb-graph-note", hidden: true });
-    const table = graphTable((id) => choose(id));
+    const table = makeGraphTable((id) => choose(id));
     const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, table.element, view.map.element);
     const now = { on: null, closed: [], last: null, current: null, board: null, follows: true, name: "", folded: false };
     /** Whether the drawing includes the board: as chosen, otherwise where both fit side by side. */
-    const boarded = () => now.board ?? now.on.size[0] <= view.room();
-    const { pull, nudge } = puller(ask, "drawing", (found) => {
+    const showsBoard = () => now.board ?? now.on.size[0] <= view.room();
+    const { pull: request, nudge: resendOverdue } = makeRequester(ask, "drawing", (found) => {
       now.closed = found.closed;
-      if (now.folded) keep("closed", now.closed, now.name);
-      lay(found.svg, found.folds);
+      if (now.folded) saveLayout("closed", now.closed, now.name);
+      setDrawing(found.svg, found.folds);
     });
-    const pick = choiceMarks(now);
-    const light = lights(now);
-    const fold = regionFolder(now, view, (closed, then) => turn(closed, then));
+    const markChoice = makeChoiceMarker(now);
+    const markLights = makeLightMarker(now);
+    const toggleRegion = makeRegionToggle(now, view, (closed, then) => redraw(closed, then));
 
     function choose(id) {
       const scope = now.on?.folds.regions[id];
       if (scope === undefined) choice.set("node", id);
-      else turn(now.closed.filter((one) => one !== scope));
+      else redraw(now.closed.filter((one) => one !== scope));
     }
     /** Draw with these regions collapsed, as a person wishes; later cockpits of the recipe begin so. */
-    function turn(closed, then) {
+    function redraw(closed, then) {
       now.folded = true;
-      pull(closed, then);
+      request(closed, then);
     }
     /** With or without the board: hidden parts take no space. */
     function crop() {
       const { svg, viewBox } = now.on;
-      const board = boarded();
+      const board = showsBoard();
       svg.classList.toggle("agentnb-boardless", !board);
       svg.setAttribute("viewBox", board || !svg.dataset.graph ? viewBox : `0 0 ${svg.dataset.graph}`);
-      tools.boarded(board);
+      tools.setBoardShown(board);
       view.resized();
       part.grow?.(view.height() + table.element.offsetHeight);
     }
-    function lay(text, folds) {
-      const found = sheetOf(text);
-      const held = view.element.contains(document.activeElement);
-      now.on = found && standing(found, folds, (then) => ask("look", "flows", now.closed, then));
+    function setDrawing(text, folds) {
+      const found = parseSheet(text);
+      const hasFocus = view.element.contains(document.activeElement);
+      now.on = found && makeDrawing(found, folds, (then) => ask("look", "flows", now.closed, then));
       now.current = null;
       note.hidden = Boolean(found);
       view.element.hidden = !found;
-      if (!found) return say(note, "There is no drawing.");
-      view.set(found.svg, () => (boarded() ? found.size : found.alone), now.name);
+      if (!found) return setText(note, "There is no drawing.");
+      view.set(found.svg, () => (showsBoard() ? found.size : found.alone), now.name);
       crop();
-      table.draw(tableRows(now.on));
-      tools.laid(now.on);
-      pick(choice.get());
-      light(choice.lit());
+      table.draw(listTableRows(now.on));
+      tools.update(now.on);
+      markChoice(choice.get());
+      markLights(choice.lit());
       if (now.last) show(now.last);
-      if (held) view.element.focus({ preventScroll: true });
+      if (hasFocus) view.element.focus({ preventScroll: true });
       return undefined;
     }
     function follow(smooth) {
@@ -174,36 +174,36 @@ const graphPart = (() => {
       if (group && now.follows) view.reveal(group, smooth);
     }
     function show(state) {
-      const opened = now.last === null;
+      const isFirst = now.last === null;
       now.last = state;
-      nudge();
+      resendOverdue();
       if (!now.on) return;
       table.show(now.on.show(state));
       view.map.mark();
       if (state.current === now.current) return;
       now.current = state.current;
-      follow(!opened && !GOING.includes(state.status));
+      follow(!isFirst && !GOING.includes(state.status));
     }
-    let lit = null; // the chosen node, whose reads and writes are shown
-    choice.onLight(light);
-    const tools = headTools(now, {
-      crop, follow, pull: turn,
+    let chosenNode = null; // the chosen node, whose reads and writes are shown
+    choice.onLight(markLights);
+    const tools = makeHeadTools(now, {
+      crop, follow, pull: redraw,
       table(shown) {
         table.element.hidden = !shown;
         if (now.on && now.last) table.show(now.on.show(now.last));
       },
     });
     choice.on((chosen) => {
-      pick(chosen);
-      lit = chosen?.kind === "node" ? chosen.id : null;
-      now.on?.board.light(lit);
+      markChoice(chosen);
+      chosenNode = chosen?.kind === "node" ? chosen.id : null;
+      now.on?.board.light(chosenNode);
     });
     view.element.addEventListener("pointerover", ({ target }) => {
       const node = target.closest?.("g.node[data-node]")?.dataset.node ?? null;
-      now.on?.board.light(node ?? lit);
+      now.on?.board.light(node ?? chosenNode);
     });
-    pressable(view.element, { choose, fold, stop: (id) => ask("stop_at", null, id) });
-    nodeMenu(element, view.element, (id) => {
+    listenForPresses(view.element, { choose, fold: toggleRegion, stop: (id) => ask("stop_at", null, id) });
+    addNodeMenu(element, view.element, (id) => {
       const can = (verb) => Boolean(now.last?.can.includes(verb));
       const stops = now.last?.breakpoints.some((row) => row.node === id);
       return [
@@ -214,7 +214,7 @@ const graphPart = (() => {
         ["Details, and why not?", true, () => choice.set("node", id)],
       ];
     });
-    tipCard(element, (target) => toldAt(now.on, target));
+    addTooltips(element, (target) => describeTarget(now.on, target));
     const part = {
       name: "graph",
       title: "Graph",
@@ -222,16 +222,16 @@ const graphPart = (() => {
       tools: [...tools.elements, ...view.tools],
       /** Show a drawing; if its text is empty, request it from the kernel. */
       draw(text, name) {
-        const closed = kept().closed?.[name] ?? null; // as a person left it
+        const closed = readLayout().closed?.[name] ?? null; // as a person left it
         Object.assign(now, { closed: [], name, folded: false });
         if (text.startsWith("<svg")) {
-          lay(text, NO_FOLDS);
-          return closed?.length ? pull(closed) : undefined;
+          setDrawing(text, NO_FOLDS);
+          return closed?.length ? request(closed) : undefined;
         }
         now.on = null;
         note.hidden = false;
-        say(note, "The graph is being laid out.");
-        return pull(closed);
+        setText(note, "The graph is being laid out.");
+        return request(closed);
       },
       show,
     };
@@ -239,27 +239,27 @@ const graphPart = (() => {
   }
 
   /** The toggles in the pane's header. */
-  function headTools(now, { crop, follow, pull, table }) {
+  function makeHeadTools(now, { crop, follow, pull: redraw, table }) {
     const all = make("button", { type: "button", class: "agentnb-tool", text: "Close all", title: "close, or open, every region", hidden: true });
-    const board = flip("Board", "the blackboard in the drawing, and who reads and writes what", true, (on) => {
+    const board = makeToggle("Board", "the blackboard in the drawing, and who reads and writes what", true, (on) => {
       now.board = on;
       if (now.on) crop();
     });
-    const follows = flip("Follow", "scroll to where the run stands", now.follows, (on) => {
+    const follows = makeToggle("Follow", "scroll to where the run stands", now.follows, (on) => {
       now.follows = on;
       follow(true);
     });
-    const asTable = flip("Table", "the nodes as a table, below the drawing", false, table);
+    const asTable = makeToggle("Table", "the nodes as a table, below the drawing", false, table);
     let open = []; // the regions that can be collapsed
-    all.addEventListener("click", () => pull(open));
+    all.addEventListener("click", () => redraw(open));
     return {
       elements: [all, follows, board, asTable],
-      boarded: (on) => board.setAttribute("aria-pressed", String(on)),
-      laid(on) {
+      setBoardShown: (on) => board.setAttribute("aria-pressed", String(on)),
+      update(on) {
         const closed = Object.values(on.folds.regions);
         open = [...on.svg.querySelectorAll("g.cluster[data-scope]")].map((cluster) => cluster.dataset.scope);
         all.hidden = !open.length && !closed.length;
-        say(all, open.length ? "Close all" : "Open all");
+        setText(all, open.length ? "Close all" : "Open all");
         open = open.length ? [...now.closed, ...open] : [];
         board.hidden = !on.board.there;
       },
@@ -271,33 +271,33 @@ const graphPart = (() => {
   const OBJECTS_PAUSE = 700; // milliseconds between two pictures while a run moves
   const OBJECTS_SHARE = 0.45; // of the window's height that the drawing may take
 
-  function objects(ask) {
-    const view = zoomed("Objects");
+  function makeObjects(ask) {
+    const view = makeZoomWindow("Objects");
     const note = make("p", { class: "agentnb-faint agentnb-graph-note", text: "…" });
     const element = make("div", { class: "agentnb-drawing", tabindex: "-1" }, note, view.element, view.map.element);
     let on = null;
-    let shown = ""; // the picture that is displayed
-    let seen = ""; // the run's state at the last request
+    let lastPicture = ""; // the picture that is displayed
+    let lastState = ""; // the run's state at the last request
     let timer = 0;
-    const { pull, nudge } = puller(ask, "objects", ({ svg }) => {
-      if (svg === shown) return;
-      shown = svg;
-      on = sheetOf(svg);
+    const { pull: request, nudge: resendOverdue } = makeRequester(ask, "objects", ({ svg }) => {
+      if (svg === lastPicture) return;
+      lastPicture = svg;
+      on = parseSheet(svg);
       const some = on?.svg.querySelector("g.node") ?? null;
       note.hidden = some !== null;
       view.element.hidden = some === null;
-      say(note, "No objects yet.");
+      setText(note, "No objects yet.");
       if (!some) return;
       view.set(on.svg, () => on.size);
       part.grow?.(Math.min(view.height(), window.innerHeight * OBJECTS_SHARE));
     });
-    function look(state) {
+    function update(state) {
       const now = JSON.stringify([state.position, state.length, state.said]);
-      if (now === seen) return;
-      seen = now;
-      pull(null);
+      if (now === lastState) return;
+      lastState = now;
+      request(null);
     }
-    tipCard(element, (target) => {
+    addTooltips(element, (target) => {
       const group = target.closest?.("g.node, g.edge");
       const text = group && on?.tips.get(group);
       return text ? [group, text.split("\n")] : null;
@@ -307,16 +307,16 @@ const graphPart = (() => {
       title: "Objects",
       body: element,
       tools: view.tools,
-      wanted: (state) => Boolean(state.reactive),
+      isShown: (state) => Boolean(state.reactive),
       show(state) {
         clearTimeout(timer);
-        nudge();
-        if (GOING.includes(state.status)) timer = setTimeout(() => look(state), OBJECTS_PAUSE);
-        else look(state);
+        resendOverdue();
+        if (GOING.includes(state.status)) timer = setTimeout(() => update(state), OBJECTS_PAUSE);
+        else update(state);
       },
     };
     return part;
   }
 
-  return { graph, objects };
+  return { makeGraph, makeObjects };
 })();

@@ -1,13 +1,13 @@
 // The panes with lists: call stack, events, breakpoints and watches, forks.
 const listsPart = (() => {
-  const { enable, make, say } = domPart;
-  const { field } = boardPart;
+  const { enable, make, setText } = domPart;
+  const { makeField } = boardPart;
 
   // The call stack (the frames around the next node), and the next nodes with the reason.
 
   const TURNS = { resume: "resumes", fail: "fails", event: "is matched" };
 
-  function frameItem(frame, name, last) {
+  function renderFrame(frame, name, last) {
     const parts = [make("strong", { text: frame.node ?? name })];
     const more = [];
     if (frame.node !== null && frame.branch !== null) more.push(`branch ${frame.branch + 1}`);
@@ -16,20 +16,20 @@ const listsPart = (() => {
     return make("li", last ? { "aria-current": "true" } : {}, ...parts);
   }
 
-  function nextItem(one) {
+  function renderNext(one) {
     const turn = TURNS[one.turn] ? ` ${TURNS[one.turn]}` : "";
     const branch = one.branch === null ? "" : ` branch ${one.branch + 1}`;
     return make("li", {}, make("strong", { text: one.node }), make("span", { class: "agentnb-faint", text: `${branch}${turn}: ${one.why}` }));
   }
 
-  function stack() {
+  function makeStack() {
     const frames = make("ol", { class: "agentnb-frames", "aria-label": "call stack, the outermost first" });
     const next = make("ol", { class: "agentnb-next", "aria-label": "what comes next" });
     const nothing = make("p", { class: "agentnb-faint", text: "Nothing comes next." });
     const later = make("p", { class: "agentnb-faint" });
     const element = make("div", { class: "agentnb-stack" },
       make("h4", { "aria-level": "2", text: "Call stack" }), frames, make("h4", { "aria-level": "2", text: "Comes next" }), next, nothing, later);
-    let shown = "";
+    let lastContent = "";
     return {
       name: "stack",
       fits: true,
@@ -37,14 +37,14 @@ const listsPart = (() => {
       body: element,
       show(state) {
         const { name, frames: open = [], next: soon = [], later: more = 0 } = state;
-        const told = JSON.stringify([name, open, soon, more]);
-        if (told === shown) return;
-        shown = told;
-        frames.replaceChildren(...open.map((frame, index) => frameItem(frame, name, index === open.length - 1)));
-        next.replaceChildren(...soon.map(nextItem));
+        const content = JSON.stringify([name, open, soon, more]);
+        if (content === lastContent) return;
+        lastContent = content;
+        frames.replaceChildren(...open.map((frame, index) => renderFrame(frame, name, index === open.length - 1)));
+        next.replaceChildren(...soon.map(renderNext));
         nothing.hidden = soon.length > 0;
         later.hidden = !more;
-        say(later, `and ${more} more`);
+        setText(later, `and ${more} more`);
       },
     };
   }
@@ -55,7 +55,7 @@ const listsPart = (() => {
   const RATE = 700; // milliseconds between two requests while a run moves
   let forms = 0;
 
-  function eventRow([seq, id, type, actor, cause, step, at], choice) {
+  function renderEvent([seq, id, type, actor, cause, step, at], choice) {
     const about = [`by ${actor}`, cause && `from ${cause}`].filter(Boolean).join(", ");
     const where = step === null
       ? make("span", { class: "agentnb-faint", text: at ? `after step ${at}` : "at the start" })
@@ -65,83 +65,83 @@ const listsPart = (() => {
   }
 
   /** The form: a type, listened to or not, and a payload. */
-  function emitter(ask) {
+  function makeEmitForm(ask) {
     forms += 1;
     const types = make("datalist", { id: `agentnb-types-${forms}-${Math.random().toString(36).slice(2)}` });
     const type = make("input", { type: "text", class: "agentnb-input", list: types.id, "aria-label": "type of the event", autocomplete: "off", spellcheck: "false" });
-    const payload = field({ label: "payload, as JSON", text: PAYLOAD, as: "json" }, { named: false });
+    const payload = makeField({ label: "payload, as JSON", text: PAYLOAD, as: "json" }, { named: false });
     const send = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Emit", title: "Emit this event; its listeners will run" });
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const form = make("form", { class: "agentnb-emit" }, make("div", { class: "agentnb-line" }, type, send), wrong, types, payload.element);
-    const missing = (text) => {
-      say(wrong, text);
+    const showFault = (text) => {
+      setText(wrong, text);
       if (text) type.setAttribute("aria-invalid", "true");
       else type.removeAttribute("aria-invalid");
     };
-    type.addEventListener("input", () => missing(""));
+    type.addEventListener("input", () => showFault(""));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      missing(type.value.trim() ? "" : "Name a type: nodes listen to events by their type.");
-      const faulty = payload.fault();
+      showFault(type.value.trim() ? "" : "Name a type: nodes listen to events by their type.");
+      const faulty = payload.check();
       if (!type.value.trim()) type.focus();
       else if (faulty) payload.box.focus();
-      else ask("emit", payload.now().text, type.value.trim());
+      else ask("emit", payload.readContent().text, type.value.trim());
     });
-    let offered = "";
+    let lastNames = "";
     return {
       form,
       able: (can) => enable(send, can),
       offer(names) {
-        const told = JSON.stringify(names);
-        if (told === offered) return;
-        offered = told;
+        const content = JSON.stringify(names);
+        if (content === lastNames) return;
+        lastNames = content;
         types.replaceChildren(...names.map((name) => make("option", { value: name })));
         type.placeholder = names.length ? `e.g. ${names[0]}` : "type";
       },
     };
   }
 
-  function events(ask, choice) {
-    const emit = emitter(ask);
+  function makeEvents(ask, choice) {
+    const emit = makeEmitForm(ask);
     const list = make("ol", { class: "agentnb-rows", "aria-label": "latest events, the last one first" });
     const none = make("p", { class: "agentnb-faint", text: "No event yet. Emit one, and its listeners will run." });
     const later = make("p", { class: "agentnb-faint" });
     const body = make("div", { class: "agentnb-events", tabindex: "-1" }, emit.form, list, none, later);
-    let [asked, shown, waiting, next, now] = ["", "", false, 0, null];
+    let [lastKey, lastRows, waiting, next, now] = ["", "", false, 0, null];
 
     function paint({ types, rows, more }) {
       emit.offer(types);
-      const told = JSON.stringify([rows, more]);
-      if (told === shown) return;
-      shown = told;
-      const held = list.contains(document.activeElement);
-      list.replaceChildren(...rows.map((row) => eventRow(row, choice)));
+      const content = JSON.stringify([rows, more]);
+      if (content === lastRows) return;
+      lastRows = content;
+      const hasFocus = list.contains(document.activeElement);
+      list.replaceChildren(...rows.map((row) => renderEvent(row, choice)));
       none.hidden = rows.length > 0;
       later.hidden = !more;
-      say(later, `and ${more} before`);
-      if (held) body.focus({ preventScroll: true });
+      setText(later, `and ${more} before`);
+      if (hasFocus) body.focus({ preventScroll: true });
     }
     /** Requests never repeat for the same state, do not overlap, and are rate-limited while a run moves. */
-    function look() {
+    function update() {
       const { number, position, length, status, run } = now;
       const key = JSON.stringify([number, position, length, status, run?.id]);
-      if (key === asked || waiting || (status === "running" && Date.now() < next)) return;
-      [asked, waiting, next] = [key, true, Date.now() + RATE];
+      if (key === lastKey || waiting || (status === "running" && Date.now() < next)) return;
+      [lastKey, waiting, next] = [key, true, Date.now() + RATE];
       ask("look", "events", null, (found) => {
         waiting = false;
         if (found) paint(found);
-        look();
+        update();
       });
     }
     return {
       name: "events",
       title: "Events",
       body,
-      wanted: ({ reactive }) => Boolean(reactive),
+      isShown: ({ reactive }) => Boolean(reactive),
       show(state) {
         now = state;
         emit.able(state.can.includes("emit"));
-        look();
+        update();
       },
     };
   }
@@ -149,22 +149,22 @@ const listsPart = (() => {
   // Breakpoints and watches.
 
   /** A field for an expression. A mistake is shown at the field, and what was typed stays. */
-  function adder(label, hint, { use, ask, add }) {
+  function makeExpressionForm(label, hint, { use, ask, add }) {
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: hint, "aria-label": label, spellcheck: "false" });
     const form = make("form", { class: "agentnb-line" }, input, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": `add: ${label}` }));
-    function fault(text) {
-      say(wrong, text);
+    function showFault(text) {
+      setText(wrong, text);
       if (text) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
     }
-    input.addEventListener("input", () => fault(""));
+    input.addEventListener("input", () => showFault(""));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const text = input.value.trim();
       if (!text) return;
       ask("look", "condition", { text, use }, (found) => {
-        fault(found || "");
+        showFault(found || "");
         if (found) {
           input.focus();
           return;
@@ -177,7 +177,7 @@ const listsPart = (() => {
   }
 
   /** The form of a breakpoint: what stops the run, its field, and a message that makes it a logpoint. */
-  function stopAdder(ask) {
+  function makeStopForm(ask) {
     const clause = make("select", { class: "agentnb-input agentnb-clause", "aria-label": "what stops the run" }, make("option", { value: "when", text: "this holds" }));
     const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "e.g. n > 3", "aria-label": "stop when this holds", autocomplete: "off", spellcheck: "false" });
     const log = make("input", { type: "text", class: "agentnb-input agentnb-code agentnb-log", placeholder: "log, e.g. n is {{ n }}", "aria-label": "message to log instead of stopping", title: "With a message, the run does not stop: the message is written",
@@ -185,17 +185,17 @@ const listsPart = (() => {
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const form = make("form", { class: "agentnb-stop-form" }, make("label", { class: "agentnb-faint" }, "stop when ", clause), input, log, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": "add this breakpoint" }), wrong);
     let rows = [];
-    function fault(text) {
-      say(wrong, text);
+    function showFault(text) {
+      setText(wrong, text);
       if (text) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
     }
-    for (const each of [input, log]) each.addEventListener("input", () => fault(""));
+    for (const each of [input, log]) each.addEventListener("input", () => showFault(""));
     clause.addEventListener("change", () => {
       const [, label, hint] = rows.find(([name]) => name === clause.value);
       input.placeholder = hint;
       input.setAttribute("aria-label", `stop when ${label}`);
-      fault("");
+      showFault("");
       input.focus();
     });
     form.addEventListener("submit", (event) => {
@@ -206,7 +206,7 @@ const listsPart = (() => {
         return;
       }
       ask("look", "breakpoint", typed, (found) => {
-        fault(found || "");
+        showFault(found || "");
         if (found) {
           input.focus();
           return;
@@ -230,9 +230,9 @@ const listsPart = (() => {
     };
   }
 
-  const remover = (label, click) => make("button", { type: "button", class: "agentnb-small", text: "×", title: label, "aria-label": label, click });
+  const makeRemoveButton = (label, click) => make("button", { type: "button", class: "agentnb-small", text: "×", title: label, "aria-label": label, click });
 
-  function stopRow(row, ask) {
+  function renderStop(row, ask) {
     const box = make("input", { type: "checkbox", change: () => ask("enable", box.checked, row.id) });
     box.checked = row.enabled;
     const hits = row.hits ? [make("span", { class: "agentnb-faint", text: ` met ${row.hits}×` })] : [];
@@ -240,26 +240,26 @@ const listsPart = (() => {
     const failed = row.failed ? [make("small", { class: "agentnb-note", text: `could not be evaluated: ${row.failed}` })] : [];
     return make("li", { "data-stop": String(row.id) },
       make("label", {}, box, make("span", { text: ` ${row.text}` }), ...hits), ...met,
-      remover(`remove breakpoint: ${row.text}`, () => ask("remove", null, row.id)), ...failed);
+      makeRemoveButton(`remove breakpoint: ${row.text}`, () => ask("remove", null, row.id)), ...failed);
   }
 
-  function watchRow([text, value], ask) {
+  function renderWatch([text, value], ask) {
     return make("li", { "data-watch": text }, make("span", { class: "agentnb-code" }, text, " = ", make("strong", { text: value })),
-      remover(`watch no longer: ${text}`, () => ask("unwatch", null, text)));
+      makeRemoveButton(`watch no longer: ${text}`, () => ask("unwatch", null, text)));
   }
 
   /** Rows rebuilt only if they differ; the focus stays near its place. */
-  function list(label, hint, rowOf) {
+  function makeList(label, hint, rowOf) {
     const element = make("ul", { class: "agentnb-rows", "aria-label": label });
     const none = make("span", { class: "agentnb-hint agentnb-faint", text: hint });
-    let shown = "";
+    let lastRows = "";
     return {
       element,
       hint: none, // shown while there are no rows
       show(rows, home) {
-        const told = JSON.stringify(rows);
-        if (told === shown) return;
-        shown = told;
+        const content = JSON.stringify(rows);
+        if (content === lastRows) return;
+        lastRows = content;
         const inside = element.contains(document.activeElement);
         element.replaceChildren(...rows.map(rowOf));
         none.hidden = rows.length > 0;
@@ -268,22 +268,22 @@ const listsPart = (() => {
     };
   }
 
-  function stops(ask) {
-    const marks = list("breakpoints", "click left of a node to set one", (row) => stopRow(row, ask));
-    const watches = list("watches", "evaluated after each step", (row) => watchRow(row, ask));
-    const messages = list("messages of logpoints", "", (text) => make("li", { class: "agentnb-code", text }));
+  function makeStops(ask) {
+    const marks = makeList("breakpoints", "click left of a node to set one", (row) => renderStop(row, ask));
+    const watches = makeList("watches", "evaluated after each step", (row) => renderWatch(row, ask));
+    const messages = makeList("messages of logpoints", "", (text) => make("li", { class: "agentnb-code", text }));
     const logged = make("div", { class: "agentnb-messages", hidden: true }, make("h4", { "aria-level": "2", text: "Messages" }), messages.element);
-    const form = stopAdder(ask);
+    const form = makeStopForm(ask);
     const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
       make("div", {}, make("h4", { "aria-level": "2" }, "Breakpoints", marks.hint), marks.element, form.form),
       make("div", {}, make("h4", { "aria-level": "2" }, "Watches", watches.hint), watches.element,
-        adder("watch this", "e.g. items|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
+        makeExpressionForm("watch this", "e.g. items|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
     return {
       name: "stops",
       fits: true,
       title: "Breakpoints and watches",
       body,
-      says: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
+      getTitle: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
       show({ breakpoints = [], watches: watched = [], messages: said = [] }) {
         form.fill();
         marks.show(breakpoints, body);
@@ -299,20 +299,20 @@ const listsPart = (() => {
   const MEASURES = [["time", 2, (value) => (value >= 1 ? `${value.toFixed(2)} s` : `${(value * 1000).toPrecision(2).replace(/e.*/, "")} ms`)],
     ["steps", 1, String], ["calls", 3, String], ["tokens", 4, String], ["cost", 5, (value) => `${value.toPrecision(3)} USD`]];
 
-  function usage(ask, choice) {
+  function makeUsage(ask, choice) {
     const pick = make("select", { class: "agentnb-speed", "aria-label": "what the bars show" }, ...MEASURES.map(([name]) => make("option", { value: name, text: name })));
     const bars = make("ol", { class: "agentnb-bars", "aria-label": "usage by node, the most first" });
     const none = make("p", { class: "agentnb-faint", text: "Nothing has run yet." });
     const body = make("div", { class: "agentnb-usage", tabindex: "-1" }, bars, none);
-    let [known, asked] = [null, ""];
+    let [known, lastKey] = [null, ""];
     function paint() {
-      const [name, column, told] = MEASURES.find(([each]) => each === pick.value);
+      const [name, column, content] = MEASURES.find(([each]) => each === pick.value);
       const rows = [...(known?.rows || [])].filter((row) => row[column] > 0).sort((one, other) => other[column] - one[column]);
       none.hidden = rows.length > 0;
-      say(none, known?.rows.length ? `No ${name} used yet.` : "Nothing has run yet.");
+      setText(none, known?.rows.length ? `No ${name} used yet.` : "Nothing has run yet.");
       bars.replaceChildren(...rows.map((row) => make("li", {},
         make("button", { type: "button", class: "agentnb-link", text: row[0], title: `show node ${row[0]}`, click: () => choice.set("node", row[0]) }),
-        make("span", { class: "agentnb-bar-line", style: `--a-part: ${row[column] / rows[0][column]}` }), make("small", { text: told(row[column]) }))));
+        make("span", { class: "agentnb-bar-line", style: `--a-part: ${row[column] / rows[0][column]}` }), make("small", { text: content(row[column]) }))));
     }
     pick.addEventListener("change", paint);
     return {
@@ -324,8 +324,8 @@ const listsPart = (() => {
       tools: [pick],
       show(state) {
         const now = JSON.stringify([state.position, state.length, state.run, state.line]);
-        if (now === asked || ["running", "pausing"].includes(state.status)) return;
-        asked = now;
+        if (now === lastKey || ["running", "pausing"].includes(state.status)) return;
+        lastKey = now;
         ask("look", "usage", null, (found) => {
           if (!found) return;
           known = found;
@@ -337,17 +337,17 @@ const listsPart = (() => {
 
   // The tree of runs that this cockpit can show: where each was forked, its length, and which one is shown.
 
-  function begun(row) {
+  function describeStart(row) {
     if (row.depth === 0) return "";
     return row.from === null ? " after reset" : row.from === 0 ? " from the start" : ` from step ${row.from}`;
   }
 
-  function stood({ position, length, status }) {
+  function describeStatus({ position, length, status }) {
     return `${position === length ? length : `${position} of ${length}`} ${length === 1 ? "step" : "steps"}, ${status.replace("_", " ")}`;
   }
 
   /** A run of the tree; the shown one is marked, and a click shows another one. */
-  function forkRow(row, ask) {
+  function renderFork(row, ask) {
     const name = row.shown
       ? make("strong", { "aria-current": "true" }, row.name)
       : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "original" : row.name,
@@ -359,11 +359,11 @@ const listsPart = (() => {
     const expected = row.expected ? [make("small", { class: "agentnb-note", "data-holds": String(row.holds), text: `expected ${row.expected}: ${words}` })] : [];
     const note = row.note ? [make("small", { class: "agentnb-note", text: row.note })] : [];
     return make("li", { style: `padding-left:${Math.min(row.depth, 8) * 14}px` },
-      make("span", {}, ...sign, name, make("span", { class: "agentnb-faint", text: `${begun(row)}: ${stood(row)}` })),
+      make("span", {}, ...sign, name, make("span", { class: "agentnb-faint", text: `${describeStart(row)}: ${describeStatus(row)}` })),
       ...(row.shown ? [make("span", { class: "agentnb-chip", text: "shown" })] : []), ...beside, ...note, ...expected);
   }
 
-  function forkForm(ask) {
+  function makeForkForm(ask) {
     const name = make("input", { type: "text", class: "agentnb-input", placeholder: "fork name", "aria-label": "name of the fork", spellcheck: "false" });
     const expect = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "expect n < 3", "aria-label": "what the fork is expected to satisfy", spellcheck: "false" });
     const button = make("button", { type: "submit", class: "agentnb-button", text: "Fork here", title: "continue in a fork from here; this run is unchanged" });
@@ -373,49 +373,49 @@ const listsPart = (() => {
       ask("fork", { name: name.value.trim() || null, expect: expect.value.trim() || null });
       [name.value, expect.value] = ["", ""];
     }
-    expect.addEventListener("input", () => say(wrong, ""));
+    expect.addEventListener("input", () => setText(wrong, ""));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const text = expect.value.trim();
       if (!text) return fork();
       return ask("look", "condition", { text, use: "expect" }, (found) => {
-        say(wrong, found || "");
+        setText(wrong, found || "");
         if (!found) fork();
       });
     });
     return { form, button };
   }
 
-  function forks(ask) {
+  function makeForks(ask) {
     const list = make("ul", { class: "agentnb-rows", "aria-label": "runs, each below the one that it began from" });
     const more = make("p", { class: "agentnb-faint" });
-    const { form, button } = forkForm(ask);
+    const { form, button } = makeForkForm(ask);
     const body = make("div", { class: "agentnb-forks", tabindex: "-1" }, list, more);
     let known = null; // the tree as last received
     let last = null;
-    let shown = "";
-    let asked = "";
+    let lastRows = "";
+    let lastKey = "";
 
     /** The row of the shown run follows the state; the others are requested when the tree changes. */
     function paint() {
       if (!known) return;
       const { position, length, status } = last;
       const rows = known.rows.map((row) => (row.shown ? { ...row, position, length, status } : row));
-      const told = JSON.stringify([rows, known.more]);
-      if (told === shown) return;
-      shown = told;
+      const content = JSON.stringify([rows, known.more]);
+      if (content === lastRows) return;
+      lastRows = content;
       const inside = list.contains(document.activeElement);
-      list.replaceChildren(...rows.map((row) => forkRow(row, ask)));
+      list.replaceChildren(...rows.map((row) => renderFork(row, ask)));
       if (inside) (list.querySelector("button") || body).focus({ preventScroll: true });
       more.hidden = !known.more;
-      say(more, `and ${known.more} more`);
+      setText(more, `and ${known.more} more`);
     }
     return {
       name: "forks",
       fits: true,
       title: "Forks",
       tools: [form],
-      says({ forks: own }) {
+      getTitle({ forks: own }) {
         const count = known ? known.rows.length - 1 + known.more : own;
         return count ? `Forks (${count})` : "Forks";
       },
@@ -425,9 +425,9 @@ const listsPart = (() => {
         enable(button, state.can.includes("fork"));
         const moving = known?.rows.some(({ expected }) => expected) ? [state.position, state.length] : []; // what is expected may hold later
         const now = JSON.stringify([state.run, state.line, state.forks, ...moving]);
-        if (now === asked) paint();
-        if (now === asked || (known && ["running", "pausing"].includes(state.status))) return; // requested once it rests
-        asked = now;
+        if (now === lastKey) paint();
+        if (now === lastKey || (known && ["running", "pausing"].includes(state.status))) return; // requested once it rests
+        lastKey = now;
         ask("look", "forks", null, (found) => {
           if (!found) return;
           known = found;
@@ -438,7 +438,7 @@ const listsPart = (() => {
   }
 
   /** The panes below the timeline, from top to bottom. */
-  const listPanes = (ask, choice) => [stops(ask), forks(ask), usage(ask, choice)];
+  const makeListPanes = (ask, choice) => [makeStops(ask), makeForks(ask), makeUsage(ask, choice)];
 
-  return { events, listPanes, stack };
+  return { makeEvents, makeListPanes, makeStack };
 })();

@@ -1,8 +1,8 @@
 // The layout: panes in two columns, which can be collapsed and resized.
 const panesPart = (() => {
-  const { make, say } = domPart;
+  const { make, setText } = domPart;
 
-  const KEPT = "agentnb.panes"; // storage key of collapsed panes and sizes; the initial layout of the next cockpit
+  const STORAGE_KEY = "agentnb.panes"; // storage key of collapsed panes and sizes; the initial layout of the next cockpit
   const NARROWEST = 20; // minimum percentage of a column
   const LOWEST = 48; // minimum height of an open pane in pixels
   const HIGHEST = 1200;
@@ -10,23 +10,23 @@ const panesPart = (() => {
   const OTHERWISE = 160;
   const FIT_ROOM = 10; // pixels below the last line of a pane that is as high as its content
   const FIT_MOST = 260;
-  let held = {}; // the same, if the browser stores nothing
+  let unsaved = {}; // the same, if the browser stores nothing
 
-  function kept() {
+  function readLayout() {
     try {
-      return { ...JSON.parse(localStorage.getItem(KEPT)), ...held };
+      return { ...JSON.parse(localStorage.getItem(STORAGE_KEY)), ...unsaved };
     } catch {
-      return held; // no storage, or unreadable content
+      return unsaved; // no storage, or unreadable content
     }
   }
 
   /** Save one setting of one pane (or of the columns, without a name) for later cockpits. */
-  function keep(what, value, name) {
-    const now = name ? { ...kept()[what], [name]: value } : value;
+  function saveLayout(what, value, name) {
+    const now = name ? { ...readLayout()[what], [name]: value } : value;
     try {
-      localStorage.setItem(KEPT, JSON.stringify({ ...kept(), [what]: now }));
+      localStorage.setItem(STORAGE_KEY, JSON.stringify({ ...readLayout(), [what]: now }));
     } catch {
-      held = { ...held, [what]: now }; // valid until the page is closed
+      unsaved = { ...unsaved, [what]: now }; // valid until the page is closed
     }
   }
 
@@ -34,10 +34,10 @@ const panesPart = (() => {
    * A divider, dragged or moved by arrow keys. `set(value)` sets and returns the result; `at(event)` converts a pointer position;
    * `size()` is the present value where it may be another than the one that was set.
    */
-  function sash(attributes, { arrows, by, begin, at, set, done, size = null }) {
+  function makeSash(attributes, { arrows, by, begin, at, set, done, size = null }) {
     const bar = make("div", { role: "separator", tabindex: "0", ...attributes });
     let now = 0;
-    const put = (value) => {
+    const setValue = (value) => {
       now = set(value);
       bar.setAttribute("aria-valuenow", String(Math.round(now)));
     };
@@ -47,26 +47,26 @@ const panesPart = (() => {
       grip = begin?.(event, now) ?? null;
       event.preventDefault();
     });
-    bar.addEventListener("pointermove", (event) => { if (bar.hasPointerCapture(event.pointerId)) put(at(event, grip)); });
+    bar.addEventListener("pointermove", (event) => { if (bar.hasPointerCapture(event.pointerId)) setValue(at(event, grip)); });
     bar.addEventListener("lostpointercapture", () => done(now));
     bar.addEventListener("keydown", (event) => {
       const sign = arrows.indexOf(event.key) * 2 - 1;
       if (sign < -1) return;
-      put((size ? size() : now) + sign * by);
+      setValue((size ? size() : now) + sign * by);
       done(now);
       event.preventDefault();
       event.stopPropagation();
     });
-    return { bar, put };
+    return { bar, put: setValue };
   }
 
   /**
    * The handle below a pane, which resizes it; a double click restores its initial height. `part.grow(pixels)` makes an
    * unresized pane as high as its content.
    */
-  function heightOf(part, element) {
+  function makeHeightHandle(part, element) {
     const first = TALL[part.name] || OTHERWISE;
-    const { bar, put } = sash(
+    const { bar, put } = makeSash(
       { class: "agentnb-sash", "aria-orientation": "horizontal", "aria-label": `height of ${part.title}`, "aria-valuemin": String(LOWEST), "aria-valuemax": String(HIGHEST),
         title: "drag to resize; double-click to reset" },
       {
@@ -74,7 +74,7 @@ const panesPart = (() => {
         by: 16,
         begin: (event, now) => now - event.clientY,
         at: (event, grip) => grip + event.clientY,
-        done: (value) => keep("tall", value, part.name),
+        done: (value) => saveLayout("tall", value, part.name),
         set(value) {
           const tall = Math.min(HIGHEST, Math.max(LOWEST, value));
           element.style.setProperty("--a-tall", `${tall}px`);
@@ -83,12 +83,12 @@ const panesPart = (() => {
       },
     );
     bar.addEventListener("dblclick", () => {
-      keep("tall", 0, part.name);
+      saveLayout("tall", 0, part.name);
       put(first);
     });
-    const own = () => Number(kept().tall?.[part.name]) || 0;
-    put(own() || first);
-    part.grow = (height) => { if (!own()) put(height); };
+    const readHeight = () => Number(readLayout().tall?.[part.name]) || 0;
+    put(readHeight() || first);
+    part.grow = (height) => { if (!readHeight()) put(height); };
     return bar;
   }
 
@@ -96,15 +96,15 @@ const panesPart = (() => {
    * One pane with its header. `part` is {name, title, body, tools, open, fits, says(state), wanted(state), show(state)}; tools to
    * wanted are optional. With `fits` it is as high as its content.
    */
-  function pane(part) {
-    let open = kept().open?.[part.name] ?? part.open ?? true;
-    let [last, due] = [null, 0];
+  function makePane(part) {
+    let open = readLayout().open?.[part.name] ?? part.open ?? true;
+    let [last, frame] = [null, 0];
     const title = make("span", { text: part.title });
     const head = make("button", { type: "button", class: "agentnb-pane-title", "aria-expanded": String(open) }, title);
     const tools = make("span", { class: "agentnb-pane-tools" }, ...(part.tools || []));
     const element = make("section", { class: "agentnb-pane", "data-pane": part.name, "aria-label": part.title },
       make("div", { class: "agentnb-pane-head" }, head, tools), part.body);
-    const bar = heightOf(part, element);
+    const bar = makeHeightHandle(part, element);
     element.append(bar);
     part.body.classList.add("agentnb-room");
     if (!part.body.hasAttribute("tabindex")) { // make it scrollable by keyboard
@@ -116,39 +116,39 @@ const panesPart = (() => {
       part.body.hidden = tools.hidden = bar.hidden = !open;
       if (open && last) part.show(last);
     }
-    if (part.says) part.retitle = () => { if (last) say(title, part.says(last)); };
+    if (part.getTitle) part.retitle = () => { if (last) setText(title, part.getTitle(last)); };
     head.addEventListener("click", () => {
       set(!open);
-      keep("open", open, part.name);
+      saveLayout("open", open, part.name);
     });
     /** As high as its content, up to a limit: a list is not cut below its last visible line. */
     function fit() {
-      due = 0;
+      frame = 0;
       const { body } = part;
       if (!open || !body.offsetParent) return;
       const end = Math.max(0, ...[...body.children].map((each) => each.offsetTop + each.offsetHeight));
       if (end) part.grow(Math.min(Math.max(end - body.offsetTop + FIT_ROOM, TALL[part.name] || OTHERWISE), FIT_MOST));
     }
     set(open);
-    const fitSoon = () => { due ||= requestAnimationFrame(fit); };
-    if (part.fits) new ResizeObserver(fitSoon).observe(part.body);
+    const scheduleFit = () => { frame ||= requestAnimationFrame(fit); };
+    if (part.fits) new ResizeObserver(scheduleFit).observe(part.body);
     return {
       element,
       /** A collapsed pane is not rendered until it is opened. Its title may show more than its name: `part.says`. */
       show(state) {
         last = state;
-        element.hidden = part.wanted ? !part.wanted(state) : false;
+        element.hidden = part.isShown ? !part.isShown(state) : false;
         part.retitle?.();
         if (open && !element.hidden) part.show(state);
-        if (part.fits && !element.hidden) fitSoon();
+        if (part.fits && !element.hidden) scheduleFit();
       },
       open: () => { if (!open) set(true); },
     };
   }
 
   /** The divider between the columns. */
-  function splitter(columns) {
-    const { bar, put } = sash(
+  function makeSplitter(columns) {
+    const { bar, put } = makeSash(
       { class: "agentnb-split", "aria-orientation": "vertical", "aria-label": "width of the columns", "aria-valuemin": String(NARROWEST), "aria-valuemax": String(100 - NARROWEST) },
       {
         arrows: ["ArrowLeft", "ArrowRight"],
@@ -157,7 +157,7 @@ const panesPart = (() => {
           const box = columns.getBoundingClientRect();
           return ((event.clientX - box.left) / box.width) * 100;
         },
-        done: (value) => keep("share", value),
+        done: (value) => saveLayout("share", value),
         set(percent) {
           const share = Math.min(100 - NARROWEST, Math.max(NARROWEST, percent));
           columns.style.setProperty("--a-share", `${share}fr`);
@@ -166,7 +166,7 @@ const panesPart = (() => {
         },
       },
     );
-    put(Number(kept().share) || 60);
+    put(Number(readLayout().share) || 60);
     return bar;
   }
 
@@ -174,9 +174,9 @@ const panesPart = (() => {
    * Two columns of panes: `left`; `right`, with cards above it, so that a card moves nothing on the left; and below the shorter
    * one `lists`. In a narrow page they are one column, and the lists come last.
    */
-  function panes(cards, left, right, lists) {
-    const made = new Map([...left, ...right, ...lists].map((part) => [part.name, pane(part)]));
-    const side = (name, parts, ...before) => make("div", { class: `agentnb-side agentnb-${name}` }, ...before, ...parts.map((part) => made.get(part.name).element));
+  function makePanes(cards, left, right, lists) {
+    const paneByName = new Map([...left, ...right, ...lists].map((part) => [part.name, makePane(part)]));
+    const makeSide = (name, parts, ...before) => make("div", { class: `agentnb-side agentnb-${name}` }, ...before, ...parts.map((part) => paneByName.get(part.name).element));
     const element = make("div", { class: "agentnb-panes" });
     let width = 0; // of the page for which the place of the lists was chosen
     /** Put the lists where there is more room, once the graph is there, and again when the page has another width. */
@@ -187,14 +187,14 @@ const panesPart = (() => {
       element.classList.toggle("agentnb-lists-right", one > other);
     }
     new ResizeObserver(balance).observe(element);
-    element.append(side("left", left), splitter(element), side("right", right, make("div", { class: "agentnb-cards" }, ...cards)), side("lists", lists));
+    element.append(makeSide("left", left), makeSplitter(element), makeSide("right", right, make("div", { class: "agentnb-cards" }, ...cards)), makeSide("lists", lists));
     return {
       element,
-      show(state) { for (const one of made.values()) one.show(state); },
+      show(state) { for (const one of paneByName.values()) one.show(state); },
       /** Open a pane by its name. */
-      open: (name) => made.get(name)?.open(),
+      open: (name) => paneByName.get(name)?.open(),
     };
   }
 
-  return { keep, kept, panes, sash };
+  return { saveLayout, readLayout, makePanes, makeSash };
 })();

@@ -1,7 +1,7 @@
 // An exported page: the data in the file take the place of a kernel. Nothing runs; moving shows another recorded state.
 const recordedPart = (() => {
-  const { merged, render } = cockpitPart;
-  const { Wrong, apply, compiled, holds } = conditionsPart;
+  const { mergeState, render } = cockpitPart;
+  const { Wrong, applyChanges, compileCondition, holds } = conditionsPart;
 
   const STEPS_A_FRAME = 1; // positions per tick while Run plays
   const PLAY_PAUSE = 350; // milliseconds between two positions while Run plays
@@ -9,34 +9,34 @@ const recordedPart = (() => {
 
   // Encrypted chunks: what follows an exercise, with its answer as the key.
 
-  const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const decodeBytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
   /** `size` pseudo-random bytes that a secret and a salt determine. */
-  async function derived(secret, salt, rounds, size) {
+  async function deriveBytes(secret, salt, rounds, size) {
     const key = await crypto.subtle.importKey("raw", secret, "PBKDF2", false, ["deriveBits"]);
     const how = { name: "PBKDF2", hash: "SHA-256", salt: new TextEncoder().encode(salt), iterations: rounds };
     return new Uint8Array(await crypto.subtle.deriveBits(how, key, size * 8));
   }
 
   /** An answer without what does not matter: case, blanks, quotes around it; as in page_export.py. */
-  function plain(answer) {
+  function normalizeAnswer(answer) {
     const text = answer.normalize("NFC").replace(/[ \t\n\r\f\v\u00a0]+/g, " ").replace(/^ | $/g, "").toLowerCase();
     return text.replace(/^(['"])(.*)\1$/s, "$2");
   }
 
   /** The key of what follows an exercise; null if the answer is wrong. `before` is the key of the stretch that asks. */
-  async function keyOf({ salt, check }, answer, before) {
-    const secret = new Uint8Array([...new TextEncoder().encode(plain(answer)), ...(before || [])]);
-    const key = await derived(secret, salt, ROUNDS, 32);
-    const found = await derived(key, "check", 1, 16);
-    return bytesOf(check).every((byte, at) => byte === found[at]) ? key : null;
+  async function deriveKey({ salt, check }, answer, before) {
+    const secret = new Uint8Array([...new TextEncoder().encode(normalizeAnswer(answer)), ...(before || [])]);
+    const key = await deriveBytes(secret, salt, ROUNDS, 32);
+    const found = await deriveBytes(key, "check", 1, 16);
+    return decodeBytes(check).every((byte, at) => byte === found[at]) ? key : null;
   }
 
   /** The value of a chunk of the file, by its name. */
-  async function unpacked(name, key = null) {
-    let bytes = bytesOf(document.querySelector(`script[data-name="${name}"]`).textContent);
+  async function unpackChunk(name, key = null) {
+    let bytes = decodeBytes(document.querySelector(`script[data-name="${name}"]`).textContent);
     if (key) {
-      const mask = await derived(key, name, 1, bytes.length);
+      const mask = await deriveBytes(key, name, 1, bytes.length);
       bytes = bytes.map((byte, at) => byte ^ mask[at]);
     }
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
@@ -47,43 +47,43 @@ const recordedPart = (() => {
    * A stretch of positions of one run. What lies before its first position is asked of the stretch before it. A chunk is
    * unpacked when a step in it is shown, and its states are derived once.
    */
-  function stretch(number, about, size, all, key = null) {
+  function makeStretch(number, about, size, all, key = null) {
     const known = new Map(); // number of a chunk -> the promise of its content
-    const raw = (at) => unpacked(`${number}-${at}`, key);
-    const chunkOf = (position) => Math.floor((position - about.first) / size);
-    const isMine = (position) => position >= about.first || about.before === null;
+    const readChunk = (at) => unpackChunk(`${number}-${at}`, key);
+    const findChunk = (position) => Math.floor((position - about.first) / size);
+    const isOwn = (position) => position >= about.first || about.before === null;
     let rows = null;
-    function at(position) {
-      if (!isMine(position)) return all[about.before].at(position);
-      const place = chunkOf(position);
+    function getChunk(position) {
+      if (!isOwn(position)) return all[about.before].getChunk(position);
+      const place = findChunk(position);
       if (!known.has(place)) {
-        known.set(place, raw(place).then((found) => {
+        known.set(place, readChunk(place).then((found) => {
           found.states = [found.state];
           for (const changed of found.changes) {
             const before = found.states.at(-1);
-            found.states.push(merged(before, { changed, number: (before.number || 0) + 1 }));
+            found.states.push(mergeState(before, { changed, number: (before.number || 0) + 1 }));
           }
           return found;
         }));
       }
       return known.get(place);
     }
-    async function state(position) {
-      if (!isMine(position)) return { ...await all[about.before].state(position), ...about.state };
-      return { ...(await at(position)).states[(position - about.first) % size], ...about.state };
+    async function getState(position) {
+      if (!isOwn(position)) return { ...await all[about.before].getState(position), ...about.state };
+      return { ...(await getChunk(position)).states[(position - about.first) % size], ...about.state };
     }
     /** The chunks of the whole run in order, as [first position, last position, chunk, whether a stretch begins]; they are not cached. */
     async function* chunks(last = about.last) {
       if (about.before !== null && about.first > 0) yield* all[about.before].chunks(about.first - 1);
       for (let first = about.first; first <= Math.min(last, about.last); first += size) {
-        yield [first, Math.min(first + size - 1, last, about.last), await raw(chunkOf(first)), first === about.first];
+        yield [first, Math.min(first + size - 1, last, about.last), await readChunk(findChunk(first)), first === about.first];
       }
     }
     /** The timeline of the whole run: {names, steps, marks, overview}. */
-    async function times() {
+    async function readTimeline() {
       if (rows) return rows;
-      const own = await unpacked(`${number}-timeline`, key);
-      const earlier = about.before === null ? { names: [], steps: [], acts: [] } : await all[about.before].times();
+      const own = await unpackChunk(`${number}-timeline`, key);
+      const earlier = about.before === null ? { names: [], steps: [], acts: [] } : await all[about.before].readTimeline();
       const names = [...earlier.names];
       const numbers = own.names.map((name) => {
         if (!names.includes(name)) names.push(name);
@@ -97,47 +97,47 @@ const recordedPart = (() => {
       return rows;
     }
     /** The stretches of the run with the positions where they begin, as a cockpit compares them. */
-    const line = () => [...(about.before === null ? [] : all[about.before].line()), [number, about.first]];
-    return { about, key, at, state, chunks, times, line };
+    const getLine = () => [...(about.before === null ? [] : all[about.before].getLine()), [number, about.first]];
+    return { about, key, getChunk, getState, chunks, readTimeline, getLine };
   }
 
   /** The texts of a value, without the names of its fields and places. */
-  function textsOf(value) {
-    if (Array.isArray(value)) return value.map(textsOf).join("\n");
+  function joinTexts(value) {
+    if (Array.isArray(value)) return value.map(joinTexts).join("\n");
     if (value === null || typeof value !== "object") return String(value ?? "");
-    return Object.entries(value).map(([name, each]) => (["at", "cut", "old", "time", "seconds"].includes(name) ? "" : textsOf(each))).join("\n");
+    return Object.entries(value).map(([name, each]) => (["at", "cut", "old", "time", "seconds"].includes(name) ? "" : joinTexts(each))).join("\n");
   }
 
-  const textOfStep = ({ node, outputs, error, calls, events, acts }) => textsOf([node, outputs, error, calls, events, acts]).toLowerCase();
+  const getStepText = ({ node, outputs, error, calls, events, acts }) => joinTexts([node, outputs, error, calls, events, acts]).toLowerCase();
 
   /** The steps of a run that have a text in their nodes, outputs, calls, events, errors or interventions. */
-  async function stepsWith(text, run) {
+  async function findText(text, run) {
     const found = [];
     for await (const [, last, { steps }] of run.chunks()) {
       for (const [number, step] of Object.entries(steps)) {
-        if (Number(number) <= last && found.at(-1) !== Number(number) && textOfStep(step).includes(text)) found.push(Number(number));
+        if (Number(number) <= last && found.at(-1) !== Number(number) && getStepText(step).includes(text)) found.push(Number(number));
       }
     }
     return found;
   }
 
   /** The steps of a run after which a condition holds. */
-  async function stepsWhere(condition, run, declared) {
+  async function findMatches(condition, run, declared) {
     const found = [];
-    const seen = new Set(declared);
+    const keys = new Set(declared);
     let board = {};
-    let held = null;
+    let holdsNow = null;
     for await (const [first, last, { board: changes }, begins] of run.chunks()) {
       if (begins) board = {}; // its first changes set all of it
       for (let position = first; position <= last; position += 1) {
         const changed = changes[position - first];
-        apply(board, changed);
-        for (const [path] of changed) seen.add(String(path[0]));
-        if (held === null || changed.length) held = holds(condition, board);
-        if (position && held) found.push(position);
+        applyChanges(board, changed);
+        for (const [path] of changed) keys.add(String(path[0]));
+        if (holdsNow === null || changed.length) holdsNow = holds(condition, board);
+        if (position && holdsNow) found.push(position);
       }
     }
-    if (!found.length) condition.known(seen);
+    if (!found.length) condition.checkKeys(keys);
     return found;
   }
 
@@ -145,110 +145,110 @@ const recordedPart = (() => {
    * Searches a run: for the text in quotes, for words none of which is a key, or otherwise for where a condition holds.
    * Returns {steps, wrong}; the latest search is kept.
    */
-  function searcher() {
+  function makeSearch() {
     let latest = [];
     async function search(text, run, declared) {
       const quoted = /^"(.*)"$|^'(.*)'$/s.exec(text);
-      if (quoted && !/["']/.test(text.slice(1, -1))) return { steps: await stepsWith((quoted[1] ?? quoted[2]).toLowerCase(), run), wrong: "" };
+      if (quoted && !/["']/.test(text.slice(1, -1))) return { steps: await findText((quoted[1] ?? quoted[2]).toLowerCase(), run), wrong: "" };
       try {
-        return { steps: await stepsWhere(compiled(text), run, declared), wrong: "" };
+        return { steps: await findMatches(compileCondition(text), run, declared), wrong: "" };
       } catch (error) {
         if (!(error instanceof Wrong)) throw error;
         const words = /^[\p{L}\p{M}\s'’_-]+$/u.test(text) ? text.split(/\s+/) : [];
-        if (words.length && !words.some((word) => declared.includes(word))) return { steps: await stepsWith(text.toLowerCase(), run), wrong: "" };
+        if (words.length && !words.some((word) => declared.includes(word))) return { steps: await findText(text.toLowerCase(), run), wrong: "" };
         return { steps: [], wrong: error.message };
       }
     }
     return (text, run, declared) => {
-      const wanted = String(text).trim();
-      if (latest[0] !== wanted || latest[1] !== run) latest = [wanted, run, search(wanted, run, declared)];
+      const query = String(text).trim();
+      if (latest[0] !== query || latest[1] !== run) latest = [query, run, search(query, run, declared)];
       return latest[2];
     };
   }
 
   /** The drawing with regions closed: the one with exactly these, otherwise the most similar one besides the shown one. */
-  function nearest(drawings, wanted, shown) {
-    const apart = (one, other) => one.filter((each) => !other.includes(each)).length + other.filter((each) => !one.includes(each)).length;
-    const cost = ({ closed }) => apart(closed, wanted) + (apart(closed, wanted) && !apart(closed, shown) ? Infinity : 0);
-    return [...drawings].sort((one, other) => cost(one) - cost(other) || 0)[0];
+  function findNearest(drawings, regions, shown) {
+    const countDifferences = (one, other) => one.filter((each) => !other.includes(each)).length + other.filter((each) => !one.includes(each)).length;
+    const getCost = ({ closed }) => countDifferences(closed, regions) + (countDifferences(closed, regions) && !countDifferences(closed, shown) ? Infinity : 0);
+    return [...drawings].sort((one, other) => getCost(one) - getCost(other) || 0)[0];
   }
 
   /** The card of an exercise, as a pending question. */
-  function questionOf({ question, options }, name) {
+  function makeQuestion({ question, options }, name) {
     return { id: "quiz", kind: "answer", node: name, name, prompt: question, role: "", left: null, options, way: options.length ? "choice" : "text", arguments: [], answer: null, about: [] };
   }
 
   /** The model of the page, with the interface that a widget's model has. */
-  function recordedModel(main, all) {
+  function makeRecordedModel(main, all) {
     let run = all[main.shown];
     let times = null; // the timeline of the run
     let byNode = new Map(); // index of a name -> its steps
-    let wanted = 0; // the position that was requested last
+    let targetPosition = 0; // the position that was requested last
     let wrong = ""; // the last wrong answer
     let timer = 0;
     let answered = 0; // exercises
-    const look = () => main.looks[run.about.look];
-    const first = () => look().drawings[look().begins_closed ? 1 : 0];
-    let drawn = first();
-    const drawing = () => (look().begins_closed ? `requested ${run.about.look}` : drawn.svg);
-    const values = { svg: drawing(), commands: main.commands, state: null };
+    const getLook = () => main.looks[run.about.look];
+    const getFirstDrawing = () => getLook().drawings[getLook().begins_closed ? 1 : 0];
+    let drawn = getFirstDrawing();
+    const getDrawing = () => (getLook().begins_closed ? `requested ${run.about.look}` : drawn.svg);
+    const values = { svg: getDrawing(), commands: main.commands, state: null };
     const listeners = {};
-    const fire = (name, ...told) => [...(listeners[name] || [])].forEach((listener) => listener(...told));
-    const search = searcher();
+    const fire = (name, ...parameters) => [...(listeners[name] || [])].forEach((listener) => listener(...parameters));
+    const search = makeSearch();
 
     /** What a page may do at a position. */
-    function able(position) {
+    function listAllowed(position) {
       const { last, exercise } = run.about;
       const can = ["goto", "switch", ...(position > 0 ? ["back", "run_back"] : []), ...(position < last ? ["step", "over", "run"] : [])];
       return [...can, ...(exercise && position === last ? ["answer"] : []), ...(timer ? ["pause"] : [])];
     }
     /** What an open exercise adds to the last state before it. */
-    function asking() {
+    function getExercise() {
       if (!run.about.exercise) return {};
       const name = `Exercise ${answered + 1} of ${main.exercises}`;
       const problems = wrong ? [{ code: "", what: wrong, severity: "warning" }] : [];
-      return { pending: [questionOf(run.about.exercise, name)], problems };
+      return { pending: [makeQuestion(run.about.exercise, name)], problems };
     }
     async function show(position) {
       const { last } = run.about;
-      wanted = Math.max(0, Math.min(position, last));
-      const [place, shown] = [wanted, run];
-      const state = await run.state(place);
-      if (place !== wanted || shown !== run) return; // another position was requested meanwhile
-      values.state = { ...state, position: place, length: last, line: run.line(), can: able(place), ...(place === last ? asking() : {}) };
+      targetPosition = Math.max(0, Math.min(position, last));
+      const [place, shown] = [targetPosition, run];
+      const state = await run.getState(place);
+      if (place !== targetPosition || shown !== run) return; // another position was requested meanwhile
+      values.state = { ...state, position: place, length: last, line: run.getLine(), can: listAllowed(place), ...(place === last ? getExercise() : {}) };
       fire("change:state");
     }
-    async function follow(other) {
-      const before = look();
+    async function setRun(other) {
+      const before = getLook();
       [run, byNode] = [other, new Map()];
-      times = await run.times();
-      if (look() === before) return;
-      drawn = first();
-      values.svg = drawing();
+      times = await run.readTimeline();
+      if (getLook() === before) return;
+      drawn = getFirstDrawing();
+      values.svg = getDrawing();
     }
     /** Show another run of the tree of forks. */
-    async function turn(id) {
+    async function switchRun(id) {
       const other = all.find(({ about }) => about.id === id);
       if (!other) return;
       const before = values.svg;
-      await follow(other);
+      await setRun(other);
       await show(run.about.position);
       if (values.svg !== before) fire("change:svg");
     }
-    async function answer(text) {
+    async function checkAnswer(text) {
       if (!globalThis.crypto?.subtle) {
         wrong = "This browser opens what follows only in a page from disk, from https or from this machine.";
-        return show(wanted);
+        return show(targetPosition);
       }
-      const key = await keyOf(run.about.exercise, text, run.key);
+      const key = await deriveKey(run.about.exercise, text, run.key);
       wrong = key ? "" : `Not ${text}. Look at the board and the edges, and try again.`;
       if (key) {
         answered += 1;
         const number = all.length;
-        all.push(stretch(number, await unpacked(`stretch ${number}`, key), main.chunk, all, key));
-        await follow(all[number]);
+        all.push(makeStretch(number, await unpackChunk(`stretch ${number}`, key), main.chunk, all, key));
+        await setRun(all[number]);
       }
-      return show(wanted);
+      return show(targetPosition);
     }
     function stop() {
       clearInterval(timer);
@@ -257,83 +257,83 @@ const recordedPart = (() => {
     function play() {
       stop();
       timer = setInterval(() => {
-        if (wanted >= run.about.last) stop();
-        show(wanted + STEPS_A_FRAME);
+        if (targetPosition >= run.about.last) stop();
+        show(targetPosition + STEPS_A_FRAME);
       }, PLAY_PAUSE);
     }
     /** The position after a node and everything inside it: the next step at most as deep. */
-    function over() {
-      const depth = times.steps[wanted]?.[2] ?? 0;
-      let place = wanted + 1;
-      if (times.steps[wanted]?.[1] !== 1) return place; // only a node that opens a frame contains others
+    function stepOver() {
+      const depth = times.steps[targetPosition]?.[2] ?? 0;
+      let place = targetPosition + 1;
+      if (times.steps[targetPosition]?.[1] !== 1) return place; // only a node that opens a frame contains others
       while (place < run.about.last && times.steps[place][2] > depth) place += 1;
       return Math.min(place + 1, run.about.last);
     }
     /** The steps of a node, by its name. */
-    function stepsOf(name) {
+    function listStepsOf(name) {
       if (!byNode.size) times.steps.forEach(([name_], at) => (byNode.get(name_) || byNode.set(name_, []).get(name_)).push(at + 1));
       return byNode.get(times.names.indexOf(name)) || [];
     }
-    async function step(number) {
+    async function describeStep(number) {
       const name = times.names[times.steps[number - 1]?.[0]];
       if (name === undefined || number > run.about.last) return { node: null, step: null };
-      const found = (await run.at(number)).steps[number];
-      const node = look().nodes[name] || { id: name, gone: true, settable: false };
-      const all_ = stepsOf(name);
+      const found = (await run.getChunk(number)).steps[number];
+      const node = getLook().nodes[name] || { id: name, gone: true, settable: false };
+      const all_ = listStepsOf(name);
       const at = all_.indexOf(number);
       return { node, runs: 0, step: found || null, before: all_[at - 1] ?? null, after: all_[at + 1] ?? null };
     }
-    async function node(name) {
-      const all_ = stepsOf(name).filter((number) => number <= wanted);
-      const last = all_.length ? await step(all_.at(-1)) : { step: null, before: null, after: null };
-      return { ...last, node: look().nodes[name] || { id: name, gone: true }, runs: all_.length };
+    async function describeNode(name) {
+      const all_ = listStepsOf(name).filter((number) => number <= targetPosition);
+      const last = all_.length ? await describeStep(all_.at(-1)) : { step: null, before: null, after: null };
+      return { ...last, node: getLook().nodes[name] || { id: name, gone: true }, runs: all_.length };
     }
     const queries = {
       timeline({ from = 1, to = 0 }) {
         const { last } = run.about;
         const end = Math.min(to, last);
         const marks = times.marks.filter(([place]) => place >= from - 1 && place <= end);
-        return { names: times.names, line: run.line(), length: last, first: from, steps: times.steps.slice(from - 1, end), marks, overview: times.overview };
+        return { names: times.names, line: run.getLine(), length: last, first: from, steps: times.steps.slice(from - 1, end), marks, overview: times.overview };
       },
       forks: () => ({ ...main.forks, rows: main.forks.rows.map((row) => ({ ...row, shown: row.id === run.about.id })) }),
       drawing(which) {
-        drawn = which === null ? first() : nearest(look().drawings, which, drawn.closed);
+        drawn = which === null ? getFirstDrawing() : findNearest(getLook().drawings, which, drawn.closed);
         return drawn;
       },
       async find(text) {
-        const { steps, wrong: told } = await search(text, run, values.state.board.map(([key]) => key));
-        const rank = steps.filter((number) => number <= wanted).length;
-        const [before, after] = [steps.findLast((number) => number < wanted) ?? null, steps[rank] ?? null];
-        return { wrong: told, total: steps.length, before, after, rank, hits: steps };
+        const { steps, wrong: message } = await search(text, run, values.state.board.map(([key]) => key));
+        const rank = steps.filter((number) => number <= targetPosition).length;
+        const [before, after] = [steps.findLast((number) => number < targetPosition) ?? null, steps[rank] ?? null];
+        return { wrong: message, total: steps.length, before, after, rank, hits: steps };
       },
       async flows() {
-        const { flows } = await run.at(wanted);
+        const { flows } = await run.getChunk(targetPosition);
         return flows[values.state.picture.board?.flows] || { flows: {}, gone: [] };
       },
-      async events() { return (await run.at(wanted)).events[wanted] || { types: [], rows: [], more: 0 }; },
-      async objects() { return { svg: (await run.at(wanted)).objects[wanted] || "" }; },
-      step,
-      node,
+      async events() { return (await run.getChunk(targetPosition)).events[targetPosition] || { types: [], rows: [], more: 0 }; },
+      async objects() { return { svg: (await run.getChunk(targetPosition)).objects[targetPosition] || "" }; },
+      step: describeStep,
+      node: describeNode,
       async key([key]) {
         const row = values.state.board.find(([name]) => name === key);
         const [at] = row?.[4] || [0];
-        const found = (await run.at(at)).values[at]?.[key];
+        const found = (await run.getChunk(at)).values[at]?.[key];
         return found || { path: [key], type: row?.[3] || "", by: row?.[4] || null, field: { path: [key], text: row?.[1] ?? "not yet", as: "fixed", note: "" } };
       },
       why_not: () => ({ said: "An exported page cannot evaluate this. In a notebook: session.why_not(...).", ways: [] }),
     };
-    async function obey({ do: verb, value, target }) {
+    async function runCommand({ do: verb, value, target }) {
       if (verb === "look") return queries[value]?.(target);
       if (verb !== "goto" || timer) stop();
       const does = {
-        step: () => show(wanted + 1), back: () => show(wanted - 1), over: () => show(over()), goto: () => show(value),
-        run: play, run_back: () => show(0), pause: () => show(wanted), switch: () => turn(target), answer: () => answer(String(value)),
+        step: () => show(targetPosition + 1), back: () => show(targetPosition - 1), over: () => show(stepOver()), goto: () => show(value),
+        run: play, run_back: () => show(0), pause: () => show(targetPosition), switch: () => switchRun(target), answer: () => checkAnswer(String(value)),
       }[verb];
       return does?.();
     }
     return {
       async begin(position) {
-        await follow(run);
+        await setRun(run);
         await show(position ?? (main.exercises ? 0 : run.about.last));
       },
       get: (name) => values[name],
@@ -342,23 +342,23 @@ const recordedPart = (() => {
       off: (name, listener) => { listeners[name] = (listeners[name] || []).filter((one) => one !== listener); },
       async send(message) {
         if (message.do === "whole" || message.do === "text") return;
-        const found = await obey(message);
+        const found = await runCommand(message);
         fire("msg:custom", { heard: message.number, view: message.view, ...(message.do === "look" ? { found } : {}) });
       },
     };
   }
 
   /** The tables of the steps that readers without JavaScript see, for the printed page. */
-  function tablesForPrint() {
+  function listTablesForPrint() {
     const still = new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html");
     return [...still.querySelectorAll("h2, .agentnb-steps-table")];
   }
 
   async function open() {
-    const main = await unpacked("main");
+    const main = await unpackChunk("main");
     const all = [];
-    main.stretches.forEach((about, number) => all.push(stretch(number, about, main.chunk, all)));
-    const model = recordedModel(main, all);
+    main.stretches.forEach((about, number) => all.push(makeStretch(number, about, main.chunk, all)));
+    const model = makeRecordedModel(main, all);
     await model.begin(Number(location.hash.slice(1)) || null);
     const el = document.querySelector("#agentnb");
     el.classList.add("agentnb-recorded");
@@ -369,7 +369,7 @@ const recordedPart = (() => {
     const name = el.querySelector(".agentnb-name");
     name.setAttribute("role", "heading");
     name.setAttribute("aria-level", "1");
-    el.append(...tablesForPrint());
+    el.append(...listTablesForPrint());
     const page = document.documentElement;
     window.matchMedia("print").addEventListener("change", ({ matches }) => {
       if (matches) page.dataset.theme = "light"; // paper is white

@@ -1,21 +1,21 @@
 // A second run beside the shown one: its steps, where it stands, and what differs. One slider moves both.
 const secondPart = (() => {
-  const { make, say } = domPart;
+  const { make, setText } = domPart;
 
   const CHANGES = { differs: "differ", only_a: "only in this run", only_b: "only in the second" };
   const CHANGE_TITLES = { same: "as in the shown run", differs: "differs from the shown run", only_b: "not in the shown run" };
   const FAR = 150; // steps from the middle of what was requested until a new window is requested
 
-  function cell([node, status, change, mine], number, here, go) {
+  function makeCell([node, status, change, mine], number, here, go) {
     const words = `step ${number}: ${node}, ${status}, ${CHANGE_TITLES[change]}${mine ? `, step ${mine} there` : ""}`;
     return make("button", { type: "button", class: "agentnb-step agentnb-second-step", "data-change": change === "same" ? null : change, "data-status": status === "error" ? "failed" : status,
       "aria-current": number === here ? "step" : null, title: words, "aria-label": words, text: node, click: () => go(mine), tabindex: number === here ? "0" : "-1" });
   }
 
-  function second(ask, choice) {
-    const parted = make("p", {});
+  function makeSecond(ask, choice) {
+    const divergence = make("p", {});
     const counts = make("p", { class: "agentnb-faint" });
-    const said = make("p", {});
+    const sentence = make("p", {});
     const strip = make("div", { class: "agentnb-second-strip", role: "toolbar", "aria-label": "steps of the second run" });
     strip.addEventListener("keydown", (event) => {
       const by = { ArrowRight: "nextSibling", ArrowLeft: "previousSibling", Home: "firstChild", End: "lastChild" }[event.key];
@@ -26,14 +26,14 @@ const secondPart = (() => {
       event.preventDefault();
       event.stopPropagation();
     });
-    const body = make("div", { class: "agentnb-second-run", tabindex: "-1" }, parted, counts, strip, said);
-    const tool = (text, title, click) => make("button", { type: "button", class: "agentnb-tool", text, title, "aria-label": title, click });
+    const body = make("div", { class: "agentnb-second-run", tabindex: "-1" }, divergence, counts, strip, sentence);
+    const makeTool = (text, title, click) => make("button", { type: "button", class: "agentnb-tool", text, title, "aria-label": title, click });
     const tools = [
-      tool("First divergence", "go to the first divergence", () => { if (last?.beside?.parted) go(last.beside.parted.a ?? 0); }),
-      tool("‹", "previous difference", () => jump(-1)), tool("›", "next difference", () => jump(1)),
-      tool("×", "close the second run", () => ask("beside")),
+      makeTool("First divergence", "go to the first divergence", () => { if (last?.beside?.parted) go(last.beside.parted.a ?? 0); }),
+      makeTool("‹", "previous difference", () => jump(-1)), makeTool("›", "next difference", () => jump(1)),
+      makeTool("×", "close the second run", () => ask("beside")),
     ];
-    let [last, found, asked, waiting] = [null, null, "", false];
+    let [last, found, lastKey, waiting] = [null, null, "", false];
     const go = (step) => { if (step !== null) ask("goto", step); };
 
     /** To the nearest differing step of the shown run. */
@@ -44,31 +44,31 @@ const secondPart = (() => {
     function paint() {
       const { beside: now } = last;
       if (!now || !found) return;
-      const held = strip.contains(document.activeElement);
-      strip.replaceChildren(...found.rows.map((row, index) => cell(row, found.first + index, now.position, go)));
+      const hasFocus = strip.contains(document.activeElement);
+      strip.replaceChildren(...found.rows.map((row, index) => makeCell(row, found.first + index, now.position, go)));
       const current = strip.querySelector("[aria-current]");
       if (!current && strip.firstChild) strip.firstChild.tabIndex = 0;
       if (current) {
         const [outer, inner] = [strip.getBoundingClientRect(), current.getBoundingClientRect()];
         if (inner.left < outer.left || inner.right > outer.right) strip.scrollLeft += inner.left - outer.left - outer.width / 2;
-        if (held) current.focus({ preventScroll: true });
+        if (hasFocus) current.focus({ preventScroll: true });
       }
-      const told = Object.entries(CHANGES).filter(([name]) => found.counts[name]).map(([name, words]) => `${found.counts[name]} ${words}`);
-      say(counts, [told.length ? `Steps: ${told.join(", ")}.` : "", ...found.verdict.map((text) => `${text}.`)].join(" "));
+      const summary = Object.entries(CHANGES).filter(([name]) => found.counts[name]).map(([name, words]) => `${found.counts[name]} ${words}`);
+      setText(counts, [summary.length ? `Steps: ${summary.join(", ")}.` : "", ...found.verdict.map((text) => `${text}.`)].join(" "));
       choice.light({ second: { nodes: found.nodes, steps: found.steps, node: now.node } });
     }
-    function look() {
+    function update() {
       const { beside: now } = last;
       const middle = found ? found.first + found.rows.length / 2 : 0;
       const near = found && (Math.abs(now.position - middle) < FAR || found.rows.length < 2 * FAR);
-      const told = JSON.stringify([now.revision, now.name, last.run?.id, near ? 0 : now.position]);
-      if (told === asked || waiting) return paint();
-      [asked, waiting] = [told, true];
+      const key = JSON.stringify([now.revision, now.name, last.run?.id, near ? 0 : now.position]);
+      if (key === lastKey || waiting) return paint();
+      [lastKey, waiting] = [key, true];
       return ask("look", "second", { around: now.position }, (rows) => {
         waiting = false;
         if (!rows || !last.beside) return;
         found = rows;
-        look();
+        update();
       });
     }
     return {
@@ -77,10 +77,10 @@ const secondPart = (() => {
       title: "Second run",
       body,
       tools,
-      says: ({ beside: now }) => (now ? `Second run: ${now.name}` : "Second run"),
-      wanted(state) {
+      getTitle: ({ beside: now }) => (now ? `Second run: ${now.name}` : "Second run"),
+      isShown(state) {
         if (!state.beside && found) {
-          [found, asked] = [null, ""];
+          [found, lastKey] = [null, ""];
           choice.light({ second: null });
         }
         return Boolean(state.beside);
@@ -89,13 +89,13 @@ const secondPart = (() => {
         last = state;
         const { beside: now } = state;
         if (!now) return;
-        say(parted, now.parted ? `First divergence: ${now.parted.text} (a is this run, b the second)` : "The runs do not differ.");
+        setText(divergence, now.parted ? `First divergence: ${now.parted.text} (a is this run, b the second)` : "The runs do not differ.");
         tools[0].hidden = !now.parted;
-        say(said, `Step ${now.position} of ${now.length}. ${now.said.replace(/^Step \d+: /, "")}`);
-        look();
+        setText(sentence, `Step ${now.position} of ${now.length}. ${now.said.replace(/^Step \d+: /, "")}`);
+        update();
       },
     };
   }
 
-  return { second };
+  return { makeSecond };
 })();

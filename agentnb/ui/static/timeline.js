@@ -1,6 +1,6 @@
 // The timeline: the steps of the run, requested in windows, and the marks on them.
 const timelinePart = (() => {
-  const { make, say } = domPart;
+  const { make, setText } = domPart;
 
   // The steps of the run as this view knows them. Requested in windows as they are viewed, discarded when the run
   // diverges from them, and requested at most a few times a second.
@@ -14,7 +14,7 @@ const timelinePart = (() => {
     act: ["act of a person", "acts of people"], fork: ["fork", "forks"] };
 
   /** The last step that two lines share: a line is [number, where it begins] of each branch of history. */
-  function parting(one, other) {
+  function findDivergence(one, other) {
     let shared = 0;
     while (shared < Math.min(one.length, other.length) && one[shared][0] === other[shared][0]) shared += 1;
     if (!shared) return 0;
@@ -22,7 +22,7 @@ const timelinePart = (() => {
   }
 
   /** The cached steps and marks, as far as they are valid for the run's line. */
-  function remembered() {
+  function makeStore() {
     const steps = new Map(); // number -> {node, phase, depth, branch, status, ms}
     const marks = new Map(); // position -> [[sort, words]]
     let run = null;
@@ -36,14 +36,14 @@ const timelinePart = (() => {
       marks,
       /** Set the run's current line; discard what belongs to another one. */
       follow(now) {
-        const told = `${now.run?.id} ${now.forks}`; // the marks depend on these
-        const end = told === run ? Math.min(parting(line, now.line || []), now.length) : -1;
+        const runKey = `${now.run?.id} ${now.forks}`; // the marks depend on these
+        const end = runKey === run ? Math.min(findDivergence(line, now.line || []), now.length) : -1;
         if (end < length) forget((number) => number > end);
-        [run, line, length] = [told, now.line || [], now.length];
+        [run, line, length] = [runKey, now.line || [], now.length];
       },
       /** Store a received window; return whether it is of this line. */
       take(found, from, to) {
-        if (parting(found.line, line) < Math.min(to, length)) return false;
+        if (findDivergence(found.line, line) < Math.min(to, length)) return false;
         for (let place = from - 1; place <= to; place += 1) marks.delete(place);
         if (steps.size > KEPT_STEPS) forget((number) => number < from - MOST || number > to + MOST);
         found.steps.forEach(([node, phase, depth, branch, status, ms], index) => {
@@ -53,18 +53,18 @@ const timelinePart = (() => {
         return true;
       },
       /** The first unknown steps of a window; null if all are known. */
-      lacks([first, last]) {
+      findMissing([first, last]) {
         let from = Math.max(first, 1);
         while (from <= Math.min(last, length) && steps.has(from)) from += 1;
         return from <= Math.min(last, length) ? [from, Math.min(last, length, from + MOST - 1)] : null;
       },
       /** The key of a request, for comparison. */
-      told: (said) => JSON.stringify([run, line, length, said]),
+      getKey: (said) => JSON.stringify([run, line, length, said]),
     };
   }
 
   /** The marks of all steps in few buckets: {at: from 0 to 1, sort: the most severe, sign, words, place}. */
-  function ticksOf(overview) {
+  function listTicks(overview) {
     const first = (bucket) => Math.ceil((bucket * (overview.length + 1)) / overview.size);
     const found = new Map();
     for (const sort of Object.keys(SIGNS)) {
@@ -81,23 +81,23 @@ const timelinePart = (() => {
     });
   }
 
-  function tape(ask) {
-    const known = remembered();
+  function makeStepCache(ask) {
+    const store = makeStore();
     const listeners = [];
-    const wanted = []; // each returns [first, last] of the steps that it shows, or null
+    const ranges = []; // each returns [first, last] of the steps that it shows, or null
     let overview = { size: 1, length: 0 };
-    let asked = ""; // the state at the last request
+    let lastKey = ""; // the state at the last request
     let state = null;
     let timer = 0;
     let since = 0; // the time of the pending request
 
-    const seen = () => known.told(state.said);
-    const missing = () => wanted.map((want) => known.lacks(want() || [1, 0])).find(Boolean) || null;
+    const getKey = () => store.getKey(state.said);
+    const findMissing = () => ranges.map((want) => store.findMissing(want() || [1, 0])).find(Boolean) || null;
     /** The next request: missing steps, otherwise the current position if something has happened. */
-    function due() {
-      const lacks = missing();
-      if (lacks || seen() === asked) return lacks;
-      const [first, last] = wanted.map((want) => want()).find(Boolean) || [1, state.length];
+    function findNextRange() {
+      const gap = findMissing();
+      if (gap || getKey() === lastKey) return gap;
+      const [first, last] = ranges.map((want) => want()).find(Boolean) || [1, state.length];
       const near = Math.max(first, Math.min(state.position, last));
       return [near, Math.min(near, state.length)];
     }
@@ -105,13 +105,13 @@ const timelinePart = (() => {
       clearTimeout(timer);
       timer = 0;
       if (!state || Date.now() - since < PATIENT) return;
-      const [from, to] = due() || [0, -1];
+      const [from, to] = findNextRange() || [0, -1];
       if (to < 0) return;
-      asked = seen();
+      lastKey = getKey();
       since = Date.now();
       ask("look", "timeline", { from, to }, (found) => {
         since = 0;
-        if (found && state && known.take(found, from, to)) {
+        if (found && state && store.take(found, from, to)) {
           overview = { ...found.overview, length: found.length };
           for (const listener of listeners) listener();
         }
@@ -119,17 +119,17 @@ const timelinePart = (() => {
       });
     }
     return {
-      steps: known.steps,
-      marks: known.marks,
-      ticks: () => ticksOf(overview),
+      steps: store.steps,
+      marks: store.marks,
+      ticks: () => listTicks(overview),
       on: (listener) => listeners.push(listener),
-      want: (from) => wanted.push(from),
+      want: (from) => ranges.push(from),
       /** The view has moved: request what is missing there. */
       look: () => { timer ||= setTimeout(pull, 0); },
       show(now) {
         state = now;
-        known.follow(now);
-        if (!timer && (seen() !== asked || missing())) pull();
+        store.follow(now);
+        if (!timer && (getKey() !== lastKey || findMissing())) pull();
       },
       end: () => { clearTimeout(timer); state = null; },
     };
@@ -137,9 +137,9 @@ const timelinePart = (() => {
 
   // The slider, with marks for past events below it; a click on a mark goes to its step.
 
-  function rail(slider, tape, ask) {
+  function makeRail(slider, stepCache, ask) {
     const marks = make("span", { class: "agentnb-marks", "aria-hidden": "true" }); // the timeline has the same as text
-    tape.on(() => marks.replaceChildren(...tape.ticks().map(({ at, sort, sign, words, place }) => make("span", {
+    stepCache.on(() => marks.replaceChildren(...stepCache.ticks().map(({ at, sort, sign, words, place }) => make("span", {
       class: "agentnb-tick", "data-sort": sort, title: words, text: sign, style: `--a-at:${at}`, click: () => ask("goto", place),
     }))));
     return make("span", { class: "agentnb-rail" }, slider, marks);
@@ -157,77 +157,77 @@ const timelinePart = (() => {
   const MARK_SIGNS = { stop: "●", act: "◆", fork: "⋔" };
 
   /** The description of a step, for tooltips and screen readers. */
-  function toldStep(number, step, marks = []) {
+  function describeStep(number, step, marks = []) {
     const parts = [STATUS_NAMES[step.status] || "ok", PHASE_NAMES[step.phase], `${step.ms} ms`];
     if (step.depth) parts.push(`depth ${step.depth}`);
     if (step.branch >= 0) parts.push(`branch ${step.branch + 1}`);
     return [`step ${number}: ${step.node}, ${parts.filter(Boolean).join(", ")}`, ...marks.map(([, words]) => words)].join("; ");
   }
 
-  const laneOf = ({ depth, branch }) => `${depth}.${branch}`;
+  const getLane = ({ depth, branch }) => `${depth}.${branch}`;
 
   /** The lane of each depth and branch among the known ones. */
-  function lanesOf(steps) {
+  function listLanes(steps) {
     const keys = new Map();
-    for (const step of steps.values()) keys.set(laneOf(step), step);
+    for (const step of steps.values()) keys.set(getLane(step), step);
     const sorted = [...keys].sort(([, one], [, other]) => one.depth - other.depth || one.branch - other.branch);
     return new Map(sorted.map(([key], index) => [key, index]));
   }
 
-  const signOf = ({ status, phase }) => STATUS_SIGNS[status] || PHASE_SIGNS[phase];
-  const textOf = (step) => `${signOf(step)} ${step.node}`.trim();
+  const getSign = ({ status, phase }) => STATUS_SIGNS[status] || PHASE_SIGNS[phase];
+  const getText = (step) => `${getSign(step)} ${step.node}`.trim();
   const CHANGE_WORDS = { differs: "differs from the second run", only_a: "is not in the second run" };
 
   function fillStep(cell, step, { number, marks, width, state, picked, lit, longest }) {
     const beside = [CHANGE_WORDS[lit.second?.steps?.[number]], lit.slice?.steps?.has(number) && `led to ${lit.slice.key}`, lit.hits?.has(number) && "found"].filter(Boolean);
-    const words = [toldStep(number, step, marks), ...beside].join("; ");
+    const words = [describeStep(number, step, marks), ...beside].join("; ");
     cell.style.setProperty("--a-lasted", longest ? String(Math.max(step.ms / longest, 0.02)) : "0");
-    say(cell, width < NAMED ? signOf(step) : textOf(step));
-    const told = {
+    setText(cell, width < NAMED ? getSign(step) : getText(step));
+    const attributes = {
       title: words, "aria-label": words, "aria-selected": String(number === picked), "aria-setsize": String(state.length), "aria-posinset": String(number),
       "data-status": STATUS_NAMES[step.status] || "ok", "data-later": number > state.position ? "" : null,
       "data-change": lit.second?.steps?.[number] ?? null, "data-slice": lit.slice?.steps?.has(number) ? "" : null, "data-hit": lit.hits?.has(number) ? "" : null, "aria-current": number === state.position ? "step" : null,
     };
-    for (const [key, value] of Object.entries(told)) {
+    for (const [key, value] of Object.entries(attributes)) {
       if (value === null) cell.removeAttribute(key);
       else if (cell.getAttribute(key) !== value) cell.setAttribute(key, value);
     }
   }
 
-  function fillMark(mark, told) {
-    mark.dataset.sort = told[0][0];
-    say(mark, MARK_SIGNS[told[0][0]] + (told.length > 1 ? told.length : ""));
-    mark.title = told.map(([, words]) => words).join("\n");
+  function fillMark(mark, entries) {
+    mark.dataset.sort = entries[0][0];
+    setText(mark, MARK_SIGNS[entries[0][0]] + (entries.length > 1 ? entries.length : ""));
+    mark.title = entries.map(([, words]) => words).join("\n");
   }
 
   /** Renders the visible steps' cells into `inner` and removes the others. `left` is where the first one begins. */
-  function stepCells(inner, tape, left) {
+  function makeCells(inner, stepCache, left) {
     const name = `agentnb-${Math.random().toString(36).slice(2)}`;
     let cells = new Map(); // "step" or "@position" -> its element
-    const idOf = (number) => `${name}-${number}`;
-    const made = (key, tag, attributes) => cells.get(key) || make(tag, attributes);
+    const getId = (number) => `${name}-${number}`;
+    const findOrMake = (key, tag, attributes) => cells.get(key) || make(tag, attributes);
 
-    function stepsOf(first, end, width, state, picked, lanes, lit, byTime) {
+    function drawSteps(first, end, width, state, picked, lanes, lit, byTime) {
       const found = [];
       let longest = 0; // of the visible steps, if their durations are shown
-      if (byTime) for (let number = first; number <= end; number += 1) longest = Math.max(longest, tape.steps.get(number)?.ms ?? 0);
+      if (byTime) for (let number = first; number <= end; number += 1) longest = Math.max(longest, stepCache.steps.get(number)?.ms ?? 0);
       for (let number = first; number <= end; number += 1) {
-        const step = tape.steps.get(number);
+        const step = stepCache.steps.get(number);
         if (!step) continue;
-        const cell = made(String(number), "div", { class: "agentnb-step", role: "option", id: idOf(number), "data-step": String(number) });
-        fillStep(cell, step, { number, marks: tape.marks.get(number), width, state, picked, lit, longest });
-        Object.assign(cell.style, { left: `${left + (number - 1) * width}px`, width: `${width - 3}px`, top: `${ABOVE + lanes.get(laneOf(step)) * LANE}px` });
+        const cell = findOrMake(String(number), "div", { class: "agentnb-step", role: "option", id: getId(number), "data-step": String(number) });
+        fillStep(cell, step, { number, marks: stepCache.marks.get(number), width, state, picked, lit, longest });
+        Object.assign(cell.style, { left: `${left + (number - 1) * width}px`, width: `${width - 3}px`, top: `${ABOVE + lanes.get(getLane(step)) * LANE}px` });
         found.push([String(number), cell]);
       }
       return found;
     }
-    function marksOf(first, end, width) {
+    function drawMarks(first, end, width) {
       const found = [];
       for (let place = first - 1; place <= end; place += 1) {
-        const told = tape.marks.get(place);
-        if (!told) continue;
-        const mark = made(`@${place}`, "span", { class: "agentnb-tick", "aria-hidden": "true" });
-        fillMark(mark, told);
+        const entries = stepCache.marks.get(place);
+        if (!entries) continue;
+        const mark = findOrMake(`@${place}`, "span", { class: "agentnb-tick", "aria-hidden": "true" });
+        fillMark(mark, entries);
         mark.style.left = `${left + place * width - 1}px`;
         found.push([`@${place}`, mark]);
       }
@@ -235,9 +235,9 @@ const timelinePart = (() => {
     }
     return {
       draw([first, end], width, state, picked, lit, byTime) {
-        const lanes = lanesOf(tape.steps);
+        const lanes = listLanes(stepCache.steps);
         inner.style.height = `${ABOVE + Math.max(lanes.size, 1) * LANE}px`;
-        const now = new Map([...stepsOf(first, end, width, state, picked, lanes, lit, byTime), ...marksOf(first, end, width)]);
+        const now = new Map([...drawSteps(first, end, width, state, picked, lanes, lit, byTime), ...drawMarks(first, end, width)]);
         for (const [key, one] of cells) if (!now.has(key)) one.remove();
         let before = inner.firstChild; // in order, for screen readers
         for (const one of now.values()) {
@@ -246,7 +246,7 @@ const timelinePart = (() => {
         }
         cells = now;
         const active = String(picked ?? state.position);
-        if (cells.has(active)) inner.setAttribute("aria-activedescendant", idOf(active));
+        if (cells.has(active)) inner.setAttribute("aria-activedescendant", getId(active));
         else inner.removeAttribute("aria-activedescendant");
       },
     };
@@ -262,21 +262,21 @@ const timelinePart = (() => {
   const BESIDE = 6; // steps rendered beyond the visible ones
   const PAGE = 20; // steps moved by PageUp and PageDown
 
-  const within = (value, [least, most]) => Math.min(Math.max(value, least), most);
+  const clamp = (value, [least, most]) => Math.min(Math.max(value, least), most);
 
   /** The overview: all steps in few marks, and the visible part of them; a click scrolls there. */
-  function overviewOf(tape, seek) {
+  function makeOverview(stepCache, seek) {
     const part = make("div", { class: "agentnb-seen" });
     const here = make("div", { class: "agentnb-here" });
     const marks = make("div", {});
     const element = make("div", { class: "agentnb-overview", "aria-hidden": "true", title: "all steps: press to look there" }, marks, part, here);
-    const look = (event) => {
+    const seekTo = (event) => {
       const box = element.getBoundingClientRect();
       seek((event.clientX - box.left) / box.width);
     };
-    element.addEventListener("pointerdown", (event) => { element.setPointerCapture(event.pointerId); look(event); });
-    element.addEventListener("pointermove", (event) => { if (element.hasPointerCapture(event.pointerId)) look(event); });
-    tape.on(() => marks.replaceChildren(...tape.ticks().map(({ at, sort, sign, words }) => (
+    element.addEventListener("pointerdown", (event) => { element.setPointerCapture(event.pointerId); seekTo(event); });
+    element.addEventListener("pointermove", (event) => { if (element.hasPointerCapture(event.pointerId)) seekTo(event); });
+    stepCache.on(() => marks.replaceChildren(...stepCache.ticks().map(({ at, sort, sign, words }) => (
       make("span", { class: "agentnb-tick", "data-sort": sort, style: `left:${at * 100}%`, title: words, text: sign })))));
     return {
       element,
@@ -288,90 +288,90 @@ const timelinePart = (() => {
   }
 
   /** The width of a step in the strip, and which steps are visible. */
-  function stripSizes(strip) {
+  function makeSizes(strip) {
     let length = 0;
     let zoom = null;
     // Reading a size makes the browser lay the page out, so both are read when they change.
     let [broad, from] = [0, 0];
-    const room = () => broad || (broad = strip.clientWidth);
+    const getRoom = () => broad || (broad = strip.clientWidth);
     new ResizeObserver(() => { broad = 0; }).observe(strip);
     strip.addEventListener("scroll", () => { from = strip.scrollLeft; });
     let longest = 0; // letters of the longest name
-    const fitting = () => Math.max(within((room() - 2 * LEFT) / Math.max(length, 1), FITTED), within(longest * LETTER + AROUND, FITTED));
-    const wide = () => Math.min(zoom ?? fitting(), LONGEST / Math.max(length, 1));
+    const findFittingWidth = () => Math.max(clamp((getRoom() - 2 * LEFT) / Math.max(length, 1), FITTED), clamp(longest * LETTER + AROUND, FITTED));
+    const getWidth = () => Math.min(zoom ?? findFittingWidth(), LONGEST / Math.max(length, 1));
     return {
-      wide,
-      room,
+      wide: getWidth,
+      room: getRoom,
       from: () => from,
       of: (steps) => { length = steps; },
       /** Take the names of the known steps; return whether the width has changed. */
-      named(steps) {
-        const before = wide();
+      setNames(steps) {
+        const before = getWidth();
         longest = 0;
-        for (const step of steps.values()) longest = Math.max(longest, textOf(step).length);
-        return wide() !== before;
+        for (const step of steps.values()) longest = Math.max(longest, getText(step).length);
+        return getWidth() !== before;
       },
-      zoom: (times) => { zoom = within(wide() * times, ZOOMED); },
-      whole: () => 2 * LEFT + length * wide(),
+      zoom: (times) => { zoom = clamp(getWidth() * times, ZOOMED); },
+      whole: () => 2 * LEFT + length * getWidth(),
       /** The offset of a position in pixels from the start of the strip. */
-      at: (place) => LEFT + place * wide(),
-      seen() {
-        if (!length || !room()) return null;
-        const width = wide();
+      at: (place) => LEFT + place * getWidth(),
+      findVisible() {
+        if (!length || !getRoom()) return null;
+        const width = getWidth();
         const first = Math.floor((from - LEFT) / width) + 1 - BESIDE;
-        return [Math.max(first, 1), Math.min(first + Math.ceil(room() / width) + 2 * BESIDE, length)];
+        return [Math.max(first, 1), Math.min(first + Math.ceil(getRoom() / width) + 2 * BESIDE, length)];
       },
     };
   }
 
   /** The strip with its overview: it renders the visible steps and reports the selected one. */
-  function stripOf(choice, tape) {
+  function makeStrip(choice, stepCache) {
     const head = make("div", { class: "agentnb-head-of-run", "aria-hidden": "true" });
     const inner = make("div", { class: "agentnb-steps", role: "listbox", tabindex: "0", "aria-orientation": "horizontal", "aria-label": "steps of the run" }, head);
     const element = make("div", { class: "agentnb-strip" }, inner);
-    const cells = stepCells(inner, tape, LEFT);
-    const sizes = stripSizes(element);
-    const view = overviewOf(tape, (share) => { element.scrollLeft = share * element.scrollWidth - element.clientWidth / 2; });
+    const cells = makeCells(inner, stepCache, LEFT);
+    const sizes = makeSizes(element);
+    const view = makeOverview(stepCache, (share) => { element.scrollLeft = share * element.scrollWidth - element.clientWidth / 2; });
     let last = { position: 0, length: 0 };
-    let due = 0;
+    let frame = 0;
     let byTime = false;
 
-    const picked = () => (choice.get()?.kind === "step" ? Number(choice.get().id) : null);
+    const getPicked = () => (choice.get()?.kind === "step" ? Number(choice.get().id) : null);
     function draw() {
-      due = 0;
-      const range = sizes.seen();
+      frame = 0;
+      const range = sizes.findVisible();
       if (!range) return;
       const whole = sizes.whole();
       inner.style.width = `${whole}px`;
       head.style.left = `${sizes.at(last.position) - 2}px`;
-      cells.draw(range, sizes.wide(), last, picked(), choice.lit(), byTime);
+      cells.draw(range, sizes.wide(), last, getPicked(), choice.lit(), byTime);
       view.element.hidden = whole <= sizes.room() + 1;
       view.show(sizes.from() / whole, Math.min((sizes.from() + sizes.room()) / whole, 1), last.position / last.length);
-      tape.look();
+      stepCache.look();
     }
-    const soon = () => { due ||= requestAnimationFrame(draw); };
+    const scheduleDraw = () => { frame ||= requestAnimationFrame(draw); };
     function reveal(place) {
       const left = sizes.at(place);
       const rim = Math.min(60, sizes.room() / 4);
       const hidden = left < sizes.from() + rim || left > sizes.from() + sizes.room() - rim;
       if (hidden) element.scrollLeft = left - sizes.room() / 2;
     }
-    element.addEventListener("scroll", soon);
-    new ResizeObserver(soon).observe(element);
-    choice.on(soon);
-    choice.onLight(soon);
-    tape.on(() => {
-      if (sizes.named(tape.steps)) {
+    element.addEventListener("scroll", scheduleDraw);
+    new ResizeObserver(scheduleDraw).observe(element);
+    choice.on(scheduleDraw);
+    choice.onLight(scheduleDraw);
+    stepCache.on(() => {
+      if (sizes.setNames(stepCache.steps)) {
         draw();
         reveal(last.position);
-      } else soon();
+      } else scheduleDraw();
     });
-    tape.want(sizes.seen);
+    stepCache.want(sizes.findVisible);
     return {
       element,
       inner,
       overview: view.element,
-      picked,
+      picked: getPicked,
       pick(number) {
         choice.set("step", number);
         reveal(number);
@@ -400,20 +400,20 @@ const timelinePart = (() => {
   const FIND_PAUSE = 350; // milliseconds after the last key until the kernel searches
 
   /** A search through the history: where a condition holds, with previous and next; `go(step)` is called with a step. */
-  function finder(ask, choice, go) {
+  function makeFinder(ask, choice, go) {
     const input = make("input", { type: "search", class: "agentnb-input agentnb-code agentnb-find", placeholder: "find, e.g. n > 3", "aria-label": "find steps where this holds", spellcheck: "false" });
-    const told = make("small", { role: "status" });
+    const summary = make("small", { role: "status" });
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const tool = (text, label, which) => make("button", { type: "button", class: "agentnb-small", text, title: label, "aria-label": label, "aria-disabled": "true", click: () => move(which) });
     const [before, after] = [tool("‹", "previous step found", "before"), tool("›", "next step found", "after")];
-    const form = make("form", { class: "agentnb-finder", role: "search" }, input, before, after, told);
-    let [found, asked, timer, last] = [null, "", 0, null];
+    const form = make("form", { class: "agentnb-finder", role: "search" }, input, before, after, summary);
+    let [found, lastKey, timer, last] = [null, "", 0, null];
     function show(now) {
       found = now;
-      say(wrong, now?.wrong || "");
+      setText(wrong, now?.wrong || "");
       if (now?.wrong) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
-      say(told, !now || now.wrong ? "" : now.total ? `${now.hits.includes(last.position) ? now.rank : "–"} of ${now.total}` : "never");
+      setText(summary, !now || now.wrong ? "" : now.total ? `${now.hits.includes(last.position) ? now.rank : "–"} of ${now.total}` : "never");
       for (const [button, step] of [[before, now?.before], [after, now?.after]]) button.setAttribute("aria-disabled", String(step === null || step === undefined));
       choice.light({ hits: now?.hits.length ? new Set(now.hits) : null });
     }
@@ -421,17 +421,17 @@ const timelinePart = (() => {
       const text = input.value.trim();
       const key = JSON.stringify([text, last?.position, last?.length, last?.line]);
       if (!text) {
-        asked = "";
+        lastKey = "";
         show(null);
         return;
       }
-      if (key === asked) {
+      if (key === lastKey) {
         then();
         return;
       }
-      asked = key;
+      lastKey = key;
       ask("look", "find", text, (now) => {
-        if (!now || asked !== key) return;
+        if (!now || lastKey !== key) return;
         show(now);
         then();
       });
@@ -455,9 +455,9 @@ const timelinePart = (() => {
     };
   }
 
-  function timeline(ask, choice, tape) {
-    const strip = stripOf(choice, tape);
-    const find = finder(ask, choice, (step) => { strip.pick(step); ask("goto", step); });
+  function makeTimeline(ask, choice, stepCache) {
+    const strip = makeStrip(choice, stepCache);
+    const find = makeFinder(ask, choice, (step) => { strip.pick(step); ask("goto", step); });
     const byTime = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text: "Duration", title: "a bar for how long each step took", "aria-label": "Duration", "aria-pressed": "false" });
     byTime.addEventListener("click", () => {
       const on = byTime.getAttribute("aria-pressed") !== "true";
@@ -482,7 +482,7 @@ const timelinePart = (() => {
       const to = { ArrowRight: at + 1, ArrowLeft: at - 1, PageDown: at + PAGE, PageUp: at - PAGE, Home: 1, End: last.length }[event.key];
       if (event.key === "Enter") ask("goto", at);
       else if (to === undefined) return;
-      else strip.pick(within(to, [1, last.length]));
+      else strip.pick(clamp(to, [1, last.length]));
       event.preventDefault();
       event.stopPropagation();
     });
@@ -507,9 +507,9 @@ const timelinePart = (() => {
       const lanes = parseFloat(strip.inner.style.height) || 0;
       part.grow?.(Math.min(Math.max(lanes + strip.overview.offsetHeight + 34, 78), 220));
     }
-    tape.on(() => requestAnimationFrame(grow));
+    stepCache.on(() => requestAnimationFrame(grow));
     return part;
   }
 
-  return { tape, rail, timeline };
+  return { makeStepCache, makeRail, makeTimeline };
 })();

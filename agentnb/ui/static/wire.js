@@ -1,12 +1,12 @@
 // Commands sent to the kernel, and those not answered yet.
 const wirePart = (() => {
-  const UNASKED = new Set(["timeline", "forks", "drawing", "flows", "objects", "events", "node", "step", "second", "history", "slice", "find", "usage", "clauses"]); // automatic queries that nobody waits for
+  const BACKGROUND = new Set(["timeline", "forks", "drawing", "flows", "objects", "events", "node", "step", "second", "history", "slice", "find", "usage", "clauses"]); // automatic queries that nobody waits for
   const WAITING = 3; // maximum number of repeats
   const PATIENCE = 3000; // milliseconds without a kernel message until the page reports it
   const QUIET = "The kernel has not answered yet. It is busy with a cell, or gone; if it was restarted, run this cell again.";
 
   /** The slider sends one position at a time; a Step pressed during another one runs after it. */
-  function wire(model, { state, quiet, before }) {
+  function makeConnection(model, { state, quiet, before }) {
     const commands = new Map(model.get("commands").map((command) => [command.name, command]));
     const view = Math.random().toString(36).slice(2);
     const open = new Map(); // number -> [verb, callback for the kernel's result]
@@ -14,54 +14,54 @@ const wirePart = (() => {
     let later = null; // the latest position of the slider
     let again = ["", 0]; // the command to repeat, and how often
     let timer = 0;
-    const able = (verb) => (state().can || []).includes(commands.get(verb).needs);
-    const working = () => state().status === "running";
+    const isAllowed = (verb) => (state().can || []).includes(commands.get(verb).needs);
+    const isRunning = () => state().status === "running";
 
     function send(verb, value, target, then) {
       number += 1;
-      open.set(number, [verb, then, verb === "look" && UNASKED.has(value)]);
+      open.set(number, [verb, then, verb === "look" && BACKGROUND.has(value)]);
       wait();
       model.send({ do: verb, value, target, view, number });
     }
     function wait() {
       clearTimeout(timer);
-      if ([...open.values()].every(([, , unasked]) => unasked)) return;
+      if ([...open.values()].every(([, , background]) => background)) return;
       timer = setTimeout(() => {
-        if (working()) return; // a step is in flight and may take long
+        if (isRunning()) return; // a step is in flight and may take long
         open.clear();
         again = ["", 0];
         quiet(QUIET);
       }, PATIENCE);
     }
-    const busy = (verb) => [...open.values()].some(([asked]) => asked === verb);
+    const isBusy = (verb) => [...open.values()].some(([each]) => each === verb);
     /** Each press counts, up to a few; a held key requests one more at a time and stops when released. */
-    function onceMore(verb, held) {
+    function repeatLater(verb, isHeld) {
       const times = again[0] === verb ? again[1] : 0;
-      again = [verb, held ? Math.max(times, 1) : Math.min(times + 1, WAITING)];
+      again = [verb, isHeld ? Math.max(times, 1) : Math.min(times + 1, WAITING)];
     }
-    function goOn() {
+    function sendNext() {
       const [verb, times] = again;
-      if (!times || busy(verb) || working()) return;
+      if (!times || isBusy(verb) || isRunning()) return;
       const { status, problems = [] } = state();
-      const goes = able(verb) && status !== "failed" && !problems.length;
+      const goes = isAllowed(verb) && status !== "failed" && !problems.length;
       again = goes ? [verb, times - 1] : ["", 0];
       if (goes) send(verb, null, null, () => {});
     }
     return {
-      busy,
+      isBusy,
       /** `held`: sent by a held key. */
-      ask(verb, value = null, target = null, then = () => {}, held = false) {
+      ask(verb, value = null, target = null, then = () => {}, isHeld = false) {
         if (commands.get(verb).needs === null) return send(verb, value, target, then);
-        if (commands.get(verb).repeats && busy(verb)) return onceMore(verb, held);
+        if (commands.get(verb).repeats && isBusy(verb)) return repeatLater(verb, isHeld);
         again = ["", 0]; // another command cancels the repeats
-        if (!able(verb)) return undefined;
-        if (verb === "goto" && busy("goto")) later = value;
+        if (!isAllowed(verb)) return undefined;
+        if (verb === "goto" && isBusy("goto")) later = value;
         else if (verb === "pause") send(verb, value, target, then);
-        else if (!busy(verb) && before(verb)) send(verb, value, target, then);
+        else if (!isBusy(verb) && before(verb)) send(verb, value, target, then);
         return undefined;
       },
       /** A kernel message has arrived; with a number, that command is done. */
-      heard(message = {}) {
+      receive(message = {}) {
         if (message.view === view && open.has(message.heard)) {
           const [, then] = open.get(message.heard);
           open.delete(message.heard);
@@ -69,16 +69,16 @@ const wirePart = (() => {
         }
         quiet("");
         wait();
-        if (later !== null && !busy("goto")) {
+        if (later !== null && !isBusy("goto")) {
           const place = later;
           later = null;
           send("goto", place, null, () => {});
         }
-        goOn();
+        sendNext();
       },
       end: () => clearTimeout(timer),
     };
   }
 
-  return { wire };
+  return { makeConnection };
 })();
