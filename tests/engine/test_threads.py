@@ -52,11 +52,11 @@ def test_other_errors_are_as_they_are():
 
 STUCK = """
 import asyncio, threading
-from agentnb.engine.core.threads import in_thread
+from agentnb.engine.core.threads import call_in_thread
 
 async def main():
     try:
-        await asyncio.wait_for(in_thread(threading.Event().wait), 0.01)
+        await asyncio.wait_for(call_in_thread(threading.Event().wait), 0.01)
     except TimeoutError:
         print("late")
 

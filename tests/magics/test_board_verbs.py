@@ -56,7 +56,7 @@ def test_what_stands_on_the_board_and_who_wrote_it(agent):
     assert agent("who n") == "the inputs"
     agent("step")
     assert agent("who n") == "step 1: add"
-    assert agent("who nothing") == "nobody has written 'nothing'"
+    assert agent("who nothing") == "no step has written 'nothing'"
 
 
 @pytest.mark.parametrize(

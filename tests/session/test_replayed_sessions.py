@@ -336,7 +336,7 @@ def test_what_is_masked_is_said_to_be_and_is_no_false_alarm(tmp_path):
     again.goto(4)
     report = again.replay(strict="reads")
     assert [(row.step, row.what, row.path) for row in report.divergences] == [(3, "masked", "size")]
-    assert "how it goes on depends on 'size'" in repr(report)
+    assert "the next node depends on 'size'" in repr(report)
     again._parts.persistence.fill({"api_key": "sk-123456789"})
     finds_nothing(again)
 
