@@ -471,7 +471,7 @@ POLARIS = [
 
 BUGS = [*NETWORKX, *AGENTRUNTIME, *COREASON, *SYMPHONY, *ACTIVEGRAPH, *POLARIS]
 
-# -- bugs that were written before anybody saw where their causes are named, and not changed since ---------------------
+# -- bugs written before their ranks were seen; then a broken recipe was repaired, and a filter bug got another kind --
 
 
 def nx_graph_start(build: Callable[[nx.MultiDiGraph[str]], None], llm: Any = None) -> Callable[[Any], nb.Session]:
