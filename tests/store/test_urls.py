@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -111,10 +112,10 @@ def test_the_same_file_is_the_same_log_while_it_lives(tmp_path):
         assert open_log(where) is log
     assert open_log("other.db") is not log
     assert SqlLog("runs.db") is not log
-    number = id(log)
+    alive = weakref.ref(log)
     del log
     gc.collect()
-    assert not any(id(found) == number for found in gc.get_objects() if isinstance(found, SqlLog))
+    assert alive() is None
     assert isinstance(open_log("runs.db"), SqlLog)
 
 
