@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentnb.analysis.sweep import sweep
     from agentnb.board.values import ABSENT
     from agentnb.clock import FrozenClock
-    from agentnb.dialects.activegraph.foreign.session import open_activegraph
+    from agentnb.dialects.activegraph.parts.package_logs.session import open_activegraph
     from agentnb.draw.drawing import Drawing
     from agentnb.engine.control.breakpoints import Breakpoint
     from agentnb.engine.control.budget import Budget
@@ -67,7 +67,7 @@ _HOMES = {
     "Session": "agentnb.session",
     "open": "agentnb.recordings.formats",
     "runs": "agentnb.session.run_list",
-    "open_activegraph": "agentnb.dialects.activegraph.foreign.session",
+    "open_activegraph": "agentnb.dialects.activegraph.parts.package_logs.session",
     "debug": "agentnb.ui.debugger",
     "Debugger": "agentnb.ui.debugger",
     "compare": "agentnb.analysis.compare",

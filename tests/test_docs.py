@@ -21,9 +21,9 @@ import agentnb as nb
 from agentnb.cli import main
 from agentnb.cli.arguments import make_parser
 from agentnb.dialects.activegraph import clear_registry, clear_tool_registry
-from agentnb.dialects.activegraph.foreign.reading import read_runs
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_runs
 from agentnb.samples import samples
-from tests.dialects.activegraph.foreign import programs
+from tests.dialects.activegraph.package_logs import programs
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -245,7 +245,7 @@ def test_each_rule_names_tests_that_are_there():
     known = {name: f"tests/dialects/coreason/test_{name}.py" for name in coreason}
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
     folders |= {"session": "session", "store": "store", "symphony": "dialects/symphony", "polaris": "dialects/polaris"}
-    folders |= {"activegraph": "dialects/activegraph", "foreign": "dialects/activegraph/foreign"}
+    folders |= {"activegraph": "dialects/activegraph", "package_logs": "dialects/activegraph/package_logs"}
     folders |= {"burr": "dialects/burr", "langgraph": "dialects/langgraph", "engine": "engine", "board": "board"}
     for word, inside in folders.items():
         files = sorted((ROOT / "tests" / inside).glob("test_*.py"))

@@ -57,7 +57,7 @@ def _open_golden(where: str, _run_id: str | None, recipe: Recipe | None) -> Sess
 
 
 def _open_activegraph(where: str, run_id: str | None, _recipe: Recipe | None) -> Session:
-    from agentnb.dialects.activegraph.foreign.session import open_activegraph
+    from agentnb.dialects.activegraph.parts.package_logs.session import open_activegraph
 
     return open_activegraph(where, run_id)
 

@@ -9,8 +9,8 @@ from activegraph.store.base import replay_into
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentnb.dialects.activegraph.foreign import LogEvent, LogRun, PackageLog
-from agentnb.dialects.activegraph.foreign.building import run_of
+from agentnb.dialects.activegraph.parts.package_logs import LogEvent, LogRun, PackageLog
+from agentnb.dialects.activegraph.parts.package_logs.building import run_of
 from agentnb.engine.core import time_travel
 
 FIELDS = ("id", "type", "actor", "payload", "frame_id", "caused_by", "timestamp")

@@ -11,10 +11,10 @@ from agentnb.dialects.activegraph.errors import (
     ReplayDivergenceError,
     StoreNotFoundError,
 )
-from agentnb.dialects.activegraph.foreign.continuing import LogPersistence, continue_log, open_package_log
 from agentnb.dialects.activegraph.parts.argument_checks import to_behaviors
 from agentnb.dialects.activegraph.parts.graph import Graph, check_graph_store
 from agentnb.dialects.activegraph.parts.late_registration import attach, get_registration_event
+from agentnb.dialects.activegraph.parts.package_logs.continuing import LogPersistence, continue_log, open_package_log
 from agentnb.dialects.activegraph.schema import make_recipe
 from agentnb.engine.persistence.open_journals import flush_all
 from agentnb.errors import ExecutionError, Problem, StoreError
@@ -26,8 +26,8 @@ from agentnb.store import open_log
 from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
-    from agentnb.dialects.activegraph.foreign.records import PackageLog
     from agentnb.dialects.activegraph.parts.budgets import Budget
+    from agentnb.dialects.activegraph.parts.package_logs.records import PackageLog
     from agentnb.dialects.activegraph.parts.run_config import Frame, Policy, RuntimeConfig
     from agentnb.session.replay_report import ReplayReport
     from agentnb.session.session import Session

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import agentnb as nb
-from agentnb.dialects.activegraph.foreign.behaviors import assign_names
-from agentnb.dialects.activegraph.foreign.deliveries import Delivery
-from agentnb.dialects.activegraph.foreign.reading import read_log
+from agentnb.dialects.activegraph.parts.package_logs.behaviors import assign_names
+from agentnb.dialects.activegraph.parts.package_logs.deliveries import Delivery
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log
 
 
 def test_nodes_are_who_fired_and_edges_who_set_off_whom(team_path):
@@ -33,7 +33,7 @@ def test_a_behavior_that_asked_a_model_is_one_of_a_model(model_path):
 
 
 def test_a_behavior_that_was_put_off_and_never_came_is_there(tmp_path):
-    from tests.dialects.activegraph.foreign import programs
+    from tests.dialects.activegraph.package_logs import programs
 
     path = tmp_path / "stopped.db"
     programs.close(programs.run_late(path, budget={"max_events": 3}))

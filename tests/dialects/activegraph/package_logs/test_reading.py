@@ -7,9 +7,9 @@ import shutil
 import activegraph
 import pytest
 
-from agentnb.dialects.activegraph.foreign.reading import read_log, read_runs
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log, read_runs
 from agentnb.errors import StoreError
-from tests.dialects.activegraph.foreign import programs
+from tests.dialects.activegraph.package_logs import programs
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from agentnb.board.values import freeze
-from agentnb.dialects.activegraph.foreign.records import LogEvent
+from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent
 from agentnb.engine.core.history import Call
 
 _KINDS: Final = {"llm.requested": "llm", "tool.requested": "tool", "embedding.requested": "embedding"}

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from agentnb.board.masking import mask_value
-from agentnb.dialects.activegraph.foreign.reading import SCHEMA, SNAPSHOT
-from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, LogRun, PackageLog, parse_time
-from agentnb.dialects.activegraph.foreign.session import Recorded
 from agentnb.dialects.activegraph.parts.events import to_event
+from agentnb.dialects.activegraph.parts.package_logs.reading import SCHEMA, SNAPSHOT
+from agentnb.dialects.activegraph.parts.package_logs.records import EPOCH, LogEvent, LogRun, PackageLog, parse_time
+from agentnb.dialects.activegraph.parts.package_logs.session import Recorded
 from agentnb.errors import Problem, StoreError
 from agentnb.session.session import Session
 from agentnb.session.state import get_state

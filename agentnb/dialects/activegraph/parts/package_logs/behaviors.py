@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agentnb.dialects.activegraph.foreign.deliveries import Delivery
-from agentnb.dialects.activegraph.foreign.records import PackageLog
 from agentnb.dialects.activegraph.parts.emitted_types import find_emitted_events
+from agentnb.dialects.activegraph.parts.package_logs.deliveries import Delivery
+from agentnb.dialects.activegraph.parts.package_logs.records import PackageLog
 from agentnb.recipe.model import Edge, Node, Recipe
 
 _SCHEDULED = "behavior.scheduled"

@@ -7,11 +7,11 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.dialects.activegraph.foreign import LogEvent, LogRun, PackageLog, to_activegraph
-from agentnb.dialects.activegraph.foreign.reading import read_log, read_runs
-from agentnb.dialects.activegraph.foreign.writing import write_log
+from agentnb.dialects.activegraph.parts.package_logs import LogEvent, LogRun, PackageLog, to_activegraph
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log, read_runs
+from agentnb.dialects.activegraph.parts.package_logs.writing import write_log
 from agentnb.errors import StoreError
-from tests.dialects.activegraph.foreign import programs
+from tests.dialects.activegraph.package_logs import programs
 
 
 @pytest.mark.parametrize("name", ["team_path", "model_path", "late_path", "archived_path"])

@@ -7,11 +7,11 @@ import shutil
 import pytest
 
 import agentnb as nb
-from agentnb.dialects.activegraph.foreign.building import run_of
-from agentnb.dialects.activegraph.foreign.reading import read_log, read_runs
-from agentnb.dialects.activegraph.foreign.records import LogEvent, LogRun, PackageLog
+from agentnb.dialects.activegraph.parts.package_logs.building import run_of
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log, read_runs
+from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, LogRun, PackageLog
 from agentnb.errors import StoreError
-from tests.dialects.activegraph.foreign import programs
+from tests.dialects.activegraph.package_logs import programs
 
 PATHS = ("team_path", "model_path", "late_path", "archived_path")
 

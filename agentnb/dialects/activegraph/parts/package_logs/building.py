@@ -14,12 +14,18 @@ from agentnb.board.masking import register_secrets
 from agentnb.board.scopes import Scope
 from agentnb.board.values import ABSENT, freeze
 from agentnb.clock import FrozenClock
-from agentnb.dialects.activegraph.foreign.behaviors import assign_names, make_recipe
-from agentnb.dialects.activegraph.foreign.calls import iter_calls
-from agentnb.dialects.activegraph.foreign.deliveries import Delivery, find_deliveries
-from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, iter_creation_events
-from agentnb.dialects.activegraph.foreign.reading import SNAPSHOT
-from agentnb.dialects.activegraph.foreign.records import EPOCH, LogEvent, PackageLog, make_event_error, parse_time
+from agentnb.dialects.activegraph.parts.package_logs.behaviors import assign_names, make_recipe
+from agentnb.dialects.activegraph.parts.package_logs.calls import iter_calls
+from agentnb.dialects.activegraph.parts.package_logs.deliveries import Delivery, find_deliveries
+from agentnb.dialects.activegraph.parts.package_logs.payloads import Unfit, check, iter_creation_events
+from agentnb.dialects.activegraph.parts.package_logs.reading import SNAPSHOT
+from agentnb.dialects.activegraph.parts.package_logs.records import (
+    EPOCH,
+    LogEvent,
+    PackageLog,
+    make_event_error,
+    parse_time,
+)
 from agentnb.dialects.activegraph.parts.projection import Writes, project
 from agentnb.engine.core.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
 from agentnb.engine.core.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import activegraph
 import pytest
 
-from tests.dialects.activegraph.foreign import programs
+from tests.dialects.activegraph.package_logs import programs
 
 
 @pytest.fixture(autouse=True)

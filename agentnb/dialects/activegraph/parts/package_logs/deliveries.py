@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from agentnb.dialects.activegraph.foreign.records import LogEvent
+from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent
 
 STARTED: Final = {"behavior.started": "behavior", "relation_behavior.started": "relation_behavior"}
 ENDED: Final = ("behavior.completed", "behavior.failed")

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pandas as pd
 
 import agentnb as nb
-from agentnb.dialects.activegraph.foreign.calls import iter_calls
-from agentnb.dialects.activegraph.foreign.records import LogEvent
+from agentnb.dialects.activegraph.parts.package_logs.calls import iter_calls
+from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent
 
 
 def test_each_attempt_of_a_model_and_each_tool_is_a_row(model_path):

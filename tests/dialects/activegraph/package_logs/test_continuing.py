@@ -9,7 +9,7 @@ import pytest
 
 from agentnb.dialects import activegraph as ours
 from agentnb.errors import ExecutionError, StoreError
-from tests.dialects.activegraph.foreign import programs
+from tests.dialects.activegraph.package_logs import programs
 
 LEFT_OUT = ("snapshot", "traceback", "run_id", "timestamp")
 
@@ -161,7 +161,7 @@ def test_a_strict_replay_is_the_packages_own(tmp_path):
 
 
 def test_an_event_that_cannot_be_written_is_written_later(tmp_path, monkeypatch):
-    from agentnb.dialects.activegraph.foreign import continuing
+    from agentnb.dialects.activegraph.parts.package_logs import continuing
 
     path = tmp_path / "run.db"
     made(path, {"max_behavior_calls": 3})

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agentnb.dialects.activegraph.foreign.records import make_event_error, parse_time
+from agentnb.dialects.activegraph.parts.package_logs.records import make_event_error, parse_time
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.masking import mask_value
 from agentnb.clock import Clock
-from agentnb.dialects.activegraph.foreign.building import run_of
-from agentnb.dialects.activegraph.foreign.reading import read_log
-from agentnb.dialects.activegraph.foreign.records import LogEvent, PackageLog
-from agentnb.dialects.activegraph.foreign.writing import append_events
 from agentnb.dialects.activegraph.parts.events import Event, is_lifecycle
 from agentnb.dialects.activegraph.parts.graph import Graph
 from agentnb.dialects.activegraph.parts.late_registration import attach, get_first_step
+from agentnb.dialects.activegraph.parts.package_logs.building import run_of
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log
+from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, PackageLog
+from agentnb.dialects.activegraph.parts.package_logs.writing import append_events
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.event_queue import append
 from agentnb.errors import ExecutionError, Problem, StoreError

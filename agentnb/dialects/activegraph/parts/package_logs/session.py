@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.arguments import plain_arguments
 from agentnb.board.masking import mask_value
 from agentnb.board.values import thaw
-from agentnb.dialects.activegraph.foreign.building import run_of
-from agentnb.dialects.activegraph.foreign.reading import read_log
-from agentnb.dialects.activegraph.foreign.records import LogRun, PackageLog
+from agentnb.dialects.activegraph.parts.package_logs.building import run_of
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log
+from agentnb.dialects.activegraph.parts.package_logs.records import LogRun, PackageLog
 from agentnb.errors import Problem
 from agentnb.session.pending import Pending
 from agentnb.session.recording import Recording
@@ -163,7 +163,7 @@ class Recorded(Recording):
         Raises:
             StoreError: as `foreign.to_activegraph`.
         """
-        from agentnb.dialects.activegraph.foreign.writing import to_activegraph
+        from agentnb.dialects.activegraph.parts.package_logs.writing import to_activegraph
 
         return to_activegraph(self, where, run_id)
 

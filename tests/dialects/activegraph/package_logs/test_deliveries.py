@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agentnb.dialects.activegraph.foreign.deliveries import find_deliveries
-from agentnb.dialects.activegraph.foreign.reading import read_log
-from agentnb.dialects.activegraph.foreign.records import LogEvent
+from agentnb.dialects.activegraph.parts.package_logs.deliveries import find_deliveries
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log
+from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent
 
 
 def event(id, type, actor="runtime", cause=None, **payload):

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from agentnb.dialects.activegraph.foreign.records import LogEvent, LogRun, PackageLog, make_event_error
+from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, LogRun, PackageLog, make_event_error
 from agentnb.errors import Problem, StoreError, did_you_mean, with_article
 from agentnb.store.other_tables import Look, look_at
 from agentnb.text import class_name

@@ -10,7 +10,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.errors import ExecutionError
-from tests.dialects.activegraph.foreign import programs
+from tests.dialects.activegraph.package_logs import programs
 
 
 @pytest.fixture

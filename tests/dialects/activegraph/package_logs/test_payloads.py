@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agentnb.dialects.activegraph.foreign.payloads import Unfit, check, iter_creation_events
+from agentnb.dialects.activegraph.parts.package_logs.payloads import Unfit, check, iter_creation_events
 
 OBJECT = {"id": "task#1", "type": "task", "data": {}, "version": 1, "provenance": {}}
 PATCH = {"id": "patch_001", "target": "task#1", "op": "update", "value": {}}

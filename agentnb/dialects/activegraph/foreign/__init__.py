@@ -1,7 +1,0 @@
-"""Logs of the activegraph package: reading them, and exporting runs so that the package can open them."""
-
-from agentnb.dialects.activegraph.foreign.records import LogEvent, LogRun, PackageLog
-from agentnb.dialects.activegraph.foreign.session import Recorded, open_activegraph
-from agentnb.dialects.activegraph.foreign.writing import to_activegraph
-
-__all__ = ["LogEvent", "LogRun", "PackageLog", "Recorded", "open_activegraph", "to_activegraph"]
