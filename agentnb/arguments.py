@@ -2,7 +2,7 @@
 
 A check such as `0 <= step` or `name in nodes` runs methods of its operands. `plain_arguments` therefore converts
 arguments as the annotations state: a subclass of str, int or float to the built-in type, and a mapping to a dict. Any
-other object in place of a string or a number becomes a `Stranger`, which equals nothing and has the repr of the
+other object in place of a string or a number becomes a `Placeholder`, which equals nothing and has the repr of the
 object. Functions report wrong arguments themselves; if one fails without a Problem, this module raises R275.
 
 R275: an argument has the wrong type, or its own methods fail.
@@ -58,7 +58,7 @@ Result = TypeVar("Result")
 Class = TypeVar("Class", bound=type)
 
 
-class Stranger:
+class Placeholder:
     """Placeholder for an object given in place of a string, a number or a mapping."""
 
     def __init__(self, text: str) -> None:
@@ -288,7 +288,7 @@ def _kind(parameter: Parameter) -> _Kind | None:
 
 
 def plain_value(value: Any) -> Any:
-    """Convert strings and numbers to the built-in types, also inside lists and tuples; anything else to a Stranger."""
+    """Convert strings and numbers, also inside lists and tuples, to built-in types; anything else to a Placeholder."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -334,10 +334,10 @@ def _pairs(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
         yield key, value[key]
 
 
-def _stranger(value: Any) -> Stranger:
+def _stranger(value: Any) -> Placeholder:
     """Return a placeholder whose class has the same name as the value's, and which has the same repr."""
-    stranger: Stranger = type(class_name(value), (Stranger,), {})(safe_repr(value))
+    stranger: Placeholder = type(class_name(value), (Placeholder,), {})(safe_repr(value))
     return stranger
 
 
-__all__ = ["Stranger", "plain_arguments", "plain_methods"]
+__all__ = ["Placeholder", "plain_arguments", "plain_methods"]

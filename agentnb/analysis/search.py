@@ -22,7 +22,7 @@ from agentnb.board.values import ABSENT, ATOMS, thaw
 from agentnb.engine.core.frames import get_frame_inputs
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError
-from agentnb.expressions.board_queries import Question, compile_question
+from agentnb.expressions.board_queries import BoardQuery, compile_question
 from agentnb.expressions.conditions import Condition, NoAnswer, to_condition
 from agentnb.kinds.context import NO_NODE, Context
 from agentnb.session.state import get_state
@@ -58,7 +58,7 @@ def find(session: Session, condition: Any) -> list[int]:
     if problems := [*get_state(session).check_paths(asked.reads, "session.find()")]:
         raise ExecutionError(*problems)
     reading = session.trace.reading()
-    if isinstance(asked, Question) and asked.reads[1:] and not _has_key(reading, str(condition).strip()):
+    if isinstance(asked, BoardQuery) and asked.reads[1:] and not _has_key(reading, str(condition).strip()):
         asked = to_condition(condition)  # no key has this name, so that the text can only be an expression
     scopes = _get_scopes_after(reading)
     if scopes.any() or session.recipe.meta.get("context"):

@@ -12,7 +12,7 @@ from agentnb.board.masking import find_secret_word
 from agentnb.board.paths import DELETE, OPS, Path, look
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.core.history import CARRIED, STATUSES
-from agentnb.engine.replay.equality import Unlike, are_messages_equal, iter_innermost_differences
+from agentnb.engine.replay.equality import ValueDifference, are_messages_equal, iter_innermost_differences
 from agentnb.expressions.paths import format_path, parse_path
 from agentnb.text import safe_repr, safe_str
 
@@ -57,7 +57,7 @@ class Difference(NamedTuple):
         return f"{' and '.join(steps)}, {name}"
 
 
-class _Written(NamedTuple):
+class _WriteSummary(NamedTuple):
     scope: int
     op: int
     new: Any
@@ -70,13 +70,13 @@ class StepRows:
     def __init__(self, keys: StepKeys, run_id: str = "") -> None:
         self.keys, self.reading, self.run_id = keys, keys.reading, run_id
 
-    def writes(self, step: int) -> dict[tuple[str, Path], list[_Written]]:
+    def writes(self, step: int) -> dict[tuple[str, Path], list[_WriteSummary]]:
         """Return the writes of a step by scope and path, in order; those of a person come last."""
-        codes, found = self.reading.tables.codes, dict[tuple[str, Path], list[_Written]]()
+        codes, found = self.reading.tables.codes, dict[tuple[str, Path], list[_WriteSummary]]()
         for history, row, by_person in self.reading.rows(step):
             scope, path = codes[history.w_code[row] >> 2]
             by_node = not by_person or (step == 0 and history.parent is None)  # the inputs count as the start's own
-            wrote = _Written(scope, history.w_code[row] & 3, history.w_new[row], by_node)
+            wrote = _WriteSummary(scope, history.w_code[row] & 3, history.w_new[row], by_node)
             found.setdefault((self.keys.frame(scope), path), []).append(wrote)
         return found
 
@@ -153,7 +153,7 @@ def _is_shared(a: StepIndex, b: StepIndex, step_a: int, step_b: int) -> bool:
     return len(a.at(step_a)) == len(b.at(step_b)) and all(one[0] is two[0] and one[1] == two[1] for one, two in rows)
 
 
-def iter_unlike_places(a: StepRows, b: StepRows, one: Any, other: Any, path: Path = ()) -> Iterator[Unlike]:
+def iter_unlike_places(a: StepRows, b: StepRows, one: Any, other: Any, path: Path = ()) -> Iterator[ValueDifference]:
     """Yield the first places where two frozen values differ for certain; the ids of the two runs count as equal."""
     for row in islice(iter_innermost_differences(one, other, path), MOST):
         if row.sure and not (type(row.recorded) is str and (row.recorded, row.replayed) == (a.run_id, b.run_id)):
@@ -185,7 +185,7 @@ def _writes(a: StepRows, b: StepRows, at: Place) -> Iterator[tuple[Difference, b
 
 def _compare_write(
     at: Place, path: Path, one: Any, other: Any, by_node: bool, scope: int,
-    wrote_a: _Written | None = None, wrote_b: _Written | None = None,
+    wrote_a: _WriteSummary | None = None, wrote_b: _WriteSummary | None = None,
 ) -> Difference:  # fmt: skip
     name, secret = format_path(path), find_secret_word(path)
     told = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]

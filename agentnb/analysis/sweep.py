@@ -15,8 +15,8 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.analysis.sweep_executors import iter_results
-from agentnb.analysis.sweep_results import Parts, Results, Stored, Unstored
-from agentnb.analysis.sweep_workers import Job, Work
+from agentnb.analysis.sweep_results import ChunkResults, ParquetResults, Results, StoreResults
+from agentnb.analysis.sweep_workers import Job, SweepSettings
 from agentnb.arguments import plain_arguments
 from agentnb.board.codec import encode
 from agentnb.board.values import freeze
@@ -99,7 +99,7 @@ def sweep(
     _check_numbers(concurrency, timeout)
     _check_options(session_options)
     seeds = _list_seeds(seeds)
-    work = Work(
+    work = SweepSettings(
         _name_recipes(recipe), dict(models or {}), session_options, timeout, concurrency, tables=parquet is not None
     )
     if store is not None and parquet is not None:
@@ -108,11 +108,11 @@ def sweep(
                     "runs are written to one place", "leave one of them out")
         )  # fmt: skip
     jobs = list(iter_jobs(work, to_inputs(inputs), seeds))
-    made: Results = Unstored()
+    made: Results = ChunkResults()
     if parquet is not None:
-        made = Parts(parquet)
+        made = ParquetResults(parquet)
     elif store is not None:
-        made = Stored(open_log(store))
+        made = StoreResults(open_log(store))
     found = Sweep(work, made, jobs)
     known = made.load_run_ids()
     todo = [job for job in jobs if job.run_id not in known]
@@ -222,7 +222,7 @@ def to_inputs(inputs: Any) -> list[dict[str, Any]]:
     )  # fmt: skip
 
 
-def iter_jobs(work: Work, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Iterator[Job]:
+def iter_jobs(work: SweepSettings, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Iterator[Job]:
     """Yield the runs, each with an id that follows from its recipe, inputs, seed and model."""
     seen: Counter[str] = Counter()
     number = 0
@@ -256,7 +256,7 @@ def _progress_bar(total: int, done: int, *, shown: bool) -> Iterator[Any]:
 class Sweep:
     """The runs of a sweep. `runs` is a table with one row per run; `frames` are the seven tables over all runs."""
 
-    def __init__(self, work: Work, made: Results, jobs: Sequence[Job]) -> None:
+    def __init__(self, work: SweepSettings, made: Results, jobs: Sequence[Job]) -> None:
         self._work, self._made = work, made
         self._jobs = {job.run_id: job for job in jobs}
 

@@ -22,7 +22,7 @@ from agentnb.analysis.sweep_workers import (
     Chunk,
     Job,
     Result,
-    Work,
+    SweepSettings,
     make_chunk,
     make_row,
     run_chunk,
@@ -50,7 +50,7 @@ class _Killed(Exception):
         self.jobs = jobs
 
 
-def iter_results(work: Work, jobs: Sequence[Job], executor: Executor | None) -> Iterator[Chunk]:
+def iter_results(work: SweepSettings, jobs: Sequence[Job], executor: Executor | None) -> Iterator[Chunk]:
     """Yield the results as they arrive."""
     if not jobs:
         return
@@ -72,7 +72,7 @@ def iter_results(work: Work, jobs: Sequence[Job], executor: Executor | None) -> 
             yield from _run_in_chunks(executor, work, jobs, workers, run)
 
 
-def _serialize_work(work: Work) -> bytes:
+def _serialize_work(work: SweepSettings) -> bytes:
     """Return the work as it is sent to other processes.
 
     A111: the executor's processes cannot receive the recipe or the options.
@@ -91,7 +91,7 @@ def _serialize_work(work: Work) -> bytes:
         ) from error  # fmt: skip
 
 
-def _pickle_work(work: Work) -> bytes:
+def _pickle_work(work: SweepSettings) -> bytes:
     """Return the work as a pickle: by cloudpickle, if it is there, functions of a notebook travel, too."""
     try:
         import cloudpickle
@@ -123,7 +123,9 @@ def _count_workers(executor: Any) -> int:
     return int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
 
 
-def _run_in_chunks(executor: Executor, work: Work, jobs: Sequence[Job], workers: int, run: _Run) -> Iterator[Chunk]:
+def _run_in_chunks(
+    executor: Executor, work: SweepSettings, jobs: Sequence[Job], workers: int, run: _Run
+) -> Iterator[Chunk]:
     """Hand over chunks, a few ahead of the results, so that memory does not grow with the number of runs.
 
     The first chunks are small; once the time of a run is known, a chunk has as many as fill `_SECONDS`. The runs of a
@@ -165,7 +167,7 @@ def _run_in_chunks(executor: Executor, work: Work, jobs: Sequence[Job], workers:
             future.cancel()
 
 
-def _get_result(future: Future[Chunk], jobs: Sequence[Job], work: Work) -> Chunk | None:
+def _get_result(future: Future[Chunk], jobs: Sequence[Job], work: SweepSettings) -> Chunk | None:
     """Return the results of a chunk; None if it was lost and is to be tried again, run by run.
 
     Raises:
@@ -181,12 +183,12 @@ def _get_result(future: Future[Chunk], jobs: Sequence[Job], work: Work) -> Chunk
         return _make_killed_chunk(jobs[0], work, f"{type(error).__name__}: {error}")
 
 
-def _make_killed_chunk(job: Job, work: Work, error: str) -> Chunk:
+def _make_killed_chunk(job: Job, work: SweepSettings, error: str) -> Chunk:
     return make_chunk([Result(make_row(job, None, "killed", safe_str(error)))], tables=work.tables)
 
 
 def _run_in_processes(
-    work: Work, jobs: Sequence[Job], workers: int, run: _Run, executor: ProcessPoolExecutor | None
+    work: SweepSettings, jobs: Sequence[Job], workers: int, run: _Run, executor: ProcessPoolExecutor | None
 ) -> Iterator[Chunk]:
     """Run in a pool of processes; after one was killed, the runs that were under way are made again, each alone.
 
@@ -210,7 +212,7 @@ def _run_in_processes(
             rest = [job for job in rest if job.number not in done]
 
 
-def _run_alone(work: Work, job: Job, run: _Run, context: Any) -> Chunk:
+def _run_alone(work: SweepSettings, job: Job, run: _Run, context: Any) -> Chunk:
     """Make one run in a process of its own."""
     try:
         with _make_pool(1, context) as pool:

@@ -109,7 +109,7 @@ class Results(ABC):
         """Write what is still held, also if the sweep is interrupted."""
 
 
-class Unstored(Results):
+class ChunkResults(Results):
     """Results of a sweep without a store: chunks as the workers sent them, in memory or in a temporary file."""
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ class Unstored(Results):
                 yield open_stored(log, record[0].run_id)
 
 
-class Stored(Results):
+class StoreResults(Results):
     """Results in a store; the runs that it has already are not made again."""
 
     def __init__(self, log: EventLog) -> None:
@@ -207,7 +207,7 @@ class Stored(Results):
                 yield open_stored(self.log, run_id)
 
 
-class Parts(Results):
+class ParquetResults(Results):
     """Results in a folder: `runs` and the seven frames are subfolders, each with a Parquet file for every 1,000 runs.
 
     The file of `runs` is written last and renamed into place: runs are known if all of their tables are written.
@@ -306,12 +306,12 @@ class Parts(Results):
         for run_id in jobs:
             yield self.session(run_id)
 
-    def frames(self, jobs: Mapping[str, Job]) -> PartFrames:
+    def frames(self, jobs: Mapping[str, Job]) -> ParquetFrames:
         """Return the seven tables in the folder."""
-        return PartFrames(self.folder)
+        return ParquetFrames(self.folder)
 
 
-class PartFrames:
+class ParquetFrames:
     """The seven tables of a folder of Parquet files, `frames.steps` or `frames["steps"]`, each read when asked for."""
 
     def __init__(self, folder: Path) -> None:
@@ -347,4 +347,4 @@ def _concatenate_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return whole
 
 
-__all__ = ["Blobs", "PartFrames", "Parts", "Results", "Stored", "Unstored"]
+__all__ = ["Blobs", "ChunkResults", "ParquetFrames", "ParquetResults", "Results", "StoreResults"]

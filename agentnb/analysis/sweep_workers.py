@@ -71,7 +71,7 @@ class TimedOut(BaseException):
 
 
 @dataclass(frozen=True)
-class Work:
+class SweepSettings:
     """What all runs of a sweep share: the recipes and models by name, the options, the seconds that a run may take.
 
     `concurrency` is how many runs share a worker's event loop; None: several, where something awaits. `tables`: workers
@@ -106,7 +106,7 @@ class Work:
 
 # What the worker processes of this machine inherit when they are forked, by the number of their sweep: a recipe may
 # hold functions that cannot be pickled.
-INHERITED: dict[int, Work] = {}
+INHERITED: dict[int, SweepSettings] = {}
 
 
 def run_inherited(number: int, jobs: Sequence[Job]) -> Chunk:
@@ -119,7 +119,7 @@ def run_pickled(work: bytes, jobs: Sequence[Job]) -> Chunk:
     return run_chunk(pickle.loads(work), jobs)  # noqa: S301  (it comes from the process that made the sweep)
 
 
-def run_chunk(work: Work, jobs: Sequence[Job]) -> Chunk:
+def run_chunk(work: SweepSettings, jobs: Sequence[Job]) -> Chunk:
     """Make these runs: one after the other, or several at a time on one event loop."""
     begun, together = perf_counter(), work.together()
     made = [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
@@ -164,7 +164,7 @@ def _make_picklable(row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def _run_all(work: Work, jobs: Sequence[Job], together: int) -> list[Result]:
+async def _run_all(work: SweepSettings, jobs: Sequence[Job], together: int) -> list[Result]:
     limit = asyncio.Semaphore(together)
 
     async def one(job: Job) -> Result:
@@ -174,7 +174,7 @@ async def _run_all(work: Work, jobs: Sequence[Job], together: int) -> list[Resul
     return await asyncio.gather(*map(one, jobs))
 
 
-def _run(work: Work, job: Job) -> Result:
+def _run(work: SweepSettings, job: Job) -> Result:
     session: Session | None = None
     try:
         session = Session(work.recipes[job.recipe], job.inputs, **work.options_of(job))
@@ -185,7 +185,7 @@ def _run(work: Work, job: Job) -> Result:
     return _make_result(work, job, session)
 
 
-async def _run_async(work: Work, job: Job) -> Result:
+async def _run_async(work: SweepSettings, job: Job) -> Result:
     session: Session | None = None
     try:
         session = Session(work.recipes[job.recipe], job.inputs, **work.options_of(job))
@@ -202,7 +202,7 @@ async def _run_async(work: Work, job: Job) -> Result:
     return _make_result(work, job, session)
 
 
-def _make_result(work: Work, job: Job, session: Session | None, raised: BaseException | None = None) -> Result:
+def _make_result(work: SweepSettings, job: Job, session: Session | None, raised: BaseException | None = None) -> Result:
     """Return the result of a run that has ended, or ended by an exception."""
     error: str | None
     match raised:
@@ -287,6 +287,6 @@ def _time_limit(session: Session, seconds: float) -> Iterator[None]:
 
 
 __all__ = [
-    "INHERITED", "TOGETHER", "Chunk", "Job", "Record", "Result", "Work", "make_chunk", "make_row", "run_chunk",
+    "INHERITED", "TOGETHER", "Chunk", "Job", "Record", "Result", "SweepSettings", "make_chunk", "make_row", "run_chunk",
     "run_inherited", "run_pickled",
 ]  # fmt: skip

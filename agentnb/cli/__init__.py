@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 
-from agentnb.cli.arguments import WrongWords, make_parser
+from agentnb.cli.arguments import ArgumentsError, make_parser
 from agentnb.cli.output import Pipe, refuse
 from agentnb.errors import AgentNbError, Problem
 
@@ -31,7 +31,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
     cut = words.index("--") if "--" in words else len(words)
     try:
         args = make_parser().parse_args(words[:cut])
-    except WrongWords as error:
+    except ArgumentsError as error:
         if "--json" not in words[:cut]:
             error.parser.print_usage(sys.stderr)
         refuse(error.problems, as_json="--json" in words[:cut])

@@ -32,7 +32,7 @@ exit codes:
 """
 
 
-class WrongWords(AgentNbError):
+class ArgumentsError(AgentNbError):
     """U906: the arguments of a command are invalid.
 
     `parser` prints the usage.
@@ -51,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
     """An ArgumentParser whose errors are Problems."""
 
     def error(self, message: str) -> NoReturn:
-        raise WrongWords(self, message)
+        raise ArgumentsError(self, message)
 
 
 class _Versions(argparse.Action):

@@ -31,7 +31,7 @@ class Suspended(BaseException):
         self.key, self.coroutine, self.waits_for = key, coroutine, waits_for
 
 
-class Ended(NamedTuple):
+class CallEnd(NamedTuple):
     """How a call has ended."""
 
     value: Any = None
@@ -60,7 +60,7 @@ class Calls:
     )  # what interrupts a function so that it can run again
 
     work: Work
-    ended: dict[int | str, Ended] = field(default_factory=dict)
+    ended: dict[int | str, CallEnd] = field(default_factory=dict)
     made: int = 0
     driver: asyncio.Task[Any] | None = None
     running: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -94,7 +94,7 @@ class Calls:
 
     async def _drive_in_task(
         self, task: asyncio.Task[Any], key: int | str, coroutine: Coroutine[Any, Any, Any]
-    ) -> Ended:
+    ) -> CallEnd:
         self.running.add(task)
         try:
             return await _drive_until_held(key, coroutine)
@@ -148,29 +148,29 @@ class Calls:
         self.made += 1
         return self.made
 
-    def _perform(self, effect: Effect, key: int | str) -> Ended:
+    def _perform(self, effect: Effect, key: int | str) -> CallEnd:
         run, coroutine = self.work.run, self.work.call(effect)
         threaded, run.threaded = run.threaded, False  # the function blocks its thread anyway
         try:
             waits_for = coroutine.send(None)
         except StopIteration as ended:
-            return Ended(ended.value)
+            return CallEnd(ended.value)
         except Exception as error:  # noqa: BLE001  (raised where the function made the call)
-            return Ended(error=error)
+            return CallEnd(error=error)
         finally:
             run.threaded = threaded
         raise Suspended(key, coroutine, waits_for)
 
 
-async def _drive_to_end(coroutine: Coroutine[Any, Any, Any]) -> Ended:
+async def _drive_to_end(coroutine: Coroutine[Any, Any, Any]) -> CallEnd:
     try:
-        return Ended(await coroutine)
+        return CallEnd(await coroutine)
     except Exception as error:  # noqa: BLE001  (raised where the function made the call)
-        return Ended(error=error)
+        return CallEnd(error=error)
 
 
 @types.coroutine
-def _drive_until_held(key: int | str, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Ended]:
+def _drive_until_held(key: int | str, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, CallEnd]:
     """Await a call in a task that a function has made.
 
     Raises:
@@ -182,9 +182,9 @@ def _drive_until_held(key: int | str, coroutine: Coroutine[Any, Any, Any]) -> Ge
         try:
             waits_for = coroutine.send(reply) if error is None else coroutine.throw(error)
         except StopIteration as ended:
-            return Ended(ended.value)
+            return CallEnd(ended.value)
         except Exception as raised:  # noqa: BLE001  (raised where the function made the call)
-            return Ended(error=raised)
+            return CallEnd(error=raised)
         reply, error = None, None
         if isinstance(waits_for, Hold):
             raise Suspended(key, coroutine, waits_for)
@@ -263,4 +263,4 @@ def _repeat_stream(work: Work) -> None:
         work.emit("custom", thaw(event.payload), event.actor)
 
 
-__all__ = ["CALLS", "Calls", "Ended", "Suspended", "outside", "run_in_context", "stream"]
+__all__ = ["CALLS", "CallEnd", "Calls", "Suspended", "outside", "run_in_context", "stream"]

@@ -66,7 +66,7 @@ def _to_model_result(response: Any) -> Any:
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-class Tokens(BaseCallbackHandler, StreamingCallbackHandler):  # type: ignore[misc]  # classes without types
+class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ignore[misc]  # classes without types
     """Passes what a model streams to the run's listener; LangChain's models stream if such a handler is there."""
 
     def __init__(self, calls: Calls, model: str) -> None:
@@ -91,7 +91,7 @@ class Tokens(BaseCallbackHandler, StreamingCallbackHandler):  # type: ignore[mis
 def _to_chunk(calls: Calls, model: Any, manager: Any) -> Any:
     """Return the manager of a model's callbacks, with the run's listener among them, if there is one."""
     if manager is not None and calls.work.run.tell is not None:
-        manager.handlers = [*manager.handlers, Tokens(calls, _name_of(model))]
+        manager.handlers = [*manager.handlers, TokenListener(calls, _name_of(model))]
     return manager
 
 

@@ -1,9 +1,9 @@
 """Convert pydantic's validation errors into Problems with the place and the user's own spelling.
 
-A dialect describes its files by a pydantic model. It creates a `Written` from the parsed source, validates
-`Written.content`, and passes the ValidationError to `iter_schema_problems`. If the model ignores unknown keys,
+A dialect describes its files by a pydantic model. It creates a `ValidatedInput` from the parsed source, validates
+`ValidatedInput.content`, and passes the ValidationError to `iter_schema_problems`. If the model ignores unknown keys,
 `iter_unknown_keys` reports them as warnings. For a union, errors are reported once, against the member that the value
-is meant to be (`Written.member`).
+is meant to be (`ValidatedInput.member`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-__all__ = ["Written", "check_words", "iter_schema_problems", "iter_unknown_keys"]
+__all__ = ["ValidatedInput", "check_words", "iter_schema_problems", "iter_unknown_keys"]
 
 _QUOTED = re.compile(r"'([^']*)'")
 
 
-class Written:
+class ValidatedInput:
     """A user's input, and the class that describes all of it (`root`).
 
     A dialect that expands a short form passes the expanded form as `content` and overrides `real`; `hint` and `beside`
@@ -84,7 +84,7 @@ def check_words(source: Source) -> Iterator[Problem]:
         yield make_unquoted_key_problem(word, source.place(path, key=True))
 
 
-def iter_schema_problems(error: ValidationError, written: Written) -> Iterator[Problem]:
+def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Iterator[Problem]:
     """Yield one Problem for each error that pydantic found.
 
     A custom check of the model may raise a PydanticCustomError with `do` (the remedy) and `at` (the path from the
@@ -143,7 +143,7 @@ def _rule(fault: ErrorDetails) -> tuple[str, str]:
     return fault["msg"], str(context.get("do", ""))
 
 
-def iter_unknown_keys(written: Written) -> Iterator[Problem]:
+def iter_unknown_keys(written: ValidatedInput) -> Iterator[Problem]:
     """Yield a warning for each unknown key; for models that ignore unknown keys."""
     yield from (
         _make_unknown_key_problem(path, written, warning=True)
@@ -155,7 +155,7 @@ def iter_unknown_keys(written: Written) -> Iterator[Problem]:
 
 
 def _make_missing_problems(
-    around: Path, keys: list[str], strange: Mapping[Path, list[str]], written: Written
+    around: Path, keys: list[str], strange: Mapping[Path, list[str]], written: ValidatedInput
 ) -> Iterator[Problem]:
     """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelt."""
     model, found = _find_model(around, written), written.at(around)
@@ -177,7 +177,7 @@ def _make_missing_problems(
         yield Problem("R113", what, where, why, f"add {names[0]!r}" if len(names) == 1 else "add them")
 
 
-def _make_unknown_key_problem(path: Path, written: Written, *, warning: bool = False) -> Problem:
+def _make_unknown_key_problem(path: Path, written: ValidatedInput, *, warning: bool = False) -> Problem:
     """R112: a key is not known there."""
     key, model = str(path[-1]), _find_model(path[:-1], written)
     known = list(_list_fields(model)) if model else []
@@ -193,7 +193,7 @@ def _make_unknown_key_problem(path: Path, written: Written, *, warning: bool = F
     return Problem("R112", f"unknown key {name!r}", place, why, order)
 
 
-def _make_choice_problem(path: Path, expected: str, written: Written) -> Problem:
+def _make_choice_problem(path: Path, expected: str, written: ValidatedInput) -> Problem:
     """R114: a value is not valid there."""
     value, known = written.at(path), _QUOTED.findall(expected)
     return Problem(
@@ -205,7 +205,7 @@ def _make_choice_problem(path: Path, expected: str, written: Written) -> Problem
     )
 
 
-def _make_text_problem(path: Path, written: Written) -> Problem:
+def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
     """R114: a value is not valid there."""
     value, place = written.at(path), written.place(path)
     word = written.source.texts.get(written.real(path))
@@ -226,7 +226,7 @@ def _make_text_problem(path: Path, written: Written) -> Problem:
     )
 
 
-def _make_value_problem(path: Path, message: str, written: Written, order: str = "") -> Problem:
+def _make_value_problem(path: Path, message: str, written: ValidatedInput, order: str = "") -> Problem:
     """R114: a value is not valid there."""
     what = f"{_name(path)!r} is {_shorten(written.at(path))}" if path else f"the recipe is {_shorten(written.content)}"
     why = f"the rule is: {message[:1].lower()}{message[1:]}"
@@ -252,7 +252,7 @@ def _shorten(value: Any) -> str:
 # ---------------------------------------------------------------------------- the class that describes each part -----
 
 
-def _find_path(fault: ErrorDetails, written: Written) -> Path:
+def _find_path(fault: ErrorDetails, written: ValidatedInput) -> Path:
     """Return the path in the content for pydantic's location: without the names of union members."""
     path: list[int | str] = []
     value: Any = written.content
@@ -270,7 +270,7 @@ def _find_path(fault: ErrorDetails, written: Written) -> Path:
     return (*path, *fault.get("ctx", {}).get("at", ()))
 
 
-def _iter_unknown_paths(path: Path, value: Any, described: Any, written: Written) -> Iterator[Path]:
+def _iter_unknown_paths(path: Path, value: Any, described: Any, written: ValidatedInput) -> Iterator[Path]:
     """Yield the paths of keys that no class for the surrounding mapping knows."""
     if isinstance(value, Mapping):
         model = _find_meant(described, value, written)
@@ -284,7 +284,7 @@ def _iter_unknown_paths(path: Path, value: Any, described: Any, written: Written
             )
 
 
-def _find_model(path: Path, written: Written) -> type[BaseModel] | None:
+def _find_model(path: Path, written: ValidatedInput) -> type[BaseModel] | None:
     """Return the class that describes the value at a path; None if any value is allowed there."""
     value: Any = written.content
     described: Any = written.root
@@ -293,7 +293,7 @@ def _find_model(path: Path, written: Written) -> type[BaseModel] | None:
     return _find_meant(described, value, written)
 
 
-def _find_inner_annotation(described: Any, value: Any, key: str | int, written: Written) -> Any:
+def _find_inner_annotation(described: Any, value: Any, key: str | int, written: ValidatedInput) -> Any:
     """Return the annotation of a part of a value with an annotation; Any if there is none."""
     if isinstance(value, list):
         return next((get_args(each)[0] for each in _list_alternatives(described) if get_origin(each) is list), Any)
@@ -304,7 +304,7 @@ def _find_inner_annotation(described: Any, value: Any, key: str | int, written: 
     return next((get_args(each)[1] for each in _list_alternatives(described) if get_origin(each) is dict), Any)
 
 
-def _find_meant(described: Any, value: Any, written: Written) -> type[BaseModel] | None:
+def _find_meant(described: Any, value: Any, written: ValidatedInput) -> type[BaseModel] | None:
     """Return the class among an annotation's alternatives that describes a value; None where there is none."""
     models = [each for each in _list_alternatives(described) if isinstance(each, type) and issubclass(each, BaseModel)]
     if len(models) > 1 and isinstance(value, Mapping):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agentnb.draw.generic_diagram import Sketch, Thing, Tie, draw_sketch
+from agentnb.draw.generic_diagram import GenericBox, GenericLink, Sketch, draw_sketch
 from agentnb.draw.label_text import clean
 
 MOST: Final = 120  # maximum number of events drawn
@@ -42,24 +42,24 @@ def draw_chain(title: str, rows: Sequence[ChainEvent], *, most: int = MOST) -> S
     return draw_sketch(title, map(_make_thing, shown), _iter_ties(shown), words, rest=rest, what="chain of causes:")
 
 
-def _make_thing(row: ChainEvent) -> Thing:
+def _make_thing(row: ChainEvent) -> GenericBox:
     family = "event" if row.node else "person"
     family = next((colour for begin, colour in _FAMILIES.items() if row.type.startswith(begin)), family)
     about = ", ".join(row.about)
     tip = f"{row.id} {row.type}\ntold by {row.actor} {_format_where(row)}" + (f"\nabout {about}" if about else "")
     marks = ("self",) if row.part == "self" else ()
     notes = (about,) if about else ()
-    return Thing(
+    return GenericBox(
         row.id, f"{row.id} · {row.actor}", row.type, notes, tip, family, marks=(*marks, row.part), said=_SAID[row.part]
     )
 
 
-def _iter_ties(rows: Sequence[ChainEvent]) -> Iterator[Tie]:
+def _iter_ties(rows: Sequence[ChainEvent]) -> Iterator[GenericLink]:
     known = {row.id for row in rows}
     for row in rows:
         if row.cause in known and row.cause != row.id:
             tip = f"{row.id} followed from {row.cause}" + (f", by {row.node}" if row.node else "")
-            yield Tie(row.cause, row.id, "causes", row.node, tip)
+            yield GenericLink(row.cause, row.id, "causes", row.node, tip)
 
 
 def _iter_words(rows: Sequence[ChainEvent]) -> Iterator[str]:

@@ -16,7 +16,7 @@ _LABELS: Final = 18.0
 Band = tuple[float, float]
 
 
-class Spot(NamedTuple):
+class PlacedBox(NamedTuple):
     """A box after layout: its centre, size and shape."""
 
     x: float
@@ -36,8 +36,8 @@ class Spot(NamedTuple):
 
 
 def make_route(
-    source: Spot,
-    target: Spot,
+    source: PlacedBox,
+    target: PlacedBox,
     first: Band,
     bends: list[tuple[float, Band]],
     last: Band,
@@ -68,7 +68,7 @@ def make_route(
     return Route(_smooth(points), tip, _find_midpoint(points) if bare else label)
 
 
-def _find_port(box: Spot, towards: float) -> float:
+def _find_port(box: PlacedBox, towards: float) -> float:
     """Return the point on its outline where a line leaves a box: shifted towards the target, so that lines diverge."""
     way = (towards - box.x) * _SPREAD
     most = box.width * _SPREAD
@@ -102,7 +102,7 @@ def _smooth(points: list[Point]) -> tuple[Point, ...]:
     return tuple(curve)
 
 
-def make_loop_route(box: Spot, room: float, *, labelled: bool) -> Route:
+def make_loop_route(box: PlacedBox, room: float, *, labelled: bool) -> Route:
     """Return the route of a line from a box to itself, at its right side."""
     right, reach = box.x + box.width / 2, LOOP
     if box.shape in ("diamond", "ellipse"):

@@ -34,7 +34,7 @@ WIDTH: Final = 170.0  # maximum width of a box's texts in points
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class GenericBox:
     """A box: a small caption above, a name, small notes below; `said` is a word beside the caption."""
 
     id: str
@@ -49,7 +49,7 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Tie:
+class GenericLink:
     """A line from one thing to another."""
 
     source: str
@@ -83,7 +83,7 @@ class Sketch(Drawing):
 
 
 def draw_sketch(
-    title: str, things: Iterable[Thing], ties: Iterable[Tie], lines: Sequence[str], *, rest: str = "",
+    title: str, things: Iterable[GenericBox], ties: Iterable[GenericLink], lines: Sequence[str], *, rest: str = "",
     what: str = "picture of",
 ) -> Sketch:  # fmt: skip
     """Return the drawing of things and the lines between them.
@@ -101,13 +101,15 @@ def draw_sketch(
         )
         for number, tie in enumerate(ties)
     )  # fmt: skip
-    more = (_make_box("more", Thing("", "not shown", rest, tip=rest, shape="note", marks=("rest",))),) if rest else ()
+    more = (
+        (_make_box("more", GenericBox("", "not shown", rest, tip=rest, shape="note", marks=("rest",))),) if rest else ()
+    )
     order = order_of(Recipe(title, "", {}, (), ()), boxes, links, {})
     picture = Picture(clean(title), "", "TB", (*boxes.values(), *more), links, (), None, order=order, what=what)
     return Sketch(picture, [*lines, *([rest] if rest else [])])
 
 
-def _make_box(name: str, thing: Thing) -> Box:
+def _make_box(name: str, thing: GenericBox) -> Box:
     lines = wrap(thing.name, WIDTH, LABEL_SIZE) or ("(no name)",)
     caption = cut(clean(thing.caption), WIDTH, KIND_SIZE) or "–"
     notes = tuple(filter(None, (cut(clean(note), WIDTH, NOTE_SIZE) for note in thing.notes)))
@@ -122,4 +124,4 @@ def _make_box(name: str, thing: Thing) -> Box:
     )  # fmt: skip
 
 
-__all__ = ["Sketch", "Thing", "Tie", "draw_sketch"]
+__all__ = ["GenericBox", "GenericLink", "Sketch", "draw_sketch"]

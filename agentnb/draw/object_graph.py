@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.draw.generic_diagram import Sketch, Thing, Tie, draw_sketch
+from agentnb.draw.generic_diagram import GenericBox, GenericLink, Sketch, draw_sketch
 from agentnb.draw.label_text import clean
 from agentnb.text import safe_repr
 
@@ -84,9 +84,9 @@ def _choose(names: list[str], changes: Mapping[str, str], most: int) -> dict[str
     return dict.fromkeys(name for name in names if name in chosen)
 
 
-def _make_thing(id: str, found: Any, past: Any, change: str, colours: Mapping[str, str]) -> Thing:
+def _make_thing(id: str, found: Any, past: Any, change: str, colours: Mapping[str, str]) -> GenericBox:
     if found is None:
-        return Thing(
+        return GenericBox(
             id, "not there", id, tip=f"{id}: a relation names it, and there is no such object", marks=("ghost",)
         )
     kind, version = str(found["type"]), found["version"]
@@ -102,19 +102,19 @@ def _make_thing(id: str, found: Any, past: Any, change: str, colours: Mapping[st
     notes = fields[:_FIELDS] + ([f"and {len(fields) - _FIELDS} more"] if len(fields) > _FIELDS else [])
     tip = "\n".join([f"{id} ({kind}), version {version}", *fields])
     marks = (change,) if change else ()
-    return Thing(
+    return GenericBox(
         id, f"{kind} {was}v{version}", id, tuple(notes), tip, colours[kind], marks=marks, said=_SIGNS.get(change, "")
     )
 
 
-def _make_tie(id: str, found: Any, change: str) -> Tie:
+def _make_tie(id: str, found: Any, change: str) -> GenericLink:
     sign = {"new": "+ ", "removed": "- "}.get(change, "")
     tip = f"{id}: {found['source']} → {found['target']} ({found['type']}){f', {change}' if change else ''}"
     marks = (change,) if change else ()
-    return Tie(found["source"], found["target"], "relation", f"{sign}{found['type']}", tip, marks)
+    return GenericLink(found["source"], found["target"], "relation", f"{sign}{found['type']}", tip, marks)
 
 
-def _iter_words(things: Iterable[Thing], ties: Iterable[Tie]) -> Iterator[str]:
+def _iter_words(things: Iterable[GenericBox], ties: Iterable[GenericLink]) -> Iterator[str]:
     ways: dict[str, list[str]] = {}
     for tie in ties:
         said = f" <{', '.join(tie.marks)}>" if tie.marks else ""

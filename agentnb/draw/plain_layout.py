@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agentnb.draw.diagram import EDGE_SIZE, Link, Picture
-from agentnb.draw.edge_routes import LOOP, Spot, make_loop_route, make_route
+from agentnb.draw.edge_routes import LOOP, PlacedBox, make_loop_route, make_route
 from agentnb.draw.geometry import Geometry, Rectangle, Route, measure_title
 from agentnb.draw.layering import Bend, Item, assign_layers, find_reversed_lines, make_chains, order_layer, place_items
 from agentnb.draw.shapes import Point
@@ -201,7 +201,7 @@ class _Plain:
     def _route(self, link: Link, way: list[Item], area: str, spots: Mapping[str, Point], frames: Frames) -> Route:
         part = self.parts[area]
         ends = (link.source, link.target)
-        source, target = (Spot(*spots[end], *self._get_size(end), self.boxes[end].shape) for end in ends)
+        source, target = (PlacedBox(*spots[end], *self._get_size(end), self.boxes[end].shape) for end in ends)
         if len(way) == 1:
             return make_loop_route(source, self._place_label(link)[0], labelled=bool(link.label))
         shift = self._place_inside(area, frames, (0.0, 0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import hypot
 from typing import TYPE_CHECKING, Final
 
-from agentnb.draw.edge_routes import Spot, make_loop_route
+from agentnb.draw.edge_routes import PlacedBox, make_loop_route
 from agentnb.draw.geometry import Geometry, Route
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def make_direct_route(picture: Picture, link: Link, geometry: Geometry) -> Route
 def route_between(source: Box, start: Point, target: Box, end: Point) -> Route:
     """Return a bent route from one box to another; to the same box, at its right side."""
     if source.name == target.name:
-        return make_loop_route(Spot(*start, source.width, source.height, source.shape), 0.0, labelled=False)
+        return make_loop_route(PlacedBox(*start, source.width, source.height, source.shape), 0.0, labelled=False)
     dx, dy = end[0] - start[0], end[1] - start[1]
     bow = (-dy * _BEND, dx * _BEND)
     first = (start[0] + dx / 3 + bow[0], start[1] + dy / 3 + bow[1])

@@ -19,7 +19,7 @@ _NUMBERED = re.compile(r"[\w.:/-]*#[\w.:/#-]*")  # not an expression: ids of gra
 _NAME = re.compile(r"\S+")
 
 
-class Question(Condition):
+class BoardQuery(Condition):
     """A text that is a path of the board if the path has a value, otherwise an expression if it compiles.
 
     X314: a condition gives no answer; here: the path has no value, and the text is not an expression
@@ -35,11 +35,11 @@ class Question(Condition):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy by source."""
-        return Question, (self.text, self._otherwise)
+        return BoardQuery, (self.text, self._otherwise)
 
-    def strictly(self, strict: bool) -> Question:
+    def strictly(self, strict: bool) -> BoardQuery:
         """Return the question with another strictness about what its expression misses."""
-        return self if self._otherwise is None else Question(self.text, self._otherwise.strictly(strict))
+        return self if self._otherwise is None else BoardQuery(self.text, self._otherwise.strictly(strict))
 
     def _answer(self, board: Mapping[str, Any]) -> Any:
         value = get_value(board, self._keys)
@@ -73,7 +73,7 @@ def compile_question(value: Any, board: Mapping[str, Any] | None = None) -> Cond
         except RecipeError:
             if get_value(board or {}, text.split(".")) is NOTHING:
                 raise
-    return Question(text, otherwise) if otherwise is None or _NAME.fullmatch(text) else otherwise
+    return BoardQuery(text, otherwise) if otherwise is None or _NAME.fullmatch(text) else otherwise
 
 
-__all__ = ["Question", "compile_question"]
+__all__ = ["BoardQuery", "compile_question"]

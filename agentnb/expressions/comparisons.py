@@ -33,7 +33,7 @@ class Interpreter(Protocol):
     warning: str
 
 
-class _Unlike(Exception):
+class _Unsupported(Exception):
     """The rule is more than comparisons of keys with literals."""
 
 
@@ -50,7 +50,7 @@ def compile_comparison(rule: Any, evaluate: Evaluate, interpreter: Interpreter) 
             if rule.keys() <= _ALONE
             else _compile_many(kinds, test, evaluate, interpreter)
         )
-    except _Unlike:
+    except _Unsupported:
         return evaluate
 
 
@@ -124,23 +124,23 @@ def _join_any(one: Test, other: Test) -> Test:
 def _find_place(kinds: dict[str, type], key: str, kind: type) -> int:
     """Return the place of a key among the values."""
     if kinds.setdefault(key, kind) is not kind:
-        raise _Unlike
+        raise _Unsupported
     return [*kinds].index(key)
 
 
 def _split_comparison(rule: Any) -> tuple[str, Callable[[Any, Any], Any], Any]:
     """Return the key, the operator and the literal of one comparison."""
     if type(rule) is not dict or len(rule) != 1:
-        raise _Unlike
+        raise _Unsupported
     ((name, sides),) = rule.items()
     if not isinstance(sides, list) or len(sides) != 2:
-        raise _Unlike
+        raise _Unsupported
     left, right = sides
     if not isinstance(left, dict):
         left, right, name = right, left, _TURNED.get(name, name)
     compare = _EQUAL.get(name) or (_ORDERED.get(name) if type(right) in _NUMBERS else None)
     if compare is None or not _is_literal(right):
-        raise _Unlike
+        raise _Unsupported
     return _get_key(left), compare, right
 
 
@@ -148,7 +148,7 @@ def _get_key(part: Any) -> str:
     match part:
         case {"var": str(key)} | {"var": [str(key)]} if len(part) == 1 and key and "." not in key and "{" not in key:
             return key
-    raise _Unlike
+    raise _Unsupported
 
 
 def _is_literal(value: Any) -> bool:

@@ -25,7 +25,16 @@ from typing import Any
 from agentnb.errors import AgentNbError, ExecutionError, Place, Problem, RecipeError, did_you_mean
 from agentnb.expressions.callables import check_callable, get_callable_text, make_condition_problem
 from agentnb.expressions.comparisons import compile_comparison
-from agentnb.expressions.jsonlogic import MISSING, Operator, Ready, Side, check_rule, make_ready, normalize, rule_text
+from agentnb.expressions.jsonlogic import (
+    MISSING,
+    Operand,
+    Operator,
+    PreparedRule,
+    check_rule,
+    make_ready,
+    normalize,
+    rule_text,
+)
 from agentnb.expressions.lookup import (
     NOTHING,
     find_missing_prefix,
@@ -89,7 +98,7 @@ class Rule:
 
     __slots__ = ("_compiled", "_pairs", "_paths", "_ready", "place", "reads", "text", "warning", "whole")
 
-    def __init__(self, rule: Any, ready: Ready, place: Place | None) -> None:
+    def __init__(self, rule: Any, ready: PreparedRule, place: Place | None) -> None:
         self.text, self.place, self.warning = rule_text(rule), place, ""
         self._ready, self._compiled = ready, _compile(ready.rule, self.text, place)
         self._pairs = ready.pairs
@@ -249,7 +258,7 @@ def _compile(rule: Any, text: str, place: Place | None) -> Any:
         raise RecipeError(Problem("R315", what, where, f"{type(error).__name__}: {error}", do)) from error
 
 
-def _resolve_side(context: Any, side: Side) -> Any:
+def _resolve_side(context: Any, side: Operand) -> Any:
     """Return a side's value in the rule's context: in dicts created by `put`, or in the board's own values."""
     if side.path is None:
         return side.value

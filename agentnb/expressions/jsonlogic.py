@@ -17,7 +17,7 @@ from agentnb.expressions.lookup import to_json, to_plain
 from agentnb.expressions.templates import Template, compile_template, has_markers
 from agentnb.text import safe_repr, safe_str
 
-__all__ = ["MISSING", "Operator", "Ready", "check_rule", "make_ready", "rule_text"]
+__all__ = ["MISSING", "Operator", "PreparedRule", "check_rule", "make_ready", "rule_text"]
 
 MAX_DEPTH = 64
 MAX_PARTS = 10_000
@@ -44,7 +44,7 @@ class Operator(NamedTuple):
     most: int | None
 
 
-class Side(NamedTuple):
+class Operand(NamedTuple):
     """One side of a comparison: a path on the board, or a literal."""
 
     path: tuple[str, ...] | None
@@ -52,7 +52,7 @@ class Side(NamedTuple):
 
 
 @dataclass
-class Ready:
+class PreparedRule:
     """A rule prepared for the library, with positions of its parts.
 
     `slots` are its templates by the key that passes their value; `texts` are the parts as shown to people, by JSON
@@ -64,7 +64,7 @@ class Ready:
     slots: dict[str, Template] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     guards: list[tuple[str, str]] = field(default_factory=list)
-    pairs: list[tuple[Side, Side, str]] = field(default_factory=list)
+    pairs: list[tuple[Operand, Operand, str]] = field(default_factory=list)
 
 
 # ------------------------------------------------------------------------------------------------------------- checking
@@ -149,7 +149,7 @@ def _escape(key: object) -> str:
 # ------------------------------------------------------------------------------------------------------- preparation
 
 
-def make_ready(rule: Any, *, strict: bool, place: Place | None) -> Ready:
+def make_ready(rule: Any, *, strict: bool, place: Place | None) -> PreparedRule:
     """Return a checked rule in the form that the library runs.
 
     Templates become values passed along with the board's; null equals only null, as in JavaScript; if `strict`, a
@@ -182,7 +182,7 @@ class _Rewriting:
 
     def __init__(self, *, strict: bool, place: Place | None) -> None:
         self.strict, self.place = strict, place
-        self.ready, self.problems = Ready(), list[Problem]()
+        self.ready, self.problems = PreparedRule(), list[Problem]()
         self._scopes = 0
 
     def rewritten(self, node: Any, pointer: str) -> Any:
@@ -255,11 +255,11 @@ def _is_literal(node: Any) -> bool:
     return not isinstance(node, dict | list) and not (isinstance(node, str) and has_markers(node))
 
 
-def _parse_side(node: Any) -> Side | None:
+def _parse_side(node: Any) -> Operand | None:
     match node:
         case {"var": str(path)} | {"var": [str(path)]} if path and not has_markers(path):
-            return Side(tuple(path.split(".")))
-    return Side(None, node) if _is_literal(node) else None
+            return Operand(tuple(path.split(".")))
+    return Operand(None, node) if _is_literal(node) else None
 
 
 # --------------------------------------------------------------------------------------------------------------

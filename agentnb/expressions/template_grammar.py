@@ -25,7 +25,7 @@ from agentnb.expressions.sandbox import (
 )
 from agentnb.expressions.template_filters import FILTERS, INNER, METHODS, TESTS
 
-__all__ = ["MAX_LENGTH", "Compiled", "Mention", "Refusal", "Refused", "compile_text", "list_mentions"]
+__all__ = ["MAX_LENGTH", "Compiled", "Mention", "Refusal", "TemplateRefused", "compile_text", "list_mentions"]
 
 MAX_LENGTH = 20_000  # characters of a template
 MAX_NODES = 2_000
@@ -64,7 +64,7 @@ class Refusal(NamedTuple):
     do: str
 
 
-class Refused(Exception):
+class TemplateRefused(Exception):
     """A template was refused; `refusals` are all its violations."""
 
     def __init__(self, *refusals: Refusal) -> None:
@@ -104,14 +104,14 @@ def compile_text(text: str, *, bare: bool) -> Compiled:
     """Compile a template or, if `bare`, an expression without braces.
 
     Raises:
-        Refused
+        TemplateRefused
     """
     if len(text) > MAX_LENGTH:
-        raise Refused(_make_size_refusal(f"is {len(text):,} characters long", f"at most {MAX_LENGTH:,}"))
+        raise TemplateRefused(_make_size_refusal(f"is {len(text):,} characters long", f"at most {MAX_LENGTH:,}"))
     tree = _parse(text, bare=bare)
     refusals = [*_iter_refusals(tree)]
     if refusals:
-        raise Refused(*refusals)
+        raise TemplateRefused(*refusals)
     reads = tuple(dict.fromkeys(_iter_paths(tree, frozenset())))
     lone = _find_lone_expression(tree)
     # A named value may contain itself many times over, so each use is charged by its whole length.
@@ -137,7 +137,7 @@ def _parse(text: str, *, bare: bool) -> nodes.Template:
     except ValueError as error:
         # A number with thousands of digits.
         refusal = Refusal("R301", 1, f"cannot be read: {error}", _NOT_JINJA, "shorten it")
-    raise Refused(refusal)
+    raise TemplateRefused(refusal)
 
 
 def _parse_bare(text: str) -> nodes.Template:
@@ -321,10 +321,10 @@ def _compile_program(tree: nodes.Template, *, named: bool) -> Program:
         return compile_program(_make_environment(), tree)
     except TemplateSyntaxError as error:
         # Jinja detects late that `loop` cannot be a loop variable.
-        raise Refused(_make_syntax_refusal(error, "name it otherwise")) from None
+        raise TemplateRefused(_make_syntax_refusal(error, "name it otherwise")) from None
     except (SyntaxError, RecursionError, MemoryError):
         # Python's own limits on nesting; no tree within ours has been seen to reach them.
-        raise Refused(_make_size_refusal("is nested too deep", _LIMITS)) from None
+        raise TemplateRefused(_make_size_refusal("is nested too deep", _LIMITS)) from None
 
 
 def _make_filter(

@@ -293,11 +293,11 @@ def render_structure(value: Any, context: Mapping[str, Any], *, strict: bool = T
 def _compile(text: str, *, strict: bool, place: Place | None, bare: bool, origin: Origin | None = None) -> Template:
     if not bare and not has_markers(text):
         return Template(text, None, strict=strict, place=place, bare=bare, origin=origin)
-    from agentnb.expressions.template_grammar import Refused, compile_text
+    from agentnb.expressions.template_grammar import TemplateRefused, compile_text
 
     try:
         compiled = compile_text(text, bare=bare)
-    except Refused as refused:
+    except TemplateRefused as refused:
         quoted = _quote(text if origin is None else origin.text, bare=bare)
         problems = [
             Problem(

@@ -215,7 +215,7 @@ def _parse_native(work: Work) -> Outcome:
 # -- pick: the check of a tool call ----------------------------------------------------------------------------------
 
 
-class Refused(ExecutionError):
+class CallRefused(ExecutionError):
     """A tool call was refused; the message explains why."""
 
 
@@ -248,7 +248,7 @@ def bind_pick(node: Node, world: Any) -> Perform:
                 work.write("decision", {**decision, "parameters": parameters})
         if why is not None:
             _append_result(work, decision, parameters, found or {})
-            error = Refused(_make_refusal_problem(node, name, why))
+            error = CallRefused(_make_refusal_problem(node, name, why))
             _write_failure(work, error)
             raise error
         return Outcome({}, observation={"tool": name, "parameters": parameters})

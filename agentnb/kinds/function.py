@@ -17,7 +17,7 @@ from agentnb.world.call_arguments import (
     to_writes,
 )
 from agentnb.world.effect import Effect
-from agentnb.world.questions import Question, call_with_answers
+from agentnb.world.questions import QuestionPending, call_with_answers
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -114,17 +114,17 @@ def _wrap_asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: b
     def perform(work: Work) -> Any:
         try:
             return _convert_result(call_with_answers(lambda: call(work), ()), work, name, whole=whole)
-        except Question as question:
+        except QuestionPending as question:
             return again(work, question)
 
-    async def again(work: Work, question: Question) -> Any:
+    async def again(work: Work, question: QuestionPending) -> Any:
         answers: list[Any] = []
         while True:
             answers.append(await work.call(Effect("human", node.id, {"prompt": question.prompt})))
             work.copies.clear()
             try:
                 return to_writes(name, call_with_answers(lambda: call(work), answers), whole=whole)
-            except Question as next_question:
+            except QuestionPending as next_question:
                 question = next_question
 
     return perform

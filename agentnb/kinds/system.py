@@ -14,7 +14,7 @@ from agentnb.engine.core.work import Kind, Perform, Work
 from agentnb.errors import AgentRuntimeError, ExecutionError
 from agentnb.kinds.typed_values import (
     SystemContext,
-    Take,
+    SystemParameter,
     find_key,
     format_position,
     get_inputs,
@@ -47,7 +47,7 @@ def bind(node: Node, world: Any) -> Perform:
 
     async def perform(work: Work) -> Any:
         arguments = get_inputs(work, outs, keys, name)
-        beside = Beside(around, work, keys, copies=again)
+        beside = InjectedArguments(around, work, keys, copies=again)
         target = (_make_async_target if is_async(function) else _make_target)(function, beside)
         try:
             answer = await work.call(Effect("system", name, arguments, target=target, **options))
@@ -63,14 +63,14 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-class Beside:
+class InjectedArguments:
     """The arguments of a call besides stored outputs: resources, and a new context for each attempt.
 
     Both are resolved when an attempt begins: a replay makes no attempts and needs no resources. After an attempt has
     ended or was cancelled, its context accepts nothing more.
     """
 
-    def __init__(self, around: list[Take], work: Work, keys: Mapping[Any, str], *, copies: bool) -> None:
+    def __init__(self, around: list[SystemParameter], work: Work, keys: Mapping[Any, str], *, copies: bool) -> None:
         self.work, self.keys, self.resources = work, keys, work.run.world.resources
         self.copies = copies  # whether the next attempt could see changes that one makes to its arguments
         self.wanted = [take for take in around if take.sort != "context"]
@@ -112,7 +112,7 @@ class Beside:
             context.close()
 
 
-def _make_target(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]:
+def _make_target(function: Callable[..., Any], beside: InjectedArguments) -> Callable[..., Any]:
     def target(**outs: Any) -> Any:
         try:
             return function(**beside.attempt(outs))
@@ -122,7 +122,7 @@ def _make_target(function: Callable[..., Any], beside: Beside) -> Callable[..., 
     return target
 
 
-def _make_async_target(function: Callable[..., Any], beside: Beside) -> Callable[..., Any]:
+def _make_async_target(function: Callable[..., Any], beside: InjectedArguments) -> Callable[..., Any]:
     async def target(**outs: Any) -> Any:
         try:
             return await function(**beside.attempt(outs))

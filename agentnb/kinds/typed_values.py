@@ -22,7 +22,7 @@ UNIONS: Final = (Union, UnionType)
 _NUMBERS: Final[Mapping[Any, Any]] = {float: (int, float), complex: (int, float, complex)}
 
 
-class Take(NamedTuple):
+class SystemParameter(NamedTuple):
     """A parameter of a system: an `out` is a stored output, a `res` a resource, a `context` the context itself.
 
     Without a value, one that is not `needed` is left out or, with `none`, passed as None.
@@ -261,7 +261,7 @@ def get_output_at(work: Work, key: str) -> Any:
     return found if found is ABSENT else thaw(found)
 
 
-def get_inputs(work: Work, takes: Sequence[Take], keys: Mapping[Any, str], name: str) -> dict[str, Any]:
+def get_inputs(work: Work, takes: Sequence[SystemParameter], keys: Mapping[Any, str], name: str) -> dict[str, Any]:
     """Return a node's own copies of the stored outputs that it takes, by the names of its parameters.
 
     Raises:

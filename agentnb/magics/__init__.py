@@ -12,9 +12,9 @@ from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.magics.completion import complete
 from agentnb.magics.line_parsing import check_variable, make_argument_error
-from agentnb.magics.recipe_errors import Faults, Shown
+from agentnb.magics.recipe_errors import DisplayedRecipeError, Faults
 from agentnb.magics.verbs import run_line
-from agentnb.magics.workspace import Bench
+from agentnb.magics.workspace import Workspace
 from agentnb.recipe.model import Recipe
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class AgentMagics(Magics):
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
-        self.bench = Bench(shell.user_ns)
+        self.bench = Workspace(shell.user_ns)
 
     @line_cell_magic
     def recipe(self, line: str, cell: str | None = None) -> Recipe:
@@ -45,7 +45,7 @@ class AgentMagics(Magics):
             found = load(cell)
         except RecipeError as error:
             display(Faults(cell, error.problems))  # type: ignore[no-untyped-call]  # IPython says no types here
-            raise Shown(*error.problems) from None
+            raise DisplayedRecipeError(*error.problems) from None
         return self.bench.keep(name, found)
 
     @line_magic

@@ -7,20 +7,20 @@ from typing import Final
 
 from agentnb.errors import AgentNbError
 from agentnb.magics.verbs import VERBS
-from agentnb.magics.workspace import Bench
+from agentnb.magics.workspace import Workspace
 from agentnb.recipe.model import Recipe
 from agentnb.samples import samples
 from agentnb.session import Session
 
 
-def _list_inputs(bench: Bench, words: list[str]) -> list[str]:
+def _list_inputs(bench: Workspace, words: list[str]) -> list[str]:
     """Return the inputs of the named recipe, or of the last one, without those already on the line."""
     names = [word for word in words[2:3] if "=" not in word and word != "as"]
     given = {word.partition("=")[0] for word in words}
     return [f"{key}=" for key in bench.recipe("".join(names)).inputs if key not in given]
 
 
-SORTS: Final[dict[str, Callable[[Bench, list[str]], Iterable[str]]]] = {
+SORTS: Final[dict[str, Callable[[Workspace, list[str]], Iterable[str]]]] = {
     "verbs": lambda *_: VERBS,
     "samples": lambda *_: [row.name for row in samples()],
     "recipes": lambda bench, words: [] if len(words) > 2 else bench.of(Recipe),
@@ -35,7 +35,7 @@ SORTS: Final[dict[str, Callable[[Bench, list[str]], Iterable[str]]]] = {
 }
 
 
-def complete(bench: Bench, line: str) -> list[str]:
+def complete(bench: Workspace, line: str) -> list[str]:
     """Return the completions for the last word of a line, which may be empty."""
     words = line.split()
     typed = "" if line.endswith(" ") else words.pop() if len(words) > 1 else ""

@@ -15,7 +15,7 @@ _TEXT: Final = "margin:.4em 0;padding:.4em .8em;overflow-x:auto;line-height:1.4"
 _WRONG: Final = "background:color-mix(in srgb, var(--jp-error-color1, #d32f2f) 18%, transparent)"
 
 
-class Shown(RecipeError):
+class DisplayedRecipeError(RecipeError):
     """A RecipeError whose problems are already displayed: one line replaces the traceback."""
 
     def _render_traceback_(self) -> list[str]:

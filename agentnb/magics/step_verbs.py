@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agentnb.magics.line_parsing import make_argument_error, number, require_text
-from agentnb.magics.workspace import Bench, format_status
+from agentnb.magics.workspace import Workspace, format_status
 from agentnb.ui.commands import COMMANDS
 
 
-def make_verb(name: str) -> Callable[[Bench, list[str]], str]:
+def make_verb(name: str) -> Callable[[Workspace, list[str]], str]:
     """Return a verb that does what the cockpit's button of this name does."""
     command = COMMANDS[name]
 
-    def act(bench: Bench, _: list[str]) -> str:
+    def act(bench: Workspace, _: list[str]) -> str:
         command.run(bench.session, None, None)
         return format_status(bench.session)
 
@@ -21,23 +21,23 @@ def make_verb(name: str) -> Callable[[Bench, list[str]], str]:
     return act
 
 
-def step(bench: Bench, words: list[str]) -> str:
+def step(bench: Workspace, words: list[str]) -> str:
     """`step [n]`: run the next n steps."""
     bench.session.step(number(words, 1, "step"))
     return format_status(bench.session)
 
 
-def go_back(bench: Bench, words: list[str]) -> str:
+def go_back(bench: Workspace, words: list[str]) -> str:
     """`back [n]`: go n steps back."""
     return format_status(bench.session.back(number(words, 1, "back")))
 
 
-def go_to(bench: Bench, words: list[str]) -> str:
+def go_to(bench: Workspace, words: list[str]) -> str:
     """`goto K`: go to step K; 0 is before the first."""
     return format_status(bench.session.goto(number(words, None, "goto")))
 
 
-def run(bench: Bench, words: list[str]) -> str:
+def run(bench: Workspace, words: list[str]) -> str:
     """`run [UNTIL]`: run until a node, a step number or a condition.
 
     A breakpoint, a pending question, the budget and the end stop it too.
@@ -46,19 +46,19 @@ def run(bench: Bench, words: list[str]) -> str:
     return format_status(bench.session)
 
 
-def run_back(bench: Bench, words: list[str]) -> str:
+def run_back(bench: Workspace, words: list[str]) -> str:
     """`runback [UNTIL]`: the same, backwards; by default to the start, or to a breakpoint."""
     bench.session.run_back(_parse_until(words))
     return format_status(bench.session)
 
 
-def start(bench: Bench, words: list[str]) -> str:
+def start(bench: Workspace, words: list[str]) -> str:
     """`start [UNTIL]`: run in the background; %agent pause stops it."""
     bench.session.start(_parse_until(words))
     return format_status(bench.session)
 
 
-def set_speed(bench: Bench, words: list[str]) -> str:
+def set_speed(bench: Workspace, words: list[str]) -> str:
     """`speed [STEPS]`: the maximum number of steps per second of `start`; `full` or no number: unlimited."""
     text = " ".join(words)
     try:
@@ -74,13 +74,13 @@ def set_speed(bench: Bench, words: list[str]) -> str:
     return "full speed" if steps is None else f"{steps:g} steps a second"
 
 
-def skip(bench: Bench, _: list[str]) -> str:
+def skip(bench: Workspace, _: list[str]) -> str:
     """`skip`: continue as if the next node had written nothing."""
     bench.session.skip()
     return format_status(bench.session)
 
 
-def set_next(bench: Bench, words: list[str]) -> str:
+def set_next(bench: Workspace, words: list[str]) -> str:
     """`next NODE`: make NODE the next node."""
     return format_status(bench.session.set_next(require_text(words, "next", "a node")))
 

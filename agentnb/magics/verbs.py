@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple
 from agentnb.errors import did_you_mean
 from agentnb.magics import board_verbs, session_verbs, step_verbs
 from agentnb.magics.line_parsing import make_argument_error, split
-from agentnb.magics.workspace import Bench
+from agentnb.magics.workspace import Workspace
 
 
 class Verb(NamedTuple):
     """A verb's function, and the completions after it: the names of `completion.SORTS`."""
 
-    does: Callable[[Bench, list[str]], Any]
+    does: Callable[[Workspace, list[str]], Any]
     after: tuple[str, ...] = ()
 
     @property
@@ -26,7 +26,7 @@ class Verb(NamedTuple):
         return f"%agent {first.replace('`', '')}" + (f"\n{more}" if more else "")
 
 
-def give_help(_: Bench, words: list[str]) -> None:
+def give_help(_: Workspace, words: list[str]) -> None:
     """`help [VERB]`: list all verbs, or describe one of them."""
     asked = [find_verb(words[0], " ".join(["help", *words]))] if words else VERBS.values()
     lines = [verb.told if words else verb.told.splitlines()[0] for verb in asked]
@@ -92,7 +92,7 @@ def find_verb(name: str, line: str) -> Verb:
     return VERBS[name]
 
 
-def run_line(bench: Bench, line: str) -> Any:
+def run_line(bench: Workspace, line: str) -> Any:
     """Run the line after `%agent` and return what it shows.
 
     Raises:

@@ -11,7 +11,7 @@ from agentnb.recipe.model import Recipe
 from agentnb.session import Session
 
 
-class Bench:
+class Workspace:
     """The variables of a notebook, with the default recipe and session for lines that name none."""
 
     def __init__(self, names: MutableMapping[str, Any]) -> None:

@@ -29,7 +29,7 @@ _SHORT: Final = 60  # characters of an argument in the record of calls
 _UNNAMED: Final = frozenset({"", "user"})  # names that would hide that an assistant did it
 
 
-class Offer(NamedTuple):
+class OfferedTool(NamedTuple):
     """A tool as it is offered: its row, what it does, the JSON Schema of its arguments, and its function."""
 
     tool: Tool
@@ -60,11 +60,11 @@ class Assistant:
         self._loop = loop
         self._thread: threading.Thread | None = None
         tools = Tools(runs)
-        self.offers: dict[str, Offer] = {}
+        self.offers: dict[str, OfferedTool] = {}
         for tool in TOOLS:
             method = getattr(tools, tool.name)
             call, model = wrap_by_keyword(method)
-            self.offers[tool.name] = Offer(tool, describe(method), model.model_json_schema(), call, model)
+            self.offers[tool.name] = OfferedTool(tool, describe(method), model.model_json_schema(), call, model)
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: str = "") -> Answer:
         """Perform a call of a tool; errors are answers too. It takes at most a minute, whatever the nodes do.
@@ -98,7 +98,7 @@ class Assistant:
 
     # -- checks -------------------------------------------------------------------------------------------------------
 
-    def _offer(self, name: str, arguments: Mapping[str, Any]) -> Offer:
+    def _offer(self, name: str, arguments: Mapping[str, Any]) -> OfferedTool:
         """Return a tool whose arguments are right.
 
         X526: there is no such tool.
@@ -130,7 +130,7 @@ class Assistant:
             ) from None
         return offer
 
-    def _check_allowed(self, offer: Offer, arguments: Mapping[str, Any]) -> None:
+    def _check_allowed(self, offer: OfferedTool, arguments: Mapping[str, Any]) -> None:
         """Raise if a tool would change a run that may only be read.
 
         X528: this server only reads.
@@ -153,7 +153,7 @@ class Assistant:
 
     # -- performed ----------------------------------------------------------------------------------------------------
 
-    async def _perform_within_limit(self, offer: Offer, arguments: dict[str, Any], actor: str) -> Any:
+    async def _perform_within_limit(self, offer: OfferedTool, arguments: dict[str, Any], actor: str) -> Any:
         """Perform a call on the sessions' loop; after its time limit, pause the run and return its status.
 
         X529: a call took longer than its limit.
@@ -176,7 +176,7 @@ class Assistant:
                     "call `where` later; tools that move a run take a longer limit as `seconds`, at most 60")
         )  # fmt: skip
 
-    async def _perform(self, offer: Offer, arguments: dict[str, Any], actor: str) -> Any:
+    async def _perform(self, offer: OfferedTool, arguments: dict[str, Any], actor: str) -> Any:
         self._check_allowed(offer, arguments)
         with acting_as(actor):
             found = offer.call(arguments)
@@ -208,4 +208,4 @@ def _answer_error(error: AgentNbError) -> Answer:
     return Answer(to_json_text({"problems": found or [{"what": to_line(error, 1000)}]}), failed=True)
 
 
-__all__ = ["Answer", "Assistant", "Offer"]
+__all__ = ["Answer", "Assistant", "OfferedTool"]

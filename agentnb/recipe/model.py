@@ -101,7 +101,7 @@ class Reactive(Protocol):
         ...
 
 
-class Leave(NamedTuple):
+class ApprovalRequest(NamedTuple):
     """A pending approval on a run's board, requested by a node or from elsewhere (`node`).
 
     `free` are the arguments that a person may change before the decision; `replaces` are the current values that
@@ -122,15 +122,15 @@ class Approvals(Protocol):
     Stateless: pending items follow from the run's board and events, and a decision is an event.
     """
 
-    def waiting(self, run: Any) -> Sequence[Leave]:
+    def waiting(self, run: Any) -> Sequence[ApprovalRequest]:
         """Return what is pending at the current position, in the order of the requests."""
         ...
 
-    def decide(self, session: Any, leave: Leave, verdict: Mapping[str, Any]) -> None:
+    def decide(self, session: Any, leave: ApprovalRequest, verdict: Mapping[str, Any]) -> None:
         """Execute or reject a request: the verdict is `approved`, `by` whom, and the `reason`."""
         ...
 
-    def change(self, session: Any, leave: Leave, arguments: Mapping[str, Any]) -> None:
+    def change(self, session: Any, leave: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
         """Replace the arguments of a pending request."""
         ...
 

@@ -53,7 +53,7 @@ def judge_result(
         )  # fmt: skip
     values = (scenario.about, scenario.inputs, expected, actual)
     given = {name: to_displayed(value) for name, value in zip(_GIVEN, values, strict=True) if value is not None}
-    session = Session(_judge(), given, llm=_Continued(llm, run), clock=clock, name=f"{JUDGE} of {scenario.id}")
+    session = Session(_judge(), given, llm=_ContinuedClient(llm, run), clock=clock, name=f"{JUDGE} of {scenario.id}")
     session.run()
     if session.error is not None:
         raise ExecutionError(session.error)
@@ -76,7 +76,7 @@ def _judge() -> Recipe:
                   regions={ROOT: Region(ROOT, (JUDGE,), JUDGE)}, limits={"max_steps": 1})  # fmt: skip
 
 
-class _Continued:
+class _ContinuedClient:
     """A model that was called before: the requests of a run count as earlier ones, for scripts."""
 
     def __init__(self, llm: Any, run: Session) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.session.run_queries import get_events
-from agentnb.trace.causality import Linked, find_chain, index_by_object, reports_delivery
+from agentnb.trace.causality import LinkedEvent, find_chain, index_by_object, reports_delivery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ class Chain:
         >>> chain.to_frame()                        # doctest: +SKIP
     """
 
-    def __init__(self, asked: str, links: list[Linked], nodes: dict[int, str]) -> None:
+    def __init__(self, asked: str, links: list[LinkedEvent], nodes: dict[int, str]) -> None:
         self.asked, self.links, self._nodes = asked, tuple(links), nodes
 
     @property

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-class Reducer(Protocol):
+class HistoryReducer(Protocol):
     """What a reader knows of one history. It finds by itself which rows are new: a history only grows, or is undone."""
 
     def read(self, run: Run, history: History, end: int) -> None:
         """Read the rows that are new; `end` is the row of the session's current position."""
 
 
-Part = TypeVar("Part", bound=Reducer)
+Part = TypeVar("Part", bound=HistoryReducer)
 
 
 class HistoryFold(Generic[Part]):

@@ -23,7 +23,7 @@ class Writer(NamedTuple):
     node: str | None
 
 
-class _Written:
+class _WriteIndex:
     """The writes of one history: their numbers by scope and key, and the steps after which a person edited a path."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class LastWriters:
     """The last writers of the keys on a session's board; a write below a key counts for the key."""
 
     def __init__(self) -> None:
-        self._fold = HistoryFold(_Written)
+        self._fold = HistoryFold(_WriteIndex)
 
     def of(self, run: Run, keys: Iterable[str]) -> dict[str, Writer]:
         """Return the last writer of each of these keys at the current position, if it was written."""
@@ -82,7 +82,7 @@ class LastWriters:
         return found
 
 
-def _get_node(run: Run, history: History, written: _Written, key: str, step: int) -> str | None:
+def _get_node(run: Run, history: History, written: _WriteIndex, key: str, step: int) -> str | None:
     if (key, step) in written.edited or (step == history.base and step > 0):
         return None  # row 0 of a fork holds its edits
     return run.node_of(history.s_act[step - history.base]) if step > history.base else ""

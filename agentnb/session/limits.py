@@ -21,7 +21,7 @@ from agentnb.engine.control.interventions import note
 from agentnb.engine.core.history import COUNTED
 from agentnb.engine.core.run import MAX_FRAMES, NEVER
 from agentnb.engine.effects.recorded_calls import ASKED
-from agentnb.session.usage import AttemptUsage, Used, get_depth, has_set_off, measure_usage
+from agentnb.session.usage import AttemptUsage, UsageTotals, get_depth, has_set_off, measure_usage
 
 if TYPE_CHECKING:
     from agentnb.engine.control.budget import Budget
@@ -123,7 +123,7 @@ class Limits:
         stop = None if run.limiter is None else self._find_stop(run)
         return None if stop is None else str(stop.new["limit"])
 
-    def _iter_reached_event_limits(self, run: Run, used: Used) -> Iterator[str]:
+    def _iter_reached_event_limits(self, run: Run, used: UsageTotals) -> Iterator[str]:
         """Yield the limits on events that the next delivery would exceed."""
         budget, history, position = self.budget, run.at, run.position
         empty = run.pos >= history.s_pend[position - history.base]
@@ -308,7 +308,7 @@ def _compute_cut_usage(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
     return paid
 
 
-def _to_amounts(used: Used) -> dict[str, Number]:
+def _to_amounts(used: UsageTotals) -> dict[str, Number]:
     """Return the usage by the names of the limits, of what only grows."""
     paid = used.paid
     return {"max_events": used.events, "max_behavior_calls": used.calls, "max_patches": used.patches,

@@ -16,7 +16,7 @@ from agentnb.text import safe_repr, safe_str
 if TYPE_CHECKING:
     from agentnb.engine.core.pending_step import Hold, PendingStep
     from agentnb.engine.core.run import Run
-    from agentnb.recipe.model import Leave
+    from agentnb.recipe.model import ApprovalRequest
 
 
 Kind = Literal["answer", "approval", "call"]
@@ -79,18 +79,18 @@ def calls_of(run: Run, pending: Sequence[Pending]) -> list[UnansweredCall]:
     ]
 
 
-def list_approvals(run: Run) -> Sequence[Leave]:
+def list_approvals(run: Run) -> Sequence[ApprovalRequest]:
     """Return the approvals that are pending on the board."""
     approvals = run.plan.recipe.approvals
     return () if approvals is None else approvals.waiting(run)
 
 
-def find_approval(run: Run, wanted: str | None) -> Leave | None:
+def find_approval(run: Run, wanted: str | None) -> ApprovalRequest | None:
     """Return the approval pending on the board with this id or node, by default the first; None if there is none."""
     return next((each for each in list_approvals(run) if wanted is None or wanted in (each.id, each.node)), None)
 
 
-def of_leave(leave: Leave) -> Pending:
+def of_leave(leave: ApprovalRequest) -> Pending:
     """Return an approval that is pending on the board."""
     return Pending(
         leave.id, "approval", leave.node, leave.name, leave.arguments, free=leave.free, replaces=leave.replaces

@@ -45,13 +45,13 @@ def plan_to_replay(run: Run, recipe: Recipe) -> Plan:
         RecipeError: the recipe has errors.
     """
     now = prepare_recipe(recipe, run.plan.world.given)
-    world = _Mute(run.plan.world, now)
+    world = _ReplayWorld(run.plan.world, now)
     if not world.tools:  # of a read-only run: what a tool is sent depends on its signature
         world.tools = load_available_tools(now)
     return Plan(now, KINDS, world, run.plan)  # a read-only run has no kinds that can run
 
 
-class _Mute(World):
+class _ReplayWorld(World):
     """The world of a replay: none of it is called, so tools may be missing."""
 
     def __init__(self, world: World, recipe: Recipe) -> None:

@@ -52,7 +52,7 @@ class AttemptUsage(NamedTuple):
         )
 
 
-class Used(NamedTuple):
+class UsageTotals(NamedTuple):
     """The usage of the steps up to one of them."""
 
     paid: AttemptUsage
@@ -71,7 +71,7 @@ class Account:
         *("rows", "turns"),
     )
 
-    def __init__(self, before: Used) -> None:
+    def __init__(self, before: UsageTotals) -> None:
         self.before = before
         self.ns: array[int] = array("q", [0])
         self.calls: list[AttemptUsage] = [before.paid]
@@ -177,7 +177,7 @@ def _defers(history: History, act: ActRow) -> bool:
 
 _accounts: Final[WeakKeyDictionary[History, Account]] = WeakKeyDictionary()
 _lock: Final = threading.RLock()  # a run advances in one thread, and is read in others
-_NOTHING: Final = Used(AttemptUsage(), 0, 0, 0, 0, 0)
+_NOTHING: Final = UsageTotals(AttemptUsage(), 0, 0, 0, 0, 0)
 
 
 def _account(history: History) -> Account:
@@ -194,7 +194,7 @@ def _account(history: History) -> Account:
     return _accounts[history]
 
 
-def measure_usage(history: History, step: int) -> Used:
+def measure_usage(history: History, step: int) -> UsageTotals:
     """Return the usage of the steps up to a step of a history."""
     with _lock:
         account = _account(history)
@@ -202,7 +202,7 @@ def measure_usage(history: History, step: int) -> Used:
         heard = account.count_deliveries_up_to(history, step)
         events = account.events_up_to(history, step)
         ns = account.ns_up_to(history, step) - (paid.asked - before.paid.asked)
-        return Used(
+        return UsageTotals(
             paid,
             before.ns + ns,
             account.begun[heard],
@@ -260,4 +260,4 @@ def _get_act(history: History, step: int) -> Any:
     return history.s_act[step - history.base]
 
 
-__all__ = ["PATCH", "Account", "AttemptUsage", "Used", "get_depth", "has_set_off", "measure_usage"]
+__all__ = ["PATCH", "Account", "AttemptUsage", "UsageTotals", "get_depth", "has_set_off", "measure_usage"]

@@ -18,7 +18,7 @@ class StopReadingError(Exception):
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenContainer:
     """A mapping or list that is being read."""
 
     value: dict[str, Any] | list[Any]
@@ -36,7 +36,7 @@ class Builder:
     def __init__(self, file: str, text: str | None = None) -> None:
         self.file, self.text = file, text
         self.top: Any = None
-        self.stack: list[_Open] = []
+        self.stack: list[_OpenContainer] = []
         self.values: dict[Path, Spot] = {}
         self.keys: dict[Path, Spot] = {}
         self.texts: dict[Path, str] = {}
@@ -118,7 +118,7 @@ class Builder:
         before, path = self.count, self.path
         self.grow(1, spot)
         self.values.setdefault(path, spot)
-        self.stack.append(_Open(value, path, before, anchor))
+        self.stack.append(_OpenContainer(value, path, before, anchor))
 
     def close(self) -> None:
         """End the innermost mapping or list."""
@@ -168,7 +168,7 @@ class Builder:
             inner.value[inner.key] = value
         inner.key = None
 
-    def _merge(self, inner: _Open, value: Any, spot: Spot | None) -> None:
+    def _merge(self, inner: _OpenContainer, value: Any, spot: Spot | None) -> None:
         parts = value if isinstance(value, list) else [value]
         if all(isinstance(part, dict) for part in parts):
             inner.merged += parts

@@ -17,7 +17,7 @@ from agentnb.store.writer_identity import LIVE, identify_writer
 if TYPE_CHECKING:
     from agentnb.store.postgres import PostgresServer
     from agentnb.store.sqlite import SqliteFile
-    from agentnb.store.tables import Words
+    from agentnb.store.tables import Statements
 
     Database = SqliteFile | PostgresServer
 
@@ -40,7 +40,7 @@ class Link:
     writer text of their rows. `unsure` are the runs for which it is unknown whether the last change was committed.
     """
 
-    def __init__(self, database: Database, words: Words) -> None:
+    def __init__(self, database: Database, words: Statements) -> None:
         self.database, self._words = database, words
         self.lock = threading.RLock()
         self.numbers: dict[str, int] = {}

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError, printable
 from agentnb.store.sql_log import make_database
-from agentnb.store.urls import Where, parse
+from agentnb.store.urls import StoreAddress, parse
 
 T = TypeVar("T")
 SECONDS: Final = 5.0  # timeout for a locked store
@@ -34,7 +34,7 @@ _COLUMNS: Final = {
 class Look:
     """A read-only snapshot of a database."""
 
-    def __init__(self, place: Where, connection: Any) -> None:
+    def __init__(self, place: StoreAddress, connection: Any) -> None:
         self.kind, self.shown, self._connection = place.kind, place.shown, connection
 
     def rows(self, statement: str, *given: Any) -> list[tuple[Any, ...]]:
@@ -82,7 +82,7 @@ def look_at(where: str | os.PathLike[str], read: Callable[[Look], T]) -> T:
         raise database.failure(error) from printable(error)
 
 
-def _read_on_server(place: Where, server: Any, read: Callable[[Look], T]) -> T:
+def _read_on_server(place: StoreAddress, server: Any, read: Callable[[Look], T]) -> T:
     with closing(server.look()) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         connection.execute(_ONE_MOMENT)
@@ -94,7 +94,7 @@ def _read_on_server(place: Where, server: Any, read: Callable[[Look], T]) -> T:
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def _read_in_file(place: Where, read: Callable[[Look], T]) -> T:
+def _read_in_file(place: StoreAddress, read: Callable[[Look], T]) -> T:
     before = _list_file_states(place.target)
     if not any(name.endswith(_BESIDE) for name, *_ in before):
         # No other process has it open, so no shared-memory file is needed beside it.
@@ -117,7 +117,7 @@ def _read_in_file(place: Where, read: Callable[[Look], T]) -> T:
     return _read_in_copy(place, read)
 
 
-def _read_in_copy(place: Where, read: Callable[[Look], T]) -> T:
+def _read_in_copy(place: StoreAddress, read: Callable[[Look], T]) -> T:
     """Read a copy: unfinished transactions are completed in the copy, not in the original file."""
     with tempfile.TemporaryDirectory(prefix="agentnb-") as folder:
         copy = str(Path(folder) / "copy.db")
@@ -191,7 +191,7 @@ def write_for(where: str | os.PathLike[str], write: Callable[[Change], None]) ->
     return place.shown
 
 
-def _to_write(place: Where, database: Any) -> Any:
+def _to_write(place: StoreAddress, database: Any) -> Any:
     if place.kind == "sqlite":
         return sqlite3.connect(place.target, timeout=SECONDS, isolation_level=None)
     return database.look()

@@ -15,7 +15,7 @@ from agentnb.store.connection import Link
 from agentnb.store.database_errors import make_damaged_row_problem
 from agentnb.store.run_errors import make_duplicate_error, make_empty_store_error, make_missing_run_error
 from agentnb.store.tables import SAID, STANDS, build_listing, compile_statements
-from agentnb.store.urls import Where, parse
+from agentnb.store.urls import StoreAddress, parse
 from agentnb.store.writer_identity import Writer, make_overtaken_error, make_writer_error, read
 from agentnb.text import safe_repr
 
@@ -45,8 +45,8 @@ class SqlLog:
         seconds: the timeout for a locked store.
     """
 
-    def __init__(self, where: str | os.PathLike[str] | Where, *, seconds: float = 5.0) -> None:
-        place = where if isinstance(where, Where) else parse(where)
+    def __init__(self, where: str | os.PathLike[str] | StoreAddress, *, seconds: float = 5.0) -> None:
+        place = where if isinstance(where, StoreAddress) else parse(where)
         self._shown = place.shown
         self._words = compile_statements(place.kind)
         self._link = Link(make_database(place, seconds), self._words)
@@ -430,7 +430,7 @@ def _to_column_text(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def make_database(place: Where, seconds: float) -> Database:
+def make_database(place: StoreAddress, seconds: float) -> Database:
     """Return the database object for a location; nothing is opened yet.
 
     Raises:

@@ -99,7 +99,7 @@ _entries = Table(
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Statements:
     """All statements compiled for one database, with named parameters."""
 
     kind: str
@@ -234,7 +234,7 @@ def _get_dialect(kind: str) -> Any:
 
 
 @cache
-def compile_statements(kind: str) -> Words:
+def compile_statements(kind: str) -> Statements:
     """Compile all statements for a database."""
     dialect = _get_dialect(kind)
     keys = {"begin_run": [*SAID], "say_version": ["key", "value"]}
@@ -246,4 +246,4 @@ def compile_statements(kind: str) -> Words:
     if kind == "sqlite":
         words["put"] = None  # an SQLite statement changes one table only; there are no round trips to save
     indexes = {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in _INDEXES}
-    return Words(kind, tables, indexes, **words)
+    return Statements(kind, tables, indexes, **words)

@@ -26,7 +26,7 @@ _OPEN: Final[WeakValueDictionary[tuple[str, str], Any]] = WeakValueDictionary()
 _LOCK: Final = threading.Lock()
 
 
-class Where(NamedTuple):
+class StoreAddress(NamedTuple):
     """A parsed name: `kind` is sqlite or postgresql, `target` its path or URL, `shown` a URL without a password."""
 
     kind: str
@@ -58,7 +58,7 @@ def open_log(where: str | os.PathLike[str] | EventLog) -> EventLog:
         return cast("EventLog", log)
 
 
-def parse(where: object) -> Where:
+def parse(where: object) -> StoreAddress:
     """Return the store that a path or a URL names.
 
     Raises:
@@ -84,7 +84,7 @@ def parse(where: object) -> Where:
     return _parse_file(text, text)
 
 
-def _parse_file(path: str, text: str) -> Where:
+def _parse_file(path: str, text: str) -> StoreAddress:
     if path == ":memory:" or path.startswith("file:"):
         raise _make_memory_error(text)
     if not path.strip() or "\0" in path:
@@ -95,10 +95,10 @@ def _parse_file(path: str, text: str) -> Where:
         whole = str(Path(path).expanduser().resolve())
     except (OSError, RuntimeError, ValueError) as error:  # too long, a symlink loop, an unknown home folder
         raise _make_unknown_store_error(safe_repr(text), getattr(error, "strerror", None) or str(error)) from None
-    return Where("sqlite", whole, safe_str(f"sqlite:///{Path(whole).as_posix()}"))
+    return StoreAddress("sqlite", whole, safe_str(f"sqlite:///{Path(whole).as_posix()}"))
 
 
-def _parse_server(text: str) -> Where:
+def _parse_server(text: str) -> StoreAddress:
     shown = _hide_password(text)
     if not text.partition(":")[2].startswith("//"):
         raise _make_unknown_store_error(repr(shown), "after postgresql: come two strokes and a server")
@@ -110,7 +110,7 @@ def _parse_server(text: str) -> Where:
     for each in given:
         if each != parts.username:  # else it is the name of a server, a user and a database
             hide(each, unquote(each))
-    return Where("postgresql", "postgresql://" + text.partition("://")[2], shown)
+    return StoreAddress("postgresql", "postgresql://" + text.partition("://")[2], shown)
 
 
 def _hide_password(text: str) -> str:

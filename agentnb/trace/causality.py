@@ -34,7 +34,7 @@ _OF_DELIVERIES: Final = frozenset(
 )
 
 
-class Linked(NamedTuple):
+class LinkedEvent(NamedTuple):
     """One event of a chain: its relation to the requested item, the objects it concerns, and its distance.
 
     `away` is the distance in causes: 0 for the requested item itself, negative for causes, positive for effects.
@@ -46,7 +46,7 @@ class Linked(NamedTuple):
     away: int
 
 
-def find_chain(events: Sequence[Event], wanted: str) -> list[Linked]:
+def find_chain(events: Sequence[Event], wanted: str) -> list[LinkedEvent]:
     """Return the chain of an event or an object, in the order of the events; empty if no event concerns it.
 
     An object's own events are all that create, change, remove and relate it. An event between two of them is one of the
@@ -66,7 +66,7 @@ def find_chain(events: Sequence[Event], wanted: str) -> list[Linked]:
     away = _find_reachable(own, after, 1) | _find_reachable(own, before, -1) | dict.fromkeys(own, 0)
     parts: Mapping[int, Part] = {-1: "cause", 0: "self", 1: "effect"}
     return [
-        Linked(event, parts[(away[event.id] > 0) - (away[event.id] < 0)], about[event.id], away[event.id])
+        LinkedEvent(event, parts[(away[event.id] > 0) - (away[event.id] < 0)], about[event.id], away[event.id])
         for event in events
         if event.id in away
     ]
@@ -134,4 +134,4 @@ def _iter_texts(value: Any) -> Iterator[str]:
             yield from _iter_texts(item)
 
 
-__all__ = ["Linked", "Part", "find_chain", "index_by_object", "reports_delivery"]
+__all__ = ["LinkedEvent", "Part", "find_chain", "index_by_object", "reports_delivery"]

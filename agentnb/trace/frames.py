@@ -27,7 +27,7 @@ from agentnb.trace.value_column import DictSource, ItemSource, ValueArray, Value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agentnb.trace.causality import Linked
+    from agentnb.trace.causality import LinkedEvent
 
 TEXT = pd.StringDtype()  # dtype of every text column
 NAMES = ("steps", "writes", "reads", "edges", "calls", "interventions", "events")
@@ -354,7 +354,7 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
     return pd.DataFrame(made, copy=False)
 
 
-def make_chain_table(rows: Sequence[tuple[Linked, str]]) -> pd.DataFrame:
+def make_chain_table(rows: Sequence[tuple[LinkedEvent, str]]) -> pd.DataFrame:
     """Return a causal chain as a table; each row is an event with the node in whose step it was emitted."""
     found = [
         {

@@ -138,7 +138,7 @@ class ValueDtype(ExtensionDtype):
         return ValueArray
 
 
-class Held:
+class ValueStorage:
     """The storage of a ValueArray and its views: a source and its rows (-1: missing), and the values once created."""
 
     __slots__ = ("made", "rows", "source")
@@ -157,7 +157,7 @@ class ValueArray(ExtensionArray):
     ) -> None:
         if rows is None:
             rows = np.arange(0 if source is None else len(source))
-        self._held = Held(source, rows, to_objects([]) if source is None and made is None else made)
+        self._held = ValueStorage(source, rows, to_objects([]) if source is None and made is None else made)
 
     @classmethod
     def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:  # noqa: ARG003  (its name)
@@ -189,7 +189,7 @@ class ValueArray(ExtensionArray):
             return any(value is item for value in self)
         return any(_are_equal(value, item) for value in self)
 
-    def get_storage(self) -> Held:
+    def get_storage(self) -> ValueStorage:
         """Return the storage: the source and the rows, or the values."""
         return self._held
 

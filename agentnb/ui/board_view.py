@@ -33,7 +33,7 @@ _NAMES: Final = {FrozenDict: "dict", FrozenList: "list", FrozenSet: "set", type(
 Row = list[Any]
 
 
-class _Shown:
+class _BoardTexts:
     """The texts of one session's values, cached per value; rebuilt when more values become masked."""
 
     __slots__ = ("masks", "rows", "texts")
@@ -65,7 +65,7 @@ class _Shown:
         return known[1]
 
 
-_SHOWN: Final[WeakKeyDictionary[Session, _Shown]] = WeakKeyDictionary()
+_SHOWN: Final[WeakKeyDictionary[Session, _BoardTexts]] = WeakKeyDictionary()
 
 
 def make_rows(session: Session, view: RunView) -> tuple[list[Row], int]:
@@ -87,7 +87,7 @@ def search_rows(session: Session, which: Any) -> dict[str, Any]:
 def _make_rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
     board = view.board
     writers = get_parts(session).explanations.writers([key for key in keys if key in board])
-    shown = _SHOWN.setdefault(session, _Shown())
+    shown = _SHOWN.setdefault(session, _BoardTexts())
     shown.refresh()
     literal = _list_literal_values(session.recipe, view)
     marked = [{find_row(path, literal) for path in paths} for paths in (view.written, view.read)]
@@ -120,7 +120,7 @@ def _order_keys(recipe: Recipe, view: RunView) -> list[str]:
     """Return the keys in an order that no step changes: those named by the recipe, then those added by the run."""
     known = _NAMED.get(id(recipe))
     if known is None or known.recipe is not recipe:
-        known = _NAMED[id(recipe)] = _Named.of(recipe)
+        known = _NAMED[id(recipe)] = _NamedPaths.of(recipe)
         while len(_NAMED) > _RECIPES:
             del _NAMED[next(iter(_NAMED))]
     literal = _list_literal_values(recipe, view) if known.dotted or any("." in path for path in view.written) else {}
@@ -129,7 +129,7 @@ def _order_keys(recipe: Recipe, view: RunView) -> list[str]:
     return list(dict.fromkeys([*named, *recipe.init, *view.board, *written]))
 
 
-class _Named(NamedTuple):
+class _NamedPaths(NamedTuple):
     """The paths that a recipe names, in order, and the longer ones among them, whose keys depend on the board."""
 
     recipe: Recipe
@@ -137,14 +137,14 @@ class _Named(NamedTuple):
     dotted: bool
 
     @classmethod
-    def of(cls, recipe: Recipe) -> _Named:
+    def of(cls, recipe: Recipe) -> _NamedPaths:
         """Return the paths of a recipe."""
         named = [path for node in recipe.nodes.values() for path in (*node.reads, *node.writes)]
         paths = dict.fromkeys([*recipe.inputs, *recipe.outputs, *named])
         return cls(recipe, paths, any("." in path for path in paths))
 
 
-_NAMED: Final[dict[int, _Named]] = {}  # the recipes shown last, by id
+_NAMED: Final[dict[int, _NamedPaths]] = {}  # the recipes shown last, by id
 _RECIPES: Final = 8
 
 

@@ -10,7 +10,7 @@ from agentnb.errors import ExecutionError, Problem
 from agentnb.text import safe_repr
 
 
-class Question(BaseException):
+class QuestionPending(BaseException):
     """Raised through a function that has asked something which is not answered yet."""
 
     def __init__(self, prompt: Any) -> None:
@@ -44,12 +44,12 @@ def ask(prompt: Any) -> Any:
         )  # fmt: skip
     known.asked += 1
     if known.asked > len(known.answers):
-        raise Question(prompt)
+        raise QuestionPending(prompt)
     return known.answers[known.asked - 1]
 
 
 def call_with_answers(function: Callable[[], Any], answers: Sequence[Any]) -> Any:
-    """Call a function whose questions are answered; raise the first Question that is not."""
+    """Call a function whose questions are answered; raise the first QuestionPending that is not."""
     token = _ANSWERS.set(_Answers(answers))
     try:
         return function()

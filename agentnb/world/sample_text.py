@@ -79,7 +79,7 @@ def generate_match(pattern: str, random: Random) -> str:
         CannotError: it is not valid, looks ahead or back, or requires too much.
     """
     try:
-        made = _Written(random).all(_get_parser().parse(pattern))
+        made = _TextGenerator(random).all(_get_parser().parse(pattern))
         known = compile_pattern(pattern)
         fits = len(made) <= known.longest and known.search(made)
     except (re.error, EndlessError, ImportError, RecursionError, OverflowError):
@@ -94,7 +94,7 @@ def _get_parser() -> Any:
     return import_module("re._parser")
 
 
-class _Written:
+class _TextGenerator:
     """Generates text for a parsed pattern, one part after the other."""
 
     def __init__(self, random: Random) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ToolDescription:
     """The description of a tool for a model; one that is not `known` is not registered, and has only a name."""
 
     name: str
@@ -49,13 +49,13 @@ class Toolbox:
             registry.register_tool(name, from_function(tool, hints=True, name=name) if plain else tool)
         return cls(registry)
 
-    def describe(self, names: Sequence[str]) -> list[Described]:
+    def describe(self, names: Sequence[str]) -> list[ToolDescription]:
         """Return the descriptions of these tools for a model, in this order."""
         found = []
         for name in names:
             told = self.registry.describe(name)
-            found.append(Described(name, known=False) if told is None
-                         else Described(name, told["description"], told["input_schema"]))  # fmt: skip
+            found.append(ToolDescription(name, known=False) if told is None
+                         else ToolDescription(name, told["description"], told["input_schema"]))  # fmt: skip
         return found
 
     def config(self, name: str) -> ToolConfig | None:

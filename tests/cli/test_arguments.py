@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.cli.arguments import WrongWords, make_parser
+from agentnb.cli.arguments import ArgumentsError, make_parser
 
 
 def refused(*words):
-    with pytest.raises(WrongWords) as raised:
+    with pytest.raises(ArgumentsError) as raised:
         make_parser().parse_args(words)
     (problem,) = raised.value.problems
     assert problem.code == "U906"

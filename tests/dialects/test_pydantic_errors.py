@@ -6,7 +6,7 @@ import pytest
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from agentnb.dialects.pydantic_errors import Written, check_words, iter_schema_problems, iter_unknown_keys
+from agentnb.dialects.pydantic_errors import ValidatedInput, check_words, iter_schema_problems, iter_unknown_keys
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.sources import make_plain_source, read_text
@@ -58,7 +58,7 @@ class Zoo(Part):
 def told(content):
     """Return every problem of a zoo: unknown keys first, then what is wrong."""
     source = read_text(content) if isinstance(content, str) else make_plain_source(content)
-    written = Written(source, source.content, Zoo)
+    written = ValidatedInput(source, source.content, Zoo)
     problems = [*check_words(source), *iter_unknown_keys(written)]
     try:
         Zoo.model_validate(source.content)
@@ -150,7 +150,7 @@ def test_an_unquoted_word_is_told_as_it_was_written():
     ]
 
 
-class Shifted(Written):
+class Shifted(ValidatedInput):
     """What stands one level deeper in the source than in the content."""
 
     def real(self, path):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.draw.edge_routes import Spot, make_loop_route, make_route
+from agentnb.draw.edge_routes import PlacedBox, make_loop_route, make_route
 
-ABOVE, BELOW = Spot(100, 20, 80, 40, "box"), Spot(300, 220, 80, 40, "box")
+ABOVE, BELOW = PlacedBox(100, 20, 80, 40, "box"), PlacedBox(300, 220, 80, 40, "box")
 FIRST, LAST = (0.0, 40.0), (200.0, 240.0)
 
 

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from agentnb.draw.generic_diagram import Thing, Tie, draw_sketch
+from agentnb.draw.generic_diagram import GenericBox, GenericLink, draw_sketch
 from agentnb.draw.label_text import to_safe_text
 from agentnb.draw.run_view import RunView
 from agentnb.draw.style import make_stylesheet
@@ -18,9 +18,12 @@ def _plain(monkeypatch):
 
 
 def drawn():
-    things = [Thing("a", "cap", "A", ("note 1", "note 2"), said="+ new", marks=("new",)), Thing("b", "cap", "B")]
+    things = [
+        GenericBox("a", "cap", "A", ("note 1", "note 2"), said="+ new", marks=("new",)),
+        GenericBox("b", "cap", "B"),
+    ]
     return draw_sketch(
-        "Two", things, [Tie("a", "b", "relation", "to", marks=("new",))], ["in words"], rest="and 3 more"
+        "Two", things, [GenericLink("a", "b", "relation", "to", marks=("new",))], ["in words"], rest="and 3 more"
     )
 
 
@@ -69,8 +72,10 @@ def test_nothing_is_a_picture_too():
 
 
 def hostile_sketch():
-    things = [Thing(text, text, text, (text,), text, said=text) for text in HOSTILE]
-    ties = [Tie(one, other, "relation", one, other) for one, other in zip(HOSTILE, reversed(HOSTILE), strict=True)]
+    things = [GenericBox(text, text, text, (text,), text, said=text) for text in HOSTILE]
+    ties = [
+        GenericLink(one, other, "relation", one, other) for one, other in zip(HOSTILE, reversed(HOSTILE), strict=True)
+    ]
     return draw_sketch(HOSTILE[0], things, ties, ["words"], rest=HOSTILE[1])
 
 

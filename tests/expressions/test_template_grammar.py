@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.expressions.template_grammar import MAX_LENGTH, Refused, compile_text, list_mentions
+from agentnb.expressions.template_grammar import MAX_LENGTH, TemplateRefused, compile_text, list_mentions
 
 
 def refusals(text, *, bare=False):
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(TemplateRefused) as caught:
         compile_text(text, bare=bare)
     return caught.value.refusals
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import agentnb as nb
-from agentnb.magics.workspace import Bench, format_status
+from agentnb.magics.workspace import Workspace, format_status
 from tests.magics.magic_texts import wrong
 from tests.session.small_sessions import counting
 
@@ -11,7 +11,7 @@ def session():
 
 
 def test_the_last_one_made_is_meant_else_the_variable_session():
-    bench = Bench({})
+    bench = Workspace({})
     assert "no session yet" in wrong(lambda: bench.session).what
     bench.names["session"] = first = session()
     assert bench.session is first
@@ -25,7 +25,7 @@ def test_the_last_one_made_is_meant_else_the_variable_session():
 
 def test_the_last_recipe_is_meant_else_the_variable_recipe():
     recipe = nb.load(counting())
-    bench = Bench({"recipe": recipe, "_1": recipe, "n": 5})
+    bench = Workspace({"recipe": recipe, "_1": recipe, "n": 5})
     assert bench.recipe("") is recipe
     other = bench.keep("other", nb.load(counting()))
     assert (bench.recipe(""), bench.recipe("recipe")) == (other, recipe)

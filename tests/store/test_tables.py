@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from agentnb.store.tables import SAID, STANDS, Words, compile_statements
+from agentnb.store.tables import SAID, STANDS, Statements, compile_statements
 
 
 @pytest.fixture
@@ -19,7 +19,9 @@ def database():
     connection.close()
 
 
-@pytest.mark.parametrize("name", [name for name in Words.__slots__ if name not in {"kind", "tables", "indexes", "put"}])
+@pytest.mark.parametrize(
+    "name", [name for name in Statements.__slots__ if name not in {"kind", "tables", "indexes", "put"}]
+)
 def test_sqlite_understands_it_and_all_of_it_is_given_by_name(database, name):
     statement = getattr(compile_statements("sqlite"), name)
     names = dict.fromkeys(re.findall(r"(?<!:):(\w+)", statement))

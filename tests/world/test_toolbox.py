@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentnb.world.toolbox import Described, Toolbox
+from agentnb.world.toolbox import Toolbox, ToolDescription
 from agentnb.world.tools.registry import ToolRegistry
 
 
@@ -36,7 +36,7 @@ def test_the_registry_itself_stays_as_it_is() -> None:
 
 
 def test_what_is_not_registered_is_described_by_its_name_alone() -> None:
-    assert Toolbox(registry()).describe(["nobody"]) == [Described("nobody", known=False)]
+    assert Toolbox(registry()).describe(["nobody"]) == [ToolDescription("nobody", known=False)]
 
 
 def test_an_attempt_raises_what_the_tool_raises() -> None:

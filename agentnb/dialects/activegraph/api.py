@@ -17,7 +17,7 @@ from agentnb.dialects.activegraph.errors import (
     MissingProviderError,
     MissingToolError,
 )
-from agentnb.dialects.activegraph.parts.approval_decisions import Decisions
+from agentnb.dialects.activegraph.parts.approval_decisions import ApprovalMethods
 from agentnb.dialects.activegraph.parts.argument_checks import is_a, to_behaviors, to_tools
 from agentnb.dialects.activegraph.parts.behavior_budgets import find_exhausted
 from agentnb.dialects.activegraph.parts.behaviors import get_registry
@@ -25,15 +25,15 @@ from agentnb.dialects.activegraph.parts.budgets import Budget, parse_limits
 from agentnb.dialects.activegraph.parts.diff import Diff, diff_graphs
 from agentnb.dialects.activegraph.parts.effects import EffectCaller
 from agentnb.dialects.activegraph.parts.graph import Graph
-from agentnb.dialects.activegraph.parts.graph_mutations import Outside
+from agentnb.dialects.activegraph.parts.graph_mutations import SessionActor
 from agentnb.dialects.activegraph.parts.inspection import RuntimeInspection
 from agentnb.dialects.activegraph.parts.late_registration import attach, get_registration_event
 from agentnb.dialects.activegraph.parts.log_output import Observer
 from agentnb.dialects.activegraph.parts.metrics import MetricsReporter
 from agentnb.dialects.activegraph.parts.models import to_provider
 from agentnb.dialects.activegraph.parts.pack_registry import PackMethods
-from agentnb.dialects.activegraph.parts.persistence import Stored
-from agentnb.dialects.activegraph.parts.printing import Printed
+from agentnb.dialects.activegraph.parts.persistence import PersistenceMethods
+from agentnb.dialects.activegraph.parts.printing import GraphLog
 from agentnb.dialects.activegraph.parts.run_config import Frame, Policy, RuntimeConfig
 from agentnb.dialects.activegraph.parts.status import KNOWN_LIMITS, RunQuantumResult, make_snapshot, to_payload
 from agentnb.errors import Problem, did_you_mean, with_article
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from agentnb.session import Session
 
 
-class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
+class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethods):
     """Delivers the events of a graph to behaviors, until nothing is left to do or a limit ends it.
 
     `session` is the run: step it (a step is one delivery), go back, fork, draw; `graph` shows its state. What
@@ -204,14 +204,14 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
         return self.graph.run_id
 
     @property
-    def trace(self) -> Printed:
+    def trace(self) -> GraphLog:
         """The log as text, and the causes of events."""
-        return Printed(self.graph)
+        return GraphLog(self.graph)
 
-    def _get_actor(self) -> Outside:
+    def _get_actor(self) -> SessionActor:
         session = self.session
         ledger = self.graph.ledger
-        return Outside(session, ledger, "runtime", None, self.party.frame_id)
+        return SessionActor(session, ledger, "runtime", None, self.party.frame_id)
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -227,7 +227,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
 
     def run_until(self, predicate: Callable[[Graph], bool]) -> None:
         """Run until a predicate of the graph is true; it is checked before each event, and no event is lost."""
-        session, asked = self.session, _Between(self, lambda: bool(predicate(self.graph)))
+        session, asked = self.session, _BetweenEvents(self, lambda: bool(predicate(self.graph)))
         if not asked.now():
             session.run(until=asked)
         self._say_where()
@@ -249,7 +249,7 @@ class Runtime(RuntimeInspection, Decisions, PackMethods, Stored):
             return self._count_deliveries() - before >= max_queue_events or monotonic() - began >= max_seconds
 
         if depth:
-            self.session.run(until=_Between(self, enough))
+            self.session.run(until=_BetweenEvents(self, enough))
         self._say_where()
         state = str(self.graph.session.status)
         return RunQuantumResult(
@@ -354,7 +354,7 @@ def _check_bounds(events: Any, seconds: Any) -> None:
             )
 
 
-class _Between:
+class _BetweenEvents:
     """A predicate that is checked only between two events: during a delivery it is false."""
 
     def __init__(self, runtime: Runtime, asked: Callable[[], bool]) -> None:

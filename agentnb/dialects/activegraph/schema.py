@@ -9,7 +9,7 @@ from typing import Any
 
 from agentnb.dialects.activegraph.errors import RegistrationError
 from agentnb.dialects.activegraph.parts.approvals import Approvals
-from agentnb.dialects.activegraph.parts.behavior_budgets import Rationed
+from agentnb.dialects.activegraph.parts.behavior_budgets import BudgetedMatcher
 from agentnb.dialects.activegraph.parts.delivery import make_performer
 from agentnb.dialects.activegraph.parts.emitted_types import find_emitted_events
 from agentnb.dialects.activegraph.parts.matching import ANY, Matcher
@@ -37,7 +37,7 @@ def make_recipe(behaviors: Sequence[Any], party: Any = None, name: str = "behavi
                     "a step is named by its behavior, and a run could not tell which of them it was",
                     "give one of them another name, or call clear_registry() before registering them again")
         )  # fmt: skip
-    matcher = (Rationed if any(each.budget for each in behaviors) else Matcher)(behaviors, since)
+    matcher = (BudgetedMatcher if any(each.budget for each in behaviors) else Matcher)(behaviors, since)
     nodes = {each.name: _make_node(each, party) for each in behaviors}
     nothing: MappingProxyType[str, Any] = MappingProxyType({})
     return Recipe(

@@ -342,7 +342,7 @@ class AgentDefinition(Part):
     subgraphs: Annotated[dict[str, GraphConfig], BeforeValidator(default_to_mapping)] = {}
 
 
-class Written(pydantic_errors.Written):
+class Written(pydantic_errors.ValidatedInput):
     """The content of a file; a node without a type is validated against the class inferred from its keys."""
 
     def member(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:

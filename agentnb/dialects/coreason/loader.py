@@ -23,7 +23,7 @@ from agentnb.sources import Source, make_plain_source
 from agentnb.text import safe_str
 
 if TYPE_CHECKING:
-    from agentnb.dialects.coreason.parts.schema_errors import Written
+    from agentnb.dialects.coreason.parts.schema_errors import RecipeInput
     from agentnb.dialects.coreason.schema import RecipeDefinition
 
 
@@ -37,7 +37,7 @@ def recognise(content: object) -> bool:
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
-    from agentnb.dialects.coreason.parts.schema_errors import Written, check_words
+    from agentnb.dialects.coreason.parts.schema_errors import RecipeInput, check_words
 
     given = None if isinstance(source.content, Mapping) else source.content
     if given is not None:
@@ -45,7 +45,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     problems = [*source.problems, *check_words(source)]
     if not isinstance(source.content, dict):
         return None, problems
-    written = Written(source, source.content)
+    written = RecipeInput(source, source.content)
     definition, found = _parse_definition(given, written)
     problems += found
     edges, known = list(iter_edges(written)), collect_ids(written)
@@ -71,7 +71,7 @@ def _dump(given: Any) -> Source:
     return make_plain_source(content, f"<RecipeDefinition {name!r}>")
 
 
-def _parse_definition(given: Any, written: Written) -> tuple[RecipeDefinition | None, list[Problem]]:
+def _parse_definition(given: Any, written: RecipeInput) -> tuple[RecipeDefinition | None, list[Problem]]:
     from pydantic import ValidationError
 
     from agentnb.dialects.coreason.parts.schema_errors import iter_schema_problems
@@ -85,7 +85,7 @@ def _parse_definition(given: Any, written: Written) -> tuple[RecipeDefinition | 
         return None, list(iter_schema_problems(error, written))
 
 
-def _make_recipe(definition: RecipeDefinition, written: Written, edges: list[Edge]) -> Recipe:
+def _make_recipe(definition: RecipeDefinition, written: RecipeInput, edges: list[Edge]) -> Recipe:
     from agentnb.dialects.coreason.parts.warnings import iter_notes
 
     interface, name, entries = definition.interface, definition.metadata.name, (definition.topology.entry_point,)
@@ -121,7 +121,7 @@ def _make_recipe(definition: RecipeDefinition, written: Written, edges: list[Edg
     )  # fmt: skip
 
 
-def _make_graph(definition: RecipeDefinition, written: Written, edges: list[Edge], *, draft: bool) -> Sections:
+def _make_graph(definition: RecipeDefinition, written: RecipeInput, edges: list[Edge], *, draft: bool) -> Sections:
     """Return the nodes and edges as run, with the forks that run in parallel, and the warnings about them."""
     topology, policy, model = definition.topology, definition.policy, definition.default_model_policy
     parallel = policy is not None and policy.execution_mode == "parallel"

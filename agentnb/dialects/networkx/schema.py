@@ -19,30 +19,32 @@ Path = tuple[str | int, ...]
 Reader = Callable[[Any], Any]
 
 
-class Unfit(Exception):
+class InvalidValue(Exception):
     """A value is not valid; holds the expectation and the remedy."""
 
 
 def parse_text(value: Any) -> str:
     """Return a text."""
     if not isinstance(value, str):
-        raise Unfit("a string is required here", "write it as one text")
+        raise InvalidValue("a string is required here", "write it as one text")
     return value
 
 
 def parse_texts(value: Any) -> tuple[str, ...]:
     """Return a list of texts."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise Unfit("a list of texts is needed here", "write it as a list: ['one', 'two']")
+        raise InvalidValue("a list of texts is needed here", "write it as a list: ['one', 'two']")
     return tuple(value)
 
 
 def parse_function(value: Any) -> Any:
     """Return a callable, or the name of one."""
     if not callable(value) and not isinstance(value, str):
-        raise Unfit("a function is a callable, or a name that the session's tools have", "give the function itself")
+        raise InvalidValue(
+            "a function is a callable, or a name that the session's tools have", "give the function itself"
+        )
     if is_generator(value):
-        raise Unfit(GENERATES, COLLECT)
+        raise InvalidValue(GENERATES, COLLECT)
     return value
 
 
@@ -53,62 +55,62 @@ def convert_path(value: Any) -> Path:
     keys = list(value) if isinstance(value, tuple | list) else []
     if keys and isinstance(keys[0], str) and all(isinstance(key, str | int) for key in keys):
         return tuple(keys)
-    raise Unfit("a path on the board is a text like 'order.total', or a tuple of keys", "write its path")
+    raise InvalidValue("a path on the board is a text like 'order.total', or a tuple of keys", "write its path")
 
 
 def parse_paths(value: Any) -> Mapping[str, Path]:
     """Return a mapping from names to paths on the board."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise Unfit("it maps names to paths on the board", "write it as {'name': 'path'}")
+        raise InvalidValue("it maps names to paths on the board", "write it as {'name': 'path'}")
     return MappingProxyType({name: convert_path(item) for name, item in value.items()})
 
 
 def parse_rounds(value: Any) -> int:
     """Return a number of rounds."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise Unfit("a whole number that is not negative is needed here", "write it as a number")
+        raise InvalidValue("a whole number that is not negative is needed here", "write it as a number")
     return value
 
 
 def parse_count(value: Any) -> int:
     """Return a count of one or more."""
     if parse_rounds(value) < 1:
-        raise Unfit("a whole number from 1 on is needed here", "write 1 or more")
+        raise InvalidValue("a whole number from 1 on is needed here", "write 1 or more")
     return int(value)
 
 
 def parse_seconds(value: Any) -> float:
     """Return a duration in seconds."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        raise Unfit("seconds are needed here, as a number that is not negative", "write it as a number")
+        raise InvalidValue("seconds are needed here, as a number that is not negative", "write it as a number")
     return value
 
 
 def number(value: Any) -> float:
     """Return a number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not float("-inf") < value < float("inf"):
-        raise Unfit("a number is needed here", "write it as a number")
+        raise InvalidValue("a number is needed here", "write it as a number")
     return value
 
 
 def parse_flag(value: Any) -> bool:
     """Return a boolean."""
     if not isinstance(value, bool):
-        raise Unfit("True or False is needed here", "write True or False")
+        raise InvalidValue("True or False is needed here", "write True or False")
     return value
 
 
 def parse_options(value: Any) -> tuple[Any, ...]:
     """Return the options that a person may choose from."""
     if not isinstance(value, list | tuple):
-        raise Unfit("a list of answers is needed here", "write it as a list: ['yes', 'no']")
+        raise InvalidValue("a list of answers is needed here", "write it as a list: ['yes', 'no']")
     return tuple(value)
 
 
 def parse_mapping(value: Any) -> Mapping[str, Any]:
     """Return a mapping with names as keys."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise Unfit("a mapping with texts as keys is needed here", "write it as {'key': value}")
+        raise InvalidValue("a mapping with texts as keys is needed here", "write it as {'key': value}")
     return freeze_mapping(value)
 
 
@@ -139,7 +141,9 @@ def parse_callables(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(
         isinstance(key, str) and callable(each) for key, each in value.items()
     ):
-        raise Unfit("it maps keys of the board to functions (old, new) -> value", "write it as {'key': function}")
+        raise InvalidValue(
+            "it maps keys of the board to functions (old, new) -> value", "write it as {'key': function}"
+        )
     return freeze_mapping(value)
 
 
@@ -148,14 +152,14 @@ def parse_model_settings(value: Any) -> Any:
     others = sorted(NO_SETTINGS & value.keys()) if isinstance(value, Mapping) else ()
     if others:
         why = f"the node itself says what is asked and offered, and not its model: {', '.join(map(repr, others))}"
-        raise Unfit(why, "remove them; an agent calls tools: AgentConfig(llm={..., 'native_tools': True})")
+        raise InvalidValue(why, "remove them; an agent calls tools: AgentConfig(llm={..., 'native_tools': True})")
     return value
 
 
 def parse_side(value: Any) -> str:
     """Return on which side of a node a run stops."""
     if value not in {"before", "after"}:
-        raise Unfit("a run stops before or after a node", "write 'before' or 'after'")
+        raise InvalidValue("a run stops before or after a node", "write 'before' or 'after'")
     return str(value)
 
 
@@ -282,7 +286,7 @@ def read(
         elif value is not None:
             try:
                 found[name] = _compile(known[name](value), known[name], place, name)
-            except Unfit as unfit:
+            except InvalidValue as unfit:
                 why, do = unfit.args
                 here = str(make_inner_place(place, name))
                 problems.append(Problem("R114", f"{name!r} is {shorten_value(value)}", here, why, do))

@@ -116,7 +116,7 @@ def _make_nodes(config: AgentConfig) -> list[Node]:
 
     known = {name: value for name, value in config if name != "llm"}
     asked = {"timeout": config.model.timeout or config.timeout}
-    tools, native, requesting = tuple(config.tools), config.native, agent_run.Requesting(config)
+    tools, native, requesting = tuple(config.tools), config.native, agent_run.RequestStage(config)
     compose = agent_run.compose_native_prompt if native else agent_run.compose_prompt
     offered = ("tools",) if native else ()
     nodes = [
@@ -144,10 +144,10 @@ def _make_nodes(config: AgentConfig) -> list[Node]:
     if tools and config.max_calls > 1:
         nodes.append(
             _make_node("next_round", "function", ("usage", "answer", "tools_executed"), ("goes_on", "conversation"),
-                  function=agent_run.GoingOn(config), most=config.max_calls)
+                  function=agent_run.ToolResultStage(config), most=config.max_calls)
         )  # fmt: skip
     reads = ("answer", "decision", "tools_executed", "failure", "model", "usage")
-    nodes.append(_make_node("result", "function", reads, ("result",), function=agent_run.Concluding(config)))
+    nodes.append(_make_node("result", "function", reads, ("result",), function=agent_run.ResultStage(config)))
     return nodes
 
 

@@ -91,7 +91,7 @@ class ModelConfig(_Part):
 Model = Annotated[Annotated[str, Tag("text")] | Annotated[ModelConfig, Tag("model")], Discriminator(_sort)]
 
 
-class Written(_Part):
+class AgentFields(_Part):
     """The fields of an agent, as a file or a mapping has them."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -142,7 +142,7 @@ class Written(_Part):
         return ModelConfig.model_validate({"model": self.llm})
 
 
-class AgentConfig(Written):
+class AgentConfig(AgentFields):
     """An agent: its identity, its purpose, the tools that it may call, and its model.
 
     Fields may have the names used here or those of the original (`systemPrompt`, `maxCalls`).
@@ -177,9 +177,9 @@ class AgentConfig(Written):
             raise RecipeError(*pydantic_errors.iter_schema_problems(error, _make_written(given))) from None
 
 
-def _make_written(given: Mapping[str, Any]) -> pydantic_errors.Written:
+def _make_written(given: Mapping[str, Any]) -> pydantic_errors.ValidatedInput:
     shown = {name: value for name, value in given.items() if isinstance(name, str)}
-    return pydantic_errors.Written(Source(shown, "AgentConfig(...)"), shown, Written)
+    return pydantic_errors.ValidatedInput(Source(shown, "AgentConfig(...)"), shown, AgentFields)
 
 
 def read(source: Source) -> tuple[AgentConfig | None, list[Problem]]:
@@ -189,10 +189,10 @@ def read(source: Source) -> tuple[AgentConfig | None, list[Problem]]:
     """
     if isinstance(source.content, AgentConfig):
         return source.content, []
-    written = pydantic_errors.Written(source, source.content, Written)
+    written = pydantic_errors.ValidatedInput(source, source.content, AgentFields)
     problems = [*pydantic_errors.check_words(source), *pydantic_errors.iter_unknown_keys(written)]
     try:
-        return AgentConfig(**vars(Written.model_validate(source.content))), problems
+        return AgentConfig(**vars(AgentFields.model_validate(source.content))), problems
     except ValidationError as error:
         return None, [*problems, *pydantic_errors.iter_schema_problems(error, written)]
 

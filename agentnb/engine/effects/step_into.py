@@ -50,7 +50,7 @@ def enter(run: Run, act: Activation) -> PendingStep:
         import greenlet  # noqa: F401  (for the error, before anything has begun)
     take_note(run)
     pending_step = run.pending_steps[act.id] = PendingStep(act, _perform(act), run.ns())
-    pending_step.coro = Inside(act.work, pending_step.coro)
+    pending_step.coro = SuspendableCode(act.work, pending_step.coro)
     return pending_step
 
 
@@ -65,7 +65,7 @@ async def _perform(act: Activation) -> Any:
 
 def move_to_own_thread(pending_step: PendingStep) -> None:
     """Let an activation that has run no code yet run in a thread of its own, so that slow code holds no event loop."""
-    if isinstance(pending_step.coro, Inside) and not pending_step.held and not pending_step.coro.has_begun:
+    if isinstance(pending_step.coro, SuspendableCode) and not pending_step.held and not pending_step.coro.has_begun:
         pending_step.looped = True
 
 
@@ -75,7 +75,7 @@ def find_entered(run: Run) -> PendingStep | None:
 
 
 def _is_bound(pending_step: PendingStep) -> bool:
-    return isinstance(pending_step.coro, Inside) and (pending_step.looped or pending_step.coro.stands)
+    return isinstance(pending_step.coro, SuspendableCode) and (pending_step.looped or pending_step.coro.stands)
 
 
 def check_threads(run: Run) -> None:
@@ -85,7 +85,7 @@ def check_threads(run: Run) -> None:
         ExecutionError: X122, it was started in another thread.
     """
     for pending_step in run.pending_steps.values():
-        if isinstance(pending_step.coro, Inside):
+        if isinstance(pending_step.coro, SuspendableCode):
             pending_step.coro.check_thread()
 
 
@@ -99,7 +99,7 @@ def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         ),
         None,
     )
-    return bound.drive(work) if isinstance(bound, Inside) else run_in_own_loop(work)
+    return bound.drive(work) if isinstance(bound, SuspendableCode) else run_in_own_loop(work)
 
 
 async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
@@ -112,23 +112,25 @@ async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -
         ),
         None,
     )
-    return await bound.drive_beside(work) if isinstance(bound, Inside) else await work()
+    return await bound.drive_beside(work) if isinstance(bound, SuspendableCode) else await work()
 
 
 def stops_at_calls(work: Work) -> bool:
     """Return True if a call can be held while a step runs: not if a task that the step created makes it."""
     pending_step = work.run.pending_steps.get(work.act.id)
-    return pending_step is not None and (not isinstance(pending_step.coro, Inside) or pending_step.coro.is_here(work))
+    return pending_step is not None and (
+        not isinstance(pending_step.coro, SuspendableCode) or pending_step.coro.is_here(work)
+    )
 
 
 def stop(work: Work, event: Event) -> None:
     """Stop inside the node that has just emitted an event; return when its activation resumes."""
     pending_step = work.run.pending_steps.get(work.act.id)
-    if pending_step is not None and isinstance(pending_step.coro, Inside) and pending_step.coro.is_here(work):
+    if pending_step is not None and isinstance(pending_step.coro, SuspendableCode) and pending_step.coro.is_here(work):
         pending_step.coro.stop(event)
 
 
-class Inside(Coroutine[Any, Any, Any]):
+class SuspendableCode(Coroutine[Any, Any, Any]):
     """The code of an activation as a coroutine that yields a Hold wherever it stops."""
 
     def __init__(self, work: Work, code: Coroutine[Any, Any, Any]) -> None:

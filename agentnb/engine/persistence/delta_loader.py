@@ -94,7 +94,7 @@ class DeltaLoader:
             for history, columns in zip(self.histories, self._columns, strict=True):
                 _fill_steps(history, columns)
             for history, values in zip(self.histories, self._values, strict=True):
-                StateProjection.of(history).fill(history, values, _Values(history).put_back)
+                StateProjection.of(history).fill(history, values, _EventValues(history).put_back)
                 StateProjection.of(history).mark(history)
                 if history.parent is not None:
                     history.parent.sealed = max(history.parent.sealed, history.base)
@@ -263,7 +263,7 @@ class DeltaLoader:
             history.times[step] = (*self.times[act][-count:], *map(from_microseconds, rest))
 
 
-class _Values:
+class _EventValues:
     """The values of a history's writes, of which some are parts of its events."""
 
     def __init__(self, history: History) -> None:

@@ -26,7 +26,7 @@ class Batch:
     ms: int = 200
 
 
-class Behind(Protocol):
+class Flushable(Protocol):
     """An object that may have unsaved records."""
 
     def catch_up(self) -> bool:
@@ -43,11 +43,11 @@ class _Timer:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._due: list[tuple[float, int, weakref.ref[Behind], float, str]] = []  # a heap: time, order, ...
+        self._due: list[tuple[float, int, weakref.ref[Flushable], float, str]] = []  # a heap: time, order, ...
         self._order = count()
         self._runs = False
 
-    def add(self, behind: Behind, seconds: float, name: str) -> None:
+    def add(self, behind: Flushable, seconds: float, name: str) -> None:
         entry = (time.monotonic() + seconds, next(self._order), weakref.ref(behind), seconds, name)
         with self._changed:
             heapq.heappush(self._due, entry)
@@ -79,12 +79,12 @@ class _Timer:
 _TIMER = _Timer()
 
 
-def flush_later(behind: Behind, batch: Batch, name: str) -> None:
+def flush_later(behind: Flushable, batch: Batch, name: str) -> None:
     """Flush the batch when it is due, if it is not saved by then."""
     _TIMER.add(behind, batch.ms / 1000, name)
 
 
-def _start_thread(behind: Behind, seconds: float, name: str) -> None:
+def _start_thread(behind: Flushable, seconds: float, name: str) -> None:
     """Start a daemon thread that flushes now and whenever it is due; it stops with its owner."""
     gone = threading.Event()
     weakref.finalize(behind, gone.set).atexit = False
@@ -92,7 +92,7 @@ def _start_thread(behind: Behind, seconds: float, name: str) -> None:
     threading.Thread(target=_flush_periodically, args=words, name=f"agentnb-keep-{name}", daemon=True).start()
 
 
-def _flush_periodically(behind: weakref.ref[Behind], seconds: float, gone: threading.Event) -> None:
+def _flush_periodically(behind: weakref.ref[Flushable], seconds: float, gone: threading.Event) -> None:
     while True:
         here = behind()
         if here is None or not here.catch_up():

@@ -21,7 +21,7 @@ from agentnb.secrets import Masked, is_same_text
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 
 
-class Unlike(NamedTuple):
+class ValueDifference(NamedTuple):
     """A place inside a value where two differ; `sure` is False if it is unknown whether they do."""
 
     path: Path
@@ -30,17 +30,17 @@ class Unlike(NamedTuple):
     sure: bool = True
 
 
-def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[Unlike]:
+def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[ValueDifference]:
     """Yield the innermost places where two values differ, in order; ABSENT stands for a missing part."""
     one, other = recorded, replayed
     if one is other:
         return
     if one is ABSENT or other is ABSENT:
-        yield Unlike(path, one, other)
+        yield ValueDifference(path, one, other)
         return
     if isinstance(one, Masked) or isinstance(other, Masked):
         if one != other:
-            yield Unlike(path, one, other, sure=False)
+            yield ValueDifference(path, one, other, sure=False)
         return
     if isinstance(one, FrozenRecord) and isinstance(other, FrozenRecord) and type(one.template) is type(other.template):
         one, other = one.parts, other.parts
@@ -52,7 +52,7 @@ def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) ->
             then, now = (side[at] if at < len(side) else ABSENT for side in (one, other))
             yield from iter_innermost_differences(then, now, (*path, at))
     elif not _are_parts_equal(one, other) and not _are_equal_as_json(one, other):
-        yield Unlike(path, recorded, replayed, sure=not _is_by_reference(one, other))
+        yield ValueDifference(path, recorded, replayed, sure=not _is_by_reference(one, other))
 
 
 def are_messages_equal(recorded: str, replayed: str) -> bool:
@@ -119,4 +119,4 @@ def _are_equal_as_json(one: Any, other: Any) -> bool:
     return False
 
 
-__all__ = ["Unlike", "are_messages_equal", "is_known", "iter_innermost_differences"]
+__all__ = ["ValueDifference", "are_messages_equal", "is_known", "iter_innermost_differences"]

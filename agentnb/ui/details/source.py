@@ -22,7 +22,7 @@ _NAMED: Final = re.compile(r"""(["']?)([A-Za-z_][\w.-]*)\1(\s*[:=]\s*)""")
 _OWN: Final = "agentnb."  # the package's own code is not shown as the user's source
 
 
-class Written(NamedTuple):
+class SourceExcerpt(NamedTuple):
     """A part of a source: its first line in `file`, counted from 1, and its text with secrets masked."""
 
     file: str
@@ -43,7 +43,7 @@ def format_place(file: str, line: int) -> str:
     return f"{file}:{line}" if name is None else f"{' '.join(name)}, line {line}"
 
 
-def find_text(recipe: Recipe, node: Node) -> Written | None:
+def find_text(recipe: Recipe, node: Node) -> SourceExcerpt | None:
     """Return the part of the recipe's text that defines a node; None if its text is not available."""
     place = node.place
     if place is None or not place.line or _unwrap_function(node.params.get("function")) is not None:
@@ -57,11 +57,11 @@ def find_text(recipe: Recipe, node: Node) -> Written | None:
         others = [each for each in recipe.nodes.values() if each.place and each.place.file == place.file]
         alone = not any(each.id != node.id and each.place and first < each.place.line <= end for each in others)
         if name in text and alone:
-            return Written(place.file, first + 1, text)
+            return SourceExcerpt(place.file, first + 1, text)
     return None
 
 
-def find_function(called: Any) -> Written | None:
+def find_function(called: Any) -> SourceExcerpt | None:
     """Return the source of a function that a node calls; None if it is unavailable or part of this package."""
     function = _unwrap_function(called)
     if function is None or _is_ours(function):
@@ -71,7 +71,7 @@ def find_function(called: Any) -> Written | None:
     except UNKNOWN_SOURCE:
         return None
     text = "\n".join(mask_lines(_dedent([line.rstrip("\n") for line in lines[:_MOST]]), code=True))
-    return Written(function.__code__.co_filename, max(first, 1), text)
+    return SourceExcerpt(function.__code__.co_filename, max(first, 1), text)
 
 
 def _unwrap_function(function: Any) -> Callable[..., Any] | None:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final
 
 from agentnb.board.values import freeze, thaw
 from agentnb.world.llm.base import LLMMessage
-from agentnb.world.llm.errors import Unreadable
-from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, adapt_arguments
+from agentnb.world.llm.errors import UnreadableResponse
+from agentnb.world.llm.vendor import LONGEST_ANSWER, Reply, VendorClient, VendorRequest, adapt_arguments
 
 MAX_TOKENS: Final = 1024  # the protocol requires a number
 ANSWER: Final = "answer"  # the tool whose arguments are an answer with a schema
@@ -34,7 +34,7 @@ class AnthropicClient(VendorClient):
         _ = sdk.messages  # imported at its first use: here, not in the time of the first answer
         return sdk
 
-    async def converse(self, sdk: Any, ask: Ask) -> Reply:
+    async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         create = sdk.messages.create
         words = adapt_arguments(create, _make_body(ask), "extra_body")
@@ -49,7 +49,7 @@ def _is_object(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "object"
 
 
-def _make_body(ask: Ask) -> dict[str, Any]:
+def _make_body(ask: VendorRequest) -> dict[str, Any]:
     sampling = {"max_tokens": MAX_TOKENS, **ask.sampling}
     stop = sampling.pop("stop", None)
     words: dict[str, Any] = {
@@ -95,10 +95,10 @@ def _make_messages(talk: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     return found
 
 
-def _make_reply(answer: Any, ask: Ask) -> Reply:
+def _make_reply(answer: Any, ask: VendorRequest) -> Reply:
     content = getattr(answer, "content", None)
     if not isinstance(content, list):
-        raise Unreadable("it has no content")
+        raise UnreadableResponse("it has no content")
     reply = Reply(model=answer.model or "", ended=True)
     for number, block in enumerate(content):
         if block.type == "text":
@@ -114,7 +114,7 @@ def _make_reply(answer: Any, ask: Ask) -> Reply:
     return reply
 
 
-async def _read_stream(events: Any, ask: Ask) -> Reply:
+async def _read_stream(events: Any, ask: VendorRequest) -> Reply:
     reply, pieces = Reply(), Reply()  # `pieces`: the JSON of a tool's arguments
     async with events:
         async for event in events:

@@ -24,7 +24,7 @@ _DO: Final = {
 }
 
 
-class Unreadable(ValueError):
+class UnreadableResponse(ValueError):
     """A response does not follow the protocol."""
 
 
@@ -45,7 +45,7 @@ def to_failure(
     status = get_status(error)
     if status is not None and status >= 400:
         return _to_error(error, status, name, where, variables)
-    if isinstance(error, Unreadable | ValueError) or (status is not None and not _stream_error(error)):
+    if isinstance(error, UnreadableResponse | ValueError) or (status is not None and not _stream_error(error)):
         return LLMError(
             Problem("X338", f"{name} sent a response that cannot be parsed: {find_server_message(error)}", where,
                     "it does not follow the protocol", "try again; check that base_url points to such a server"),

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final
 
 from agentnb.board.values import freeze, thaw
 from agentnb.world.llm.base import ToolCall
-from agentnb.world.llm.errors import Unreadable, make_settings_error
-from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient
+from agentnb.world.llm.errors import UnreadableResponse, make_settings_error
+from agentnb.world.llm.vendor import LONGEST_ANSWER, Reply, VendorClient, VendorRequest
 
 _DONE: Final = frozenset({"STOP", "MAX_TOKENS"})
 
@@ -40,7 +40,7 @@ class GeminiClient(VendorClient):
         await sdk.aio.aclose()
         sdk.close()
 
-    async def converse(self, sdk: Any, ask: Ask) -> Reply:
+    async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         words = _make_config(ask)
         streams = bool(words.pop("stream", ask.tell is not None))
@@ -49,14 +49,14 @@ class GeminiClient(VendorClient):
         if not streams:
             _take(reply, await sdk.aio.models.generate_content(**asked), ask)
             if not (reply.ended or reply.refused):
-                raise Unreadable("it has no candidates that have ended")
+                raise UnreadableResponse("it has no candidates that have ended")
             return reply
         async for chunk in await sdk.aio.models.generate_content_stream(**asked):
             _take(reply, chunk, ask)
         return reply
 
 
-def _make_contents(ask: Ask) -> list[dict[str, Any]]:
+def _make_contents(ask: VendorRequest) -> list[dict[str, Any]]:
     """Return a conversation in the protocol's form: a tool's result is identified by the tool's name."""
     found: list[dict[str, Any]] = []
     names: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _call_part(call: ToolCall) -> dict[str, Any]:
     return {**part, "thought_signature": b64decode(call.signature)} if call.signature else part
 
 
-def _make_config(ask: Ask) -> dict[str, Any]:
+def _make_config(ask: VendorRequest) -> dict[str, Any]:
     sampling = dict(ask.sampling)
     stop = sampling.pop("stop", None)
     words = {
@@ -104,7 +104,7 @@ def _make_config(ask: Ask) -> dict[str, Any]:
     return ask.onto(words)
 
 
-def _check(words: dict[str, Any], ask: Ask) -> Any:
+def _check(words: dict[str, Any], ask: VendorRequest) -> Any:
     """Return the SDK's own object for the settings.
 
     Raises:
@@ -118,7 +118,7 @@ def _check(words: dict[str, Any], ask: Ask) -> Any:
         raise make_settings_error(f"gemini:{ask.model}", error) from None
 
 
-def _take(reply: Reply, answer: Any, ask: Ask) -> None:
+def _take(reply: Reply, answer: Any, ask: VendorRequest) -> None:
     """Add the first candidate of a response, or of one of its chunks."""
     reply.model = answer.model_version or reply.model
     usage = answer.usage_metadata

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 
 from agentnb.board.values import freeze, thaw
 from agentnb.world.llm.base import LLMMessage
-from agentnb.world.llm.errors import Unreadable, refuses_format
-from agentnb.world.llm.vendor import LONGEST_ANSWER, Ask, Reply, VendorClient, adapt_arguments
+from agentnb.world.llm.errors import UnreadableResponse, refuses_format
+from agentnb.world.llm.vendor import LONGEST_ANSWER, Reply, VendorClient, VendorRequest, adapt_arguments
 
 LM_STUDIO: Final = "http://127.0.0.1:1234/v1"
 
@@ -32,7 +32,7 @@ class OpenAIClient(VendorClient):
         _ = sdk.chat.completions  # imported at its first use: here, not in the time of the first answer
         return sdk
 
-    async def converse(self, sdk: Any, ask: Ask) -> Reply:
+    async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         create = sdk.chat.completions.create
         words = adapt_arguments(create, _make_body(ask), "extra_body")
@@ -62,7 +62,7 @@ class OpenAICompatibleClient(OpenAIClient):
         """Return the URL to use if the settings name none."""
         return os.environ.get("OPENAI_BASE_URL") or self.default_url
 
-    async def converse(self, sdk: Any, ask: Ask) -> Reply:
+    async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
         if ask.json_object and ask.model not in self._without_json_mode:
             try:
@@ -82,7 +82,7 @@ class LMStudioClient(OpenAICompatibleClient):
         return self.default_url
 
 
-def _make_body(ask: Ask) -> dict[str, Any]:
+def _make_body(ask: VendorRequest) -> dict[str, Any]:
     words: dict[str, Any] = {
         "model": ask.model,
         "messages": [_make_message(message) for message in ask.messages] or [{"role": "user", "content": ""}],
@@ -131,7 +131,7 @@ def _take_calls(reply: Reply, part: Any) -> None:
 def _make_reply(answer: Any) -> Reply:
     choices = getattr(answer, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
-        raise Unreadable("it has no choices")
+        raise UnreadableResponse("it has no choices")
     message, reply = choices[0].message, Reply(model=answer.model or "", ended=True)
     reply.add(message.content)
     _take_calls(reply, message)
@@ -143,7 +143,7 @@ def _make_reply(answer: Any) -> Reply:
     return reply
 
 
-async def _read_stream(chunks: Any, ask: Ask) -> Reply:
+async def _read_stream(chunks: Any, ask: VendorRequest) -> Reply:
     reply = Reply()
     async with chunks:
         async for chunk in chunks:

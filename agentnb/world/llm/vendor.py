@@ -34,7 +34,7 @@ from agentnb.world.llm.base import (
 )
 from agentnb.world.llm.client_per_loop import PerLoop
 from agentnb.world.llm.env import substitute_env
-from agentnb.world.llm.errors import Unreadable, to_failure
+from agentnb.world.llm.errors import UnreadableResponse, to_failure
 from agentnb.world.llm.settings import OF_REQUESTS, SAMPLING, check_settings
 from agentnb.world.llm.structured import find_json
 
@@ -46,7 +46,7 @@ SHORTEST_KEY: Final = 8  # shorter texts, and those of letters only, are placeho
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class VendorRequest:
     """One request as a vendor's client sends it: the client's settings merged with those of the request.
 
     `sampling` holds those of temperature, max_tokens, top_p, top_k, stop and seed that are set; `kwargs` override all.
@@ -175,7 +175,7 @@ def _uses_json_mode(asked: bool | None, own: bool | None) -> bool:
     return own is not False and bool(own if asked is None else asked)
 
 
-class Answering:
+class ResponseAwaitable:
     """The awaitable that `complete` returns: nothing is sent before it is awaited, so it may be discarded."""
 
     __slots__ = ("_client", "_request")
@@ -237,7 +237,7 @@ class VendorClient(ABC):
         """Return the model, without the settings, because they contain keys."""
         return f"<{type(self).__name__} {self.provider}:{self.model or '?'}>"
 
-    def complete(self, request: LLMRequest) -> Answering:
+    def complete(self, request: LLMRequest) -> ResponseAwaitable:
         """Answer one request: await what this returns, in a running loop.
 
         Raises:
@@ -246,7 +246,7 @@ class VendorClient(ABC):
             AgentRuntimeError: X334, X335, awaited: a setting is wrong, no model is named.
             TimeoutError: awaited, there was no answer in time.
         """
-        return Answering(self, request)
+        return ResponseAwaitable(self, request)
 
     async def prepare(self, request: LLMRequest) -> None:
         """Import the SDK and build its client, so that neither counts towards the time of an answer.
@@ -273,7 +273,7 @@ class VendorClient(ABC):
         await sdk.close()
 
     @abstractmethod
-    async def converse(self, sdk: Any, ask: Ask) -> Reply:
+    async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
 
     def url_found(self) -> str | None:
@@ -296,10 +296,10 @@ class VendorClient(ABC):
             failed = to_failure(error, self._name(ask), request.node, self.variables, ask.timeout)
         raise failed  # not chained to the SDK's own error, which holds the request with its key
 
-    def _name(self, ask: Ask) -> str:
+    def _name(self, ask: VendorRequest) -> str:
         return f"{self.provider}:{ask.model}"
 
-    def _ask(self, request: LLMRequest) -> Ask:
+    def _ask(self, request: LLMRequest) -> VendorRequest:
         own, given = self._settings, {k: v for k, v in request.settings.items() if v is not None}
         model = request.model or self.model
         if not model:
@@ -312,7 +312,7 @@ class VendorClient(ABC):
         check_settings({k: v for k, v in given.items() if k in OF_REQUESTS}, f"node {request.node!r}")
         schema = thaw(freeze(given.get("schema", own.get("schema"))))
         limit = request.timeout or given.get("request_timeout") or own.get("request_timeout") or LONGEST_ANSWER
-        return Ask(
+        return VendorRequest(
             messages=tuple(map(_rename_tools, request.messages)),
             model=str(model),
             sampling={k: thaw(v) for k, v in {**own, **given}.items() if k in SAMPLING},
@@ -325,7 +325,7 @@ class VendorClient(ABC):
             names={name_sent(tool.name): tool.name for tool in request.tools},
         )
 
-    def _make_response(self, reply: Reply, ask: Ask) -> LLMResponse:
+    def _make_response(self, reply: Reply, ask: VendorRequest) -> LLMResponse:
         content: Any = "".join(reply.text)
         if reply.refused and not content and reply.value is None and not reply.calls:
             raise LLMError(
@@ -334,7 +334,7 @@ class VendorClient(ABC):
                 usage=self._parse_usage(reply),
             )  # fmt: skip
         if not reply.ended:
-            raise Unreadable("the answer breaks off")
+            raise UnreadableResponse("the answer breaks off")
         if reply.value is not None:
             content = reply.value
         elif ask.schema is not None and not reply.calls:
@@ -351,7 +351,7 @@ class VendorClient(ABC):
             content, reply.model or ask.model, self._parse_usage(reply), calls, reply.finish, self.provider
         )
 
-    def _call(self, found: RequestedCall, number: int, reply: Reply, ask: Ask) -> ToolCall:
+    def _call(self, found: RequestedCall, number: int, reply: Reply, ask: VendorRequest) -> ToolCall:
         """Return a call of a tool.
 
         Raises:
@@ -373,7 +373,7 @@ class VendorClient(ABC):
         name = ask.names.get(found.name, found.name)
         return ToolCall(found.id or f"call_{number + 1}", name, arguments, found.signature)
 
-    def _parse_value(self, text: str, ask: Ask, usage: Usage) -> Any:
+    def _parse_value(self, text: str, ask: VendorRequest, usage: Usage) -> Any:
         try:
             return find_json(text)
         except ValueError as error:

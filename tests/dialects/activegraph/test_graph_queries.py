@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from agentnb.dialects.activegraph.errors import GraphError
-from agentnb.dialects.activegraph.parts.graph_queries import Then, find_chains, find_near
+from agentnb.dialects.activegraph.parts.graph_queries import EarlierGraph, find_chains, find_near
 from tests.dialects.activegraph.runtimes import graph
 
 
@@ -18,7 +18,7 @@ def read(request):
         kept.add_relation(here.id, there.id, "to")
     kept.add_relation(places[3].id, "gone#9", "to")
     ledger = kept.ledger
-    return ledger if request.param == "as it is" else Then({id_: ledger.get(id_) for id_ in kept.session.board})
+    return ledger if request.param == "as it is" else EarlierGraph({id_: ledger.get(id_) for id_ in kept.session.board})
 
 
 def ids(things):

@@ -108,7 +108,7 @@ def test_numbers_are_taken_as_their_words_say(value):
     for reader, fits in meant.items():
         try:
             found = reader(value)
-        except words.Unfit:
+        except words.InvalidValue:
             assert not fits, reader
         else:
             assert fits, reader

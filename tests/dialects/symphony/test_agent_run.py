@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from agentnb.dialects.symphony import AgentConfig
-from agentnb.dialects.symphony.parts.agent_run import Concluding, GoingOn, Requesting
+from agentnb.dialects.symphony.parts.agent_run import RequestStage, ResultStage, ToolResultStage
 
 
 def test_a_request_brings_what_the_config_sets_and_no_more() -> None:
     board = {"system_prompt": "s", "task": "t"}
-    plain = Requesting(AgentConfig(name="A"))(board)["request"]
+    plain = RequestStage(AgentConfig(name="A"))(board)["request"]
     assert plain == {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "t"}]}
-    full = Requesting(AgentConfig(name="A", tools=["x"], llm={"model": "m", "provider": "p", "maxTokens": 5}))(board)
+    full = RequestStage(AgentConfig(name="A", tools=["x"], llm={"model": "m", "provider": "p", "maxTokens": 5}))(board)
     assert {key: value for key, value in full["request"].items() if key != "messages"} == {
         "model": "m", "provider": "p", "max_tokens": 5, "json_object": True,
     }  # fmt: skip
@@ -23,7 +23,7 @@ def tried(*, success: bool, **words: Any) -> dict[str, Any]:
 
 
 def test_it_goes_on_as_long_as_the_model_may_be_asked() -> None:
-    goes_on = GoingOn(AgentConfig(name="A", tools=["x"], max_calls=2))
+    goes_on = ToolResultStage(AgentConfig(name="A", tools=["x"], max_calls=2))
     board: dict[str, Any] = {"usage": {"requests": 1}, "answer": "a", "tools_executed": [tried(success=True, result=1)]}
     found = goes_on(board)
     assert found["goes_on"]
@@ -44,6 +44,6 @@ def test_it_goes_on_as_long_as_the_model_may_be_asked() -> None:
     ],
 )
 def test_a_summary_tells_the_result_or_the_error(result: dict[str, Any], text: str) -> None:
-    conclude = Concluding(AgentConfig(name="A", tools=["x"]))
+    conclude = ResultStage(AgentConfig(name="A", tools=["x"]))
     board = {"answer": "a", "decision": {"kind": "tool"}, "tools_executed": [result]}
     assert conclude(board)["result"]["response"] == text

@@ -7,7 +7,7 @@ import pytest
 from agentnb.errors import AgentRuntimeError
 from agentnb.secrets import hide
 from agentnb.world.llm.base import LLMError
-from agentnb.world.llm.errors import Unreadable, find_server_message, retry_after, to_failure
+from agentnb.world.llm.errors import UnreadableResponse, find_server_message, retry_after, to_failure
 
 
 class Response:
@@ -39,7 +39,7 @@ def test_a_time_out_is_one_whatever_it_is_called(error, told):
         (StatusError(504), LLMError, "X336", True),
         (StatusError(422), LLMError, "X336", False),
         (StatusError(200), LLMError, "X338", True),
-        (Unreadable("no"), LLMError, "X338", True),
+        (UnreadableResponse("no"), LLMError, "X338", True),
         (json.JSONDecodeError("bad", "x", 0), LLMError, "X338", True),
         (OSError("refused"), LLMError, "X337", True),
         (TypeError("unexpected keyword argument 'x'"), AgentRuntimeError, "X334", None),

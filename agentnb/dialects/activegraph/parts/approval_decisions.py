@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 
 
-class Decisions:
+class ApprovalMethods:
     """The approval methods of a Runtime."""
 
     graph: Graph
@@ -59,4 +59,4 @@ class Decisions:
         return found
 
 
-__all__ = ["Decisions"]
+__all__ = ["ApprovalMethods"]

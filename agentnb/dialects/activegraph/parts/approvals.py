@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from agentnb.board.values import thaw
-from agentnb.dialects.activegraph.parts.graph_mutations import Outside, check_own
+from agentnb.dialects.activegraph.parts.graph_mutations import SessionActor, check_own
 from agentnb.dialects.activegraph.parts.ledger import Ledger, get_ledger
 from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
 from agentnb.engine.core.history import Event, History
 from agentnb.errors import ExecutionError, Problem
-from agentnb.recipe.model import Leave
+from agentnb.recipe.model import ApprovalRequest
 from agentnb.session.state import get_state
 from agentnb.text import safe_repr
 
@@ -47,7 +47,7 @@ class Approvals:
 
     # -- pending requests ----------------------------------------------------------------------------------------
 
-    def waiting(self, run: Run) -> Sequence[Leave]:
+    def waiting(self, run: Run) -> Sequence[ApprovalRequest]:
         """Return the pending approvals at the current step.
 
         A request of a step in flight is pending when the step is over.
@@ -65,7 +65,7 @@ class Approvals:
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
-    def decide(self, session: Session, leave: Leave, verdict: Mapping[str, Any]) -> None:
+    def decide(self, session: Session, leave: ApprovalRequest, verdict: Mapping[str, Any]) -> None:
         """Approve or deny a request.
 
         Raises:
@@ -103,7 +103,7 @@ class Approvals:
                 "denied_by": by or DEFAULT_ACTOR, "reason": reason}  # fmt: skip
         hand.tell("approval.denied", said, actor="runtime", cause=hand.cause, frame=hand.frame)
 
-    def change(self, session: Session, leave: Leave, arguments: Mapping[str, Any]) -> None:
+    def change(self, session: Session, leave: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
         """Replace the data, or the value of a patch, in a request for approval; recorded as an event.
 
         Raises:
@@ -127,11 +127,11 @@ class Approvals:
         type_ = "patch.changed" if what == "patch" else "approval.changed"
         hand.tell(type_, said, actor=DEFAULT_ACTOR, cause=hand.cause, frame=hand.frame)
 
-    def _get_actor(self, session: Session, id_: str) -> Outside:
+    def _get_actor(self, session: Session, id_: str) -> SessionActor:
         """Return the actor of a decision, caused by the requesting event."""
         ledger = get_ledger(get_state(session).run).sync()
         asked = _find_requests(ledger, {id_}).get(id_)
-        hand = Outside(session, ledger, DEFAULT_ACTOR, None if asked is None else asked.id, self.party.frame_id)
+        hand = SessionActor(session, ledger, DEFAULT_ACTOR, None if asked is None else asked.id, self.party.frame_id)
         hand.checks = self.party.checks
         return hand
 
@@ -163,19 +163,27 @@ def _find_requester(run: Run, event: Event | None) -> str:
     return run.node_of(history.s_act[event.step - history.base])
 
 
-def _leave(id_: str, kept: Mapping[str, Any], node: str, board: Mapping[str, Any]) -> Leave:
+def _leave(id_: str, kept: Mapping[str, Any], node: str, board: Mapping[str, Any]) -> ApprovalRequest:
     if "approval_id" in kept:
         type_ = kept["object_type"]
         told = f"May this {safe_repr(type_)} be created?"
         arguments = {"what": "object", "object_type": type_, "data": kept["data"], "reason": kept.get("reason") or "",
                      "pack": kept.get("pack") or ""}  # fmt: skip
-        return Leave(id_, node, type_, {"prompt": _format_prompt(told, kept.get("reason")), **arguments}, ("data",))
+        return ApprovalRequest(
+            id_, node, type_, {"prompt": _format_prompt(told, kept.get("reason")), **arguments}, ("data",)
+        )
     does = "be replaced" if kept["op"] == "replace" else "be changed"
     arguments = {"what": "patch", "target": kept["target"], "op": kept["op"], "value": kept["value"],
                  "evidence": kept.get("evidence") or []}  # fmt: skip
     told = f"May the data of {safe_repr(kept['target'])} {does}?"
-    return Leave(id_, node, kept["target"], {"prompt": _format_prompt(told, kept.get("rationale")), **arguments},
-                 ("value",), {"value": _get_replaced_data(kept, board)})  # fmt: skip
+    return ApprovalRequest(
+        id_,
+        node,
+        kept["target"],
+        {"prompt": _format_prompt(told, kept.get("rationale")), **arguments},
+        ("value",),
+        {"value": _get_replaced_data(kept, board)},
+    )
 
 
 def _get_replaced_data(patch: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,7 +196,7 @@ def _format_prompt(told: str, why: str | None) -> str:
     return f"{told} {why}" if why else told
 
 
-def _check_changed(leave: Leave, word: str, arguments: Mapping[str, Any]) -> None:
+def _check_changed(leave: ApprovalRequest, word: str, arguments: Mapping[str, Any]) -> None:
     """X126: a change of a request for approval affects more than its data, or the data is not valid.
 
     Raises:

@@ -100,7 +100,7 @@ def find_used_limit(run: Run, behavior: Any) -> str | None:
     return next((limit for limit, most in behavior.budget.items() if used[limit] >= most), None)
 
 
-class Rationed(Matcher):
+class BudgetedMatcher(Matcher):
     """A Matcher of behaviors with budgets: one whose budget is used up is no longer triggered."""
 
     def at_once(self, run: Run, event: Event) -> list[str] | None:
@@ -155,4 +155,4 @@ def find_exhausted(run: Run, behaviors: Mapping[str, Any]) -> dict[str, str]:
     return {name: limit for name, limit in found if limit is not None}
 
 
-__all__ = ["Rationed", "find_exhausted", "find_used_limit", "measure_behavior_usage"]
+__all__ = ["BudgetedMatcher", "find_exhausted", "find_used_limit", "measure_behavior_usage"]

@@ -23,7 +23,7 @@ _REGISTRY: Final[list[Any]] = []
 _COUNTED: Final = {"event", "events"}
 
 
-class _Reacting:
+class _BehaviorBase:
     """The common part of both kinds of behaviors. The fields are declared in each subclass.
 
     Their order is the package's signature.
@@ -57,7 +57,7 @@ class _Reacting:
 
 
 @dataclass
-class Behavior(_Reacting):
+class Behavior(_BehaviorBase):
     """A function `(event, graph, ctx)` that events trigger.
 
     It is triggered by events of the types in `on` ("*" or an empty `on`: all but the run's own) whose payload matches
@@ -82,7 +82,7 @@ class Behavior(_Reacting):
 
 
 @dataclass
-class RelationBehavior(_Reacting):
+class RelationBehavior(_BehaviorBase):
     """A function `(relation, event, graph, ctx)` that events set off which name an end of a relation of its type."""
 
     name: str

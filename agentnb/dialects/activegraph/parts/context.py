@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.parts.clocks import format_time
 from agentnb.dialects.activegraph.parts.events import Event, to_canonical, to_event, to_events
-from agentnb.dialects.activegraph.parts.graph_mutations import Inside
-from agentnb.dialects.activegraph.parts.graph_queries import Then, find_near
+from agentnb.dialects.activegraph.parts.graph_mutations import StepActor
+from agentnb.dialects.activegraph.parts.graph_queries import EarlierGraph, find_near
 from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, patch_of, to_object, to_relation
 from agentnb.dialects.activegraph.parts.patterns import Match
 from agentnb.dialects.activegraph.parts.where import Where, get_at, holds
@@ -29,7 +29,7 @@ Reads = dict[str, None] | None  # the ids of the objects that a delivery has rea
 class BehaviorGraph:
     """The graph as a behavior changes it: changes are recorded in its name, caused by its event."""
 
-    def __init__(self, hand: Inside, party: RuntimeConfig, reads: Reads = None) -> None:
+    def __init__(self, hand: StepActor, party: RuntimeConfig, reads: Reads = None) -> None:
         self._hand, self._party, self._name, self._reads = hand, party, str(hand.actor), reads
         self.counters = {"objects_created": 0, "relations_created": 0, "patches_applied": 0, "patches_proposed": 0,
                          "events_emitted": 0}  # fmt: skip
@@ -136,8 +136,8 @@ class View:
         """Return the visible objects and relations, frozen; looked up once, as they were at the start."""
         if self._taken is None:
             around, types = self._spec.get("around"), self._spec.get("include_types")
-            ledger: Ledger | Then = self._ledger  # changes of this step since then are not part of it
-            ledger = Then(self._ledger.run.root.scope.data) if self._ledger.changed else self._ledger
+            ledger: Ledger | EarlierGraph = self._ledger  # changes of this step since then are not part of it
+            ledger = EarlierGraph(self._ledger.run.root.scope.data) if self._ledger.changed else self._ledger
             if around is None:
                 objects, relations = list(ledger.all_objects()), list(ledger.all_relations())
             else:
@@ -196,7 +196,7 @@ class ClockView:
 class Context:
     """The context of a behavior: `view`, `frame`, `policy`, `random`, `clock`, `matches`, `settings`."""
 
-    def __init__(self, name: str, hand: Inside, party: RuntimeConfig, event: Kept, spec: Mapping[str, Any] | None,
+    def __init__(self, name: str, hand: StepActor, party: RuntimeConfig, event: Kept, spec: Mapping[str, Any] | None,
                  reads: Reads = None) -> None:  # fmt: skip
         self._name, self._hand, self._party = name, hand, party
         self.view = View(hand.ledger, event, spec, reads)

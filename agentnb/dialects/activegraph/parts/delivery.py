@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.dialects.activegraph.errors import GraphError
 from agentnb.dialects.activegraph.parts.context import BehaviorGraph, Context, Reads
 from agentnb.dialects.activegraph.parts.events import to_event
-from agentnb.dialects.activegraph.parts.graph_mutations import Inside
-from agentnb.dialects.activegraph.parts.graph_queries import Then
+from agentnb.dialects.activegraph.parts.graph_mutations import StepActor
+from agentnb.dialects.activegraph.parts.graph_queries import EarlierGraph
 from agentnb.dialects.activegraph.parts.ledger import Ledger, get_ledger
 from agentnb.dialects.activegraph.parts.objects import Relation, to_relation
 from agentnb.dialects.activegraph.parts.patterns import Match
@@ -36,9 +36,9 @@ READS: Final = 200  # the maximum number of object ids recorded per delivery
 def make_performer(behavior: Any, party: RuntimeConfig | None) -> Perform:
     """Return the function that performs a behavior's node."""
     if behavior.kind == "llm":
-        from agentnb.dialects.activegraph.parts.llm_delivery import Thinking
+        from agentnb.dialects.activegraph.parts.llm_delivery import LLMDelivery
 
-        return Thinking(behavior, party or RuntimeConfig())
+        return LLMDelivery(behavior, party or RuntimeConfig())
     return Delivery(behavior, party or RuntimeConfig())
 
 
@@ -97,7 +97,7 @@ class DeliveryInProgress:
 
     def __init__(self, behavior: Any, party: RuntimeConfig, work: Work, ledger: Ledger, kept: Kept) -> None:
         self.behavior, self.party, self.work, self.ledger, self.kept = behavior, party, work, ledger, kept
-        self.hand = Inside(work, ledger, behavior.name, kept.id, party.frame_id)
+        self.hand = StepActor(work, ledger, behavior.name, kept.id, party.frame_id)
         self.hand.checks = party.checks
         self.reads: Reads = {} if _traces_reads(work, party) else None
         self.execution = ""  # the id of the event that records the start
@@ -233,7 +233,7 @@ def get_graph_as_matched(ledger: Ledger, work: Work) -> Any:
         for row in range(start, history.s_wend[end - history.base]):
             _, path = run.tables.codes[history.w_code[row] >> 2]
             before.setdefault(str(path[0]), history.w_old[row])
-    return ledger if not before else Then({**run.root.scope.data, **before})
+    return ledger if not before else EarlierGraph({**run.root.scope.data, **before})
 
 
 __all__ = ["Delivery", "DeliveryInProgress", "get_graph_as_matched", "make_performer"]

@@ -10,7 +10,7 @@ from agentnb.dialects.activegraph.errors import DuplicateEventError, GraphError
 from agentnb.dialects.activegraph.parts.argument_checks import is_a
 from agentnb.dialects.activegraph.parts.clocks import Clock, IDGen, parse_time, to_engine_clock
 from agentnb.dialects.activegraph.parts.events import Event, to_event, to_events
-from agentnb.dialects.activegraph.parts.graph_mutations import Actor, Check, Inside, Outside
+from agentnb.dialects.activegraph.parts.graph_mutations import Actor, Check, SessionActor, StepActor
 from agentnb.dialects.activegraph.parts.graph_queries import Chain, find_chains, find_near, parse_direction
 from agentnb.dialects.activegraph.parts.graph_stores import GraphStore
 from agentnb.dialects.activegraph.parts.ledger import Ledger, get_ledger
@@ -96,9 +96,9 @@ class Graph:
         ledger = self._raw
         hand: Actor
         if ledger.acting is not None:
-            hand = Inside(ledger.acting, ledger, actor, cause, frame)
+            hand = StepActor(ledger.acting, ledger, actor, cause, frame)
         else:
-            hand = Outside(self.session, ledger.sync(), actor, cause, frame)
+            hand = SessionActor(self.session, ledger.sync(), actor, cause, frame)
         hand.beside = {name: value for name, value in beside.items() if value}
         hand.checks = self.checks
         return hand

@@ -1,6 +1,6 @@
 """Changes of a graph by an actor: each is an event, which is added to the log first; the board is derived from it.
 
-`Inside` acts as part of the current step, `Outside` between two steps, as a recorded intervention.
+`StepActor` acts as part of the current step, `SessionActor` between two steps, as a recorded intervention.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Actor(ABC):
         return patch
 
 
-class Inside(Actor):
+class StepActor(Actor):
     """Acts as part of the current step."""
 
     def __init__(self, work: Work, ledger: Ledger, actor: str | None, cause: str | None, frame: str | None) -> None:
@@ -226,7 +226,7 @@ class Inside(Actor):
         return event
 
 
-class Outside(Actor):
+class SessionActor(Actor):
     """Acts between two steps."""
 
     def __init__(self, session: Session, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
@@ -293,4 +293,4 @@ def _describe_rejection(patch: Any, reason: str, version: int) -> dict[str, Any]
     return {"patch_id": patch["id"], "target": patch["target"], "reason": reason, "current_version": version}
 
 
-__all__ = ["Actor", "Inside", "Outside", "check_own", "run_id_for_new"]
+__all__ = ["Actor", "SessionActor", "StepActor", "check_own", "run_id_for_new"]

@@ -24,7 +24,7 @@ class Chain:
     relations: list[Relation]
 
 
-class Then(InMemoryGraphStore):
+class EarlierGraph(InMemoryGraphStore):
     """A graph as it was on an earlier board; see `Ledger`."""
 
     def __init__(self, board: Mapping[str, Any]) -> None:
@@ -38,7 +38,7 @@ class Then(InMemoryGraphStore):
     object, relation = InMemoryGraphStore.get_object, InMemoryGraphStore.get_relation
 
 
-def find_near(ledger: Ledger | Then, object_id: str, depth: int) -> tuple[list[Any], list[Any]]:
+def find_near(ledger: Ledger | EarlierGraph, object_id: str, depth: int) -> tuple[list[Any], list[Any]]:
     """Return the objects and relations within a distance of an object, frozen, in creation order."""
     if ledger.object(object_id) is ABSENT:
         return [], []
@@ -108,4 +108,4 @@ def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Seque
             yield from _from(ledger, [*objects, there["id"]], [*relations, id_], types, ways)
 
 
-__all__ = ["Chain", "Then", "find_chains", "find_near", "parse_direction"]
+__all__ = ["Chain", "EarlierGraph", "find_chains", "find_near", "parse_direction"]

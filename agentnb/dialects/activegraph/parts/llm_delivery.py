@@ -118,7 +118,7 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
     return decorate
 
 
-class Thinking(Delivery):
+class LLMDelivery(Delivery):
     """Delivers events to one behavior that asks a model."""
 
     async def __call__(self, work: Work) -> Any:
@@ -127,7 +127,7 @@ class Thinking(Delivery):
         if turn is None:
             return {}
         try:
-            answer = await _Questions(self.behavior, turn).answer()
+            answer = await _ModelRequests(self.behavior, turn).answer()
             turn.call(self.behavior.handler, turn.event, turn.graph, turn.ctx, answer, **self._get_settings())
         except Exception as error:
             turn.record_failure(error)
@@ -136,7 +136,7 @@ class Thinking(Delivery):
         return {}
 
 
-class _Questions:
+class _ModelRequests:
     """The model requests of one delivery, each with the results of the tools requested before it."""
 
     def __init__(self, behavior: Any, turn: DeliveryInProgress) -> None:
@@ -423,4 +423,4 @@ def _make_failure(
     return made  # type: ignore[no-any-return]  # one of the errors above
 
 
-__all__ = ["LLMBehavior", "Thinking", "llm_behavior"]
+__all__ = ["LLMBehavior", "LLMDelivery", "llm_behavior"]

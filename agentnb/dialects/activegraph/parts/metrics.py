@@ -136,8 +136,10 @@ class MetricsReporter:
 
     def time_patterns(self, behaviors: Sequence[Any]) -> list[Any]:
         """Return behaviors whose patterns report their evaluations."""
-        return [each if each.pattern_matcher is None else _replace_fields(each, Timed(each.pattern_matcher, self))
-                for each in behaviors]  # fmt: skip
+        return [
+            each if each.pattern_matcher is None else _replace_fields(each, TimedPattern(each.pattern_matcher, self))
+            for each in behaviors
+        ]
 
     def _add(self, name: str, **tags: str) -> None:
         self.metrics.counter(_name(name), tags, 1.0)
@@ -146,7 +148,7 @@ class MetricsReporter:
         self.metrics.histogram(_name(name), tags, value)
 
 
-class Timed:
+class TimedPattern:
     """A pattern that reports each evaluation in the measured run, and its duration."""
 
     def __init__(self, pattern: Any, counting: MetricsReporter) -> None:
@@ -163,7 +165,7 @@ class Timed:
         return iter(found)
 
 
-def _replace_fields(behavior: Any, pattern: Timed) -> Any:
+def _replace_fields(behavior: Any, pattern: TimedPattern) -> Any:
     found = copy(behavior)
     found.pattern_matcher = pattern
     return found
@@ -184,4 +186,4 @@ _BY_TYPE: Final[Mapping[str, Callable[[MetricsReporter, Mapping[str, Any]], None
     "tool.responded": MetricsReporter._on_used,  # noqa: SLF001
 }
 
-__all__ = ["METRICS", "Metrics", "MetricsReporter", "Timed"]
+__all__ = ["METRICS", "Metrics", "MetricsReporter", "TimedPattern"]

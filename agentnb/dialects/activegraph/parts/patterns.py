@@ -68,14 +68,14 @@ class Match:
 
 
 @dataclass(frozen=True)
-class _Thing:
+class _NodePattern:
     name: str
     type: str | None
     fields: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class _Way:
+class _RelationPattern:
     name: str
     type: str
     forward: bool
@@ -97,8 +97,8 @@ class Pattern:
     """A parsed pattern."""
 
     text: str
-    things: tuple[_Thing, ...]
-    ways: tuple[_Way, ...]
+    things: tuple[_NodePattern, ...]
+    ways: tuple[_RelationPattern, ...]
     clauses: tuple[_Clause, ...] = ()
     named: frozenset[str] = field(default=frozenset())
 
@@ -134,7 +134,7 @@ class Pattern:
                 yield from self._iter_onward(found, place + 1, {**bound, way.name: id_, thing.name: there})
 
 
-def _fits(thing: _Thing, kept: Any) -> bool:
+def _fits(thing: _NodePattern, kept: Any) -> bool:
     if kept is ABSENT or (thing.type is not None and kept["type"] != thing.type):
         return False
     return all(kept["data"].get(name) == value for name, value in thing.fields.items())
@@ -246,7 +246,7 @@ class _Reader:
         self.unnamed += 1
         return f" {self.unnamed}"
 
-    def thing(self) -> _Thing:
+    def thing(self) -> _NodePattern:
         self.take("(")
         name = self.take(kind="word") if self.tokens[self.at : self.at + 1] and self.kind() == "word" else ""
         type_ = None
@@ -264,12 +264,12 @@ class _Reader:
                     self.take(",")
             self.take("}")
         self.take(")")
-        return _Thing(name or self.nameless(), type_, fields)
+        return _NodePattern(name or self.nameless(), type_, fields)
 
     def kind(self) -> str:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
-    def way(self) -> _Way:
+    def way(self) -> _RelationPattern:
         backward = self.peek() == "<-"
         self.take("<-" if backward else "-")
         self.take("[")
@@ -286,7 +286,7 @@ class _Reader:
         if not backward and self.peek() == "-":
             raise self.make_error("an undirected relation is not supported in a pattern")
         self.take("-" if backward else "->")
-        return _Way(name or self.nameless(), type_, not backward)
+        return _RelationPattern(name or self.nameless(), type_, not backward)
 
     def clauses(self) -> tuple[_Clause, ...]:
         found = [self.clause()]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agentnb.session.session import Session
 
 
-class Stored:
+class PersistenceMethods:
     """The persistence methods of a Runtime."""
 
     graph: Graph
@@ -274,4 +274,4 @@ def _find_recorded_name(path: Any, run_id: str | None) -> str:
     return str(stored_run.parse_head(row)["recipe"].get("name") or row.name)
 
 
-__all__ = ["Stored"]
+__all__ = ["PersistenceMethods"]

@@ -21,7 +21,7 @@ _TOLD: Final = {"estimated_input_tokens": "tokens_in~", "budget_remaining_usd": 
                 "input_tokens": "tokens_in=", "output_tokens": "tokens_out="}  # fmt: skip
 
 
-class Printed:
+class GraphLog:
     """The log of a graph as text."""
 
     def __init__(self, graph: Graph) -> None:
@@ -157,4 +157,4 @@ def _describe(event: Event) -> str:
     return " ".join([str(event.actor or ""), *(f"{name}={safe_repr(value)}" for name, value in said.items())])
 
 
-__all__ = ["Printed"]
+__all__ = ["GraphLog"]

@@ -269,12 +269,12 @@ class _Partials:
 
     def _check_jinja(self, alone: str, path: Path) -> list[Problem]:
         """R173: the environment is used other than by a standalone {{env.NAME}}."""
-        from agentnb.expressions.template_grammar import Refused, compile_text
+        from agentnb.expressions.template_grammar import TemplateRefused, compile_text
 
         try:
             compile_text(alone, bare=False)
             reads = compile_text(_ENV.sub(_NOTHING, alone), bare=False).reads if "env" in alone else ()
-        except Refused as refused:
+        except TemplateRefused as refused:
             return [
                 Problem(code, f"{format_path(path)} {what}", locate(self.source.place(path), alone, line), why, order)
                 for code, line, what, why, order in refused.refusals

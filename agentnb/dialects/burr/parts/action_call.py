@@ -135,7 +135,7 @@ class ActionCall:
         work, number = calls.work, 0
         action, state = self.action, self._make_state(work)
         if action.streaming:
-            reducer: Any = Reducer(action, state)
+            reducer: Any = ActionReducer(action, state)
             run = burr.stream_single if action.single_step else burr.stream_multi
             result = new = None
             for result, new in run(
@@ -158,7 +158,7 @@ class ActionCall:
         work, number = calls.work, 0
         action, state = self.action, self._make_state(work)
         if action.streaming:
-            reducer: Any = Reducer(action, state)
+            reducer: Any = ActionReducer(action, state)
             run = burr.astream_single if action.single_step else burr.astream_multi
             result = new = None
             async for result, new in run(
@@ -195,12 +195,12 @@ class ActionCall:
         burr.check_writes(self.action, new, self.action.name)
 
     def _reduce(self, state: BoardState, result: Any) -> Outcome:
-        reducer: Any = Reducer(self.action, state)
+        reducer: Any = ActionReducer(self.action, state)
         burr.run_reducer(reducer, state, result, self.action.name)
         return _make_outcome(state, result, reducer.new)
 
 
-class Reducer:
+class ActionReducer:
     """An action whose update is watched: the state that it returns, before Burr merges it with the one before."""
 
     def __init__(self, action: Any, state: BoardState) -> None:

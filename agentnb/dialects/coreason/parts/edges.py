@@ -12,7 +12,7 @@ from agentnb.recipe.descriptions import CHOOSERS, END, OTHERWISE
 from agentnb.recipe.model import Edge, EdgeKind, Node
 
 if TYPE_CHECKING:
-    from agentnb.dialects.coreason.parts.schema_errors import Written
+    from agentnb.dialects.coreason.parts.schema_errors import RecipeInput
 
 
 class ExecutableEdges(NamedTuple):
@@ -24,7 +24,7 @@ class ExecutableEdges(NamedTuple):
 
 
 def settle(
-    edges: list[Edge], nodes: Mapping[str, Node], written: Written, *, draft: bool, parallel: bool = False
+    edges: list[Edge], nodes: Mapping[str, Node], written: RecipeInput, *, draft: bool, parallel: bool = False
 ) -> ExecutableEdges:
     """Return the edges as run: of a node's ordinary edges the first, or all of them if they run in parallel."""
     kept, ignored = _drop_ignored_edges(edges, nodes, written)
@@ -36,7 +36,7 @@ def settle(
     return ExecutableEdges(tuple(kept), missing, (*ignored, *strays, *told, *shut))
 
 
-def collect_ids(written: Written) -> dict[str, Place]:
+def collect_ids(written: RecipeInput) -> dict[str, Place]:
     """Return the ids of the nodes, in order, with the place of the first node of each id."""
     found: dict[str, Place] = {}
     for number, node in written.items("nodes"):
@@ -47,7 +47,7 @@ def collect_ids(written: Written) -> dict[str, Place]:
     return found
 
 
-def check_duplicates(written: Written) -> Iterator[Problem]:
+def check_duplicates(written: RecipeInput) -> Iterator[Problem]:
     """R106: two nodes have the same id."""
     first = collect_ids(written)
     for number, node in written.items("nodes"):
@@ -58,7 +58,7 @@ def check_duplicates(written: Written) -> Iterator[Problem]:
                           "rename one of the two and its edges")  # fmt: skip
 
 
-def iter_edges(written: Written) -> Iterator[Edge]:
+def iter_edges(written: RecipeInput) -> Iterator[Edge]:
     """Yield the edges as written, well-formed or not elsewhere: edges, routes, and fallbacks as error edges.
 
     A fallback of a node with another recovery strategy is not included.
@@ -74,13 +74,13 @@ def iter_edges(written: Written) -> Iterator[Edge]:
         yield from _iter_fallback(node, number, written, idle=False)
 
 
-def iter_idle_fallbacks(written: Written) -> Iterator[Edge]:
+def iter_idle_fallbacks(written: RecipeInput) -> Iterator[Edge]:
     """Yield the fallbacks of nodes with another recovery strategy. Their targets must exist all the same."""
     for number, node in written.items("nodes"):
         yield from _iter_fallback(node, number, written, idle=True)
 
 
-def _iter_fallback(node: Mapping[str, Any], number: int, written: Written, *, idle: bool) -> Iterator[Edge]:
+def _iter_fallback(node: Mapping[str, Any], number: int, written: RecipeInput, *, idle: bool) -> Iterator[Edge]:
     recovery = node.get("recovery")
     if isinstance(recovery, Mapping) and idle == (recovery.get("behavior") != "route_to_fallback"):
         place = written.place(("topology", "nodes", number, "recovery", "fallback_node_id"))
@@ -107,7 +107,7 @@ def _iter_ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, 
 
 
 def _drop_ignored_edges(
-    edges: list[Edge], nodes: Mapping[str, Node], written: Written
+    edges: list[Edge], nodes: Mapping[str, Node], written: RecipeInput
 ) -> tuple[list[Edge], list[Problem]]:
     """Remove the edges that a choosing node never takes; those of a short sequence are not reported."""
     kept, notes = [], []

@@ -9,7 +9,7 @@ from agentnb.dialects.coreason.parts.field_schemas import is_required, make_fiel
 from agentnb.recipe.model import Requirement, Scenario
 
 if TYPE_CHECKING:
-    from agentnb.dialects.coreason.parts.schema_errors import Written
+    from agentnb.dialects.coreason.parts.schema_errors import RecipeInput
     from agentnb.dialects.coreason.schema import RecipeDefinition
 
 MAX_STEPS: Final = 50
@@ -24,13 +24,13 @@ def make_limits(definition: RecipeDefinition) -> dict[str, Any]:
     return {"max_steps": MAX_STEPS, **{name: cap for name, cap in caps.items() if cap is not None and cap >= 0}}
 
 
-def iter_requirements(definition: RecipeDefinition, written: Written) -> Iterator[Requirement]:
+def iter_requirements(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Requirement]:
     """Yield the conditions on the board that must be true before the first step."""
     for number, rule in enumerate(definition.requirements):
         yield Requirement(rule.evaluate, rule.message, rule.required, written.place(("requirements", number)))
 
 
-def iter_scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Scenario]:
+def iter_scenarios(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Scenario]:
     """Yield the recipe's own tests."""
     for number, test in enumerate(definition.tests):
         place = written.place(("tests", number))

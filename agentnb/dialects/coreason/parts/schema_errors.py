@@ -10,10 +10,10 @@ from agentnb.dialects.coreason.schema import BESIDE_STEPS, NODE_TYPES, RecipeDef
 from agentnb.dialects.pydantic_errors import check_words, iter_schema_problems
 from agentnb.sources import Path, Source
 
-__all__ = ["Written", "check_words", "iter_schema_problems"]
+__all__ = ["RecipeInput", "check_words", "iter_schema_problems"]
 
 
-class Written(pydantic_errors.Written):
+class RecipeInput(pydantic_errors.ValidatedInput):
     """A recipe's content with its topology expanded; places are those of the source."""
 
     def __init__(self, source: Source, content: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from agentnb.text import safe_repr
 from agentnb.world.sample_data import format_fault
 
 if TYPE_CHECKING:
-    from agentnb.dialects.coreason.parts.schema_errors import Written
+    from agentnb.dialects.coreason.parts.schema_errors import RecipeInput
     from agentnb.dialects.coreason.schema import RecipeDefinition, RecipeNode
     from agentnb.sources import Path
 
@@ -31,7 +31,7 @@ _FROM_ZERO: Final = ("max_retries", "budget_cap_usd", "token_budget")
 _MIND: Final = ("reasoning", "reflex", "knowledge_contexts", "memory_read", "memory_write")
 
 
-def iter_notes(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def iter_notes(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """Yield every note on a recipe that is well-formed."""
     yield from _check_unenforced(definition, written)
     yield from _check_numbers(definition, written)
@@ -42,7 +42,7 @@ def iter_notes(definition: RecipeDefinition, written: Written) -> Iterator[Probl
     yield from _warn_unstored_state(definition, written)
 
 
-def _check_unenforced(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_unenforced(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R127: a part of the recipe is read and shown, but not enforced."""
     for word in _SHOWN_ONLY:
         if getattr(definition, word) is not None:
@@ -105,7 +105,7 @@ _BUT: Final = {
 _OWN_AGENT: Final = "bind an agent that calls them itself: Session(tools={AGENT_REF: function})"
 
 
-def _warn_shown_only(path: Path, written: Written, at: str = "") -> Problem:
+def _warn_shown_only(path: Path, written: RecipeInput, at: str = "") -> Problem:
     word = str(path[-1])
     servers = word == "mcp_servers"
     do = _OWN_AGENT if servers else "see to it yourself where it matters"
@@ -114,7 +114,7 @@ def _warn_shown_only(path: Path, written: Written, at: str = "") -> Problem:
                    _BUT.get(word, "it is read and shown, but has no effect on a run"), do, "warning")  # fmt: skip
 
 
-def _check_numbers(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_numbers(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R139: a number is negative or not finite, and is ignored."""
     if definition.policy is not None:
         for word in (*_FROM_ZERO, *_ABOVE_ZERO):
@@ -128,7 +128,7 @@ def _check_numbers(definition: RecipeDefinition, written: Written) -> Iterator[P
                 yield from _check_minimum(node.recovery, word, (*path, "recovery"), written)
 
 
-def _check_minimum(part: Any, word: str, path: Path, written: Written) -> Iterator[Problem]:
+def _check_minimum(part: Any, word: str, path: Path, written: RecipeInput) -> Iterator[Problem]:
     value = getattr(part, word)
     if value is None:
         return
@@ -146,7 +146,7 @@ def _check_minimum(part: Any, word: str, path: Path, written: Written) -> Iterat
         )
 
 
-def _check_input_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_input_schemas(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R134: an input is described by something that is not a JSON Schema."""
     given = definition.interface.inputs
     inner = parse_properties(given)
@@ -171,7 +171,7 @@ def _describe_treatment(schema: Any) -> str:
     return f"it is taken as an input{has}{kind}"
 
 
-def _check_output_schemas(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_output_schemas(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R140: the outputs of a node are not described by a JSON Schema, or by more than its properties."""
     for number, node in enumerate(definition.topology.nodes):
         if isinstance(node, GenerativeNode) and not is_types_only(meant := make_output_schema(node.output_schema)):
@@ -183,7 +183,7 @@ def _check_output_schemas(definition: RecipeDefinition, written: Written) -> Ite
                               format_fault(fault), "fix the schema: the node's step would fail", "warning")  # fmt: skip
 
 
-def _check_fallbacks(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_fallbacks(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R141: the recovery of a node is a fallback without a target.
 
     R142: fallbacks form a cycle.
@@ -216,7 +216,7 @@ def _check_fallbacks(definition: RecipeDefinition, written: Written) -> Iterator
         done.update(way)
 
 
-def _check_published(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_published(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R128: a recipe is published with an agent that is not defined."""
     if definition.status == "published":
         for number, fault in definition.unready():
@@ -225,7 +225,7 @@ def _check_published(definition: RecipeDefinition, written: Written) -> Iterator
                           "give it an agent_ref, or set the recipe's status to draft")  # fmt: skip
 
 
-def _check_scenarios(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _check_scenarios(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R129: a scenario requires code to be executed.
 
     R143: two scenarios have the same id.
@@ -244,7 +244,7 @@ def _check_scenarios(definition: RecipeDefinition, written: Written) -> Iterator
                           "compare by exact_match, fuzzy or llm_judge", "warning")  # fmt: skip
 
 
-def _warn_unstored_state(definition: RecipeDefinition, written: Written) -> Iterator[Problem]:
+def _warn_unstored_state(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R130: a recipe's state must outlive the run."""
     state = definition.state
     if state is not None and state.persistence != "ephemeral":

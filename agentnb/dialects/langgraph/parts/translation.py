@@ -396,9 +396,9 @@ def _list_static_writes(builder: Any, name: str) -> list[tuple[str, Any]]:
     return found
 
 
-class _NoEnds:
+class _NoBranches:
     ends: Sequence[str] = ()
 
 
-_NO_ENDS = _NoEnds()
+_NO_ENDS = _NoBranches()
 __all__ = ["translate"]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from agentnb.errors import Problem, RecipeError
-from agentnb.kinds.typed_values import UNIONS, SystemContext, Take, list_members
+from agentnb.kinds.typed_values import UNIONS, SystemContext, SystemParameter, list_members
 from agentnb.recipe.agent_expansion import find_agent
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
 from agentnb.text import safe_repr
@@ -41,7 +41,7 @@ class System:
 
     function: Callable[..., Any]
     name: str
-    takes: tuple[Take, ...] = ()
+    takes: tuple[SystemParameter, ...] = ()
     gives: tuple[Any, ...] | None = None
 
     def may_give(self, kind: Any) -> bool:
@@ -77,7 +77,7 @@ def to_system(function: Any, names: Mapping[str, Any]) -> System:
     if isinstance(function, System):
         return function
     if (agent := find_agent(function)) is not None:
-        return System(function, agent.name, (Take("task", "out", str),), (str,))
+        return System(function, agent.name, (SystemParameter("task", "out", str),), (str,))
     found: System | None = getattr(function, _ATTRIBUTE, None)
     return found if found is not None else read_system(function, names)
 
@@ -145,7 +145,9 @@ def _get_hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, 
         ) from error  # fmt: skip
 
 
-def _parse(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str, problems: list[Problem]) -> Take | None:
+def _parse(
+    parameter: inspect.Parameter, hints: Mapping[str, Any], name: str, problems: list[Problem]
+) -> SystemParameter | None:
     """Return what a parameter requires; None if it uses its default."""
     hint, optional = hints.get(parameter.name, Any), parameter.default is not parameter.empty
     none = False
@@ -154,10 +156,12 @@ def _parse(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str, pr
         hint, none = (others[0], True) if len(others) == 1 else (hint, False)
     by_name = parameter.kind is not parameter.POSITIONAL_ONLY
     if hint is SystemContext and by_name:
-        return Take(parameter.name, "context")
+        return SystemParameter(parameter.name, "context")
     marks = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, ParameterRole)]
     if marks and by_name:
-        return Take(parameter.name, marks[0].sort, get_args(hint)[0], not (optional or none), none and not optional)
+        return SystemParameter(
+            parameter.name, marks[0].sort, get_args(hint)[0], not (optional or none), none and not optional
+        )
     if not optional:
         why = f"its parameter {parameter.name!r} does not say where its value comes from"
         order = f"annotate it: {parameter.name}: Out[T], Res[T] or SystemContext, or give it a default"

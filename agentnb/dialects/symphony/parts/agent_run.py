@@ -36,7 +36,7 @@ def compose_native_prompt(config: Mapping[str, Any], tools: Any) -> str:  # noqa
     return make_native_prompt(config)
 
 
-class Requesting:
+class RequestStage:
     """Builds the request to the model: its messages and its settings."""
 
     def __init__(self, config: AgentConfig) -> None:
@@ -65,7 +65,7 @@ def take_next_call(board: Mapping[str, Any]) -> dict[str, Any]:
     return {"decision": calls[0], "calls": calls[1:], "calls_on": True} if calls else {"calls_on": False}
 
 
-class GoingOn:
+class ToolResultStage:
     """After a tool: adds the result to the conversation, if the model may be asked again."""
 
     def __init__(self, config: AgentConfig) -> None:
@@ -95,7 +95,7 @@ def _report_calls(calls: tuple[ToolCall, ...], board: Mapping[str, Any]) -> list
     return [message.to_dict() for message in said]
 
 
-class Concluding:
+class ResultStage:
     """Builds the agent's result according to the truth table of its protocol."""
 
     def __init__(self, config: AgentConfig) -> None:

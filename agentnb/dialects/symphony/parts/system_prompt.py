@@ -17,9 +17,9 @@ from agentnb.errors import AgentRuntimeError, Problem
 from agentnb.world.llm.text import to_json_text, to_text
 
 __all__ = [
-    "Described",
     "PromptParts",
     "SystemPromptService",
+    "ToolDescription",
     "format_json_requirements",
     "format_tool_report",
     "make_native_prompt",
@@ -30,7 +30,7 @@ FILES: Final = (".xml", ".txt", ".md")
 MAX_BYTES: Final = 1_000_000  # of a file with a prompt
 
 
-class Described(Protocol):
+class ToolDescription(Protocol):
     """The description of a tool for a model: `schema` is the JSON Schema of its parameters, if it has one."""
 
     @property
@@ -67,7 +67,7 @@ class SystemPromptService:
     def generate_system_prompt(
         config: Any,
         has_tools: bool | None = None,
-        tools: Iterable[Described] | None = None,
+        tools: Iterable[ToolDescription] | None = None,
         *,
         folder: str | Path | None = None,
     ) -> str:
@@ -99,7 +99,7 @@ class SystemPromptService:
     def parts(
         config: Any,
         has_tools: bool | None = None,
-        tools: Iterable[Described] | None = None,
+        tools: Iterable[ToolDescription] | None = None,
         *,
         folder: str | Path | None = None,
     ) -> PromptParts:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agentnb.dialects.activegraph.parts.package_logs.payloads import Unfit, check, iter_creation_events
+from agentnb.dialects.activegraph.parts.package_logs.payloads import InvalidPayload, check, iter_creation_events
 
 OBJECT = {"id": "task#1", "type": "task", "data": {}, "version": 1, "provenance": {}}
 PATCH = {"id": "patch_001", "target": "task#1", "op": "update", "value": {}}
@@ -43,7 +43,7 @@ def test_what_is_whole_is_let_through(type, payload):
     ],
 )
 def test_what_is_not_is_refused_with_its_path(type, payload, path):
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(InvalidPayload) as caught:
         check(type, payload)
     assert caught.value.path == path
 
@@ -59,6 +59,6 @@ def test_a_kept_state_stands_for_the_events_that_make_it():
 
 @pytest.mark.parametrize("state", [None, "{", "[]", '{"objects": [1]}', '{"objects": 1}'])
 def test_a_state_that_cannot_be_read_is_refused(state):
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(InvalidPayload) as caught:
         list(iter_creation_events(state))
     assert caught.value.path == "payload.state_hash"

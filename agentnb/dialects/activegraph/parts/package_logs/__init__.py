@@ -1,7 +1,7 @@
 """Logs of the activegraph package: reading them, and exporting runs so that the package can open them."""
 
 from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, LogRun, PackageLog
-from agentnb.dialects.activegraph.parts.package_logs.session import Recorded, open_activegraph
+from agentnb.dialects.activegraph.parts.package_logs.session import ActiveGraphRun, open_activegraph
 from agentnb.dialects.activegraph.parts.package_logs.writing import to_activegraph
 
-__all__ = ["LogEvent", "LogRun", "PackageLog", "Recorded", "open_activegraph", "to_activegraph"]
+__all__ = ["ActiveGraphRun", "LogEvent", "LogRun", "PackageLog", "open_activegraph", "to_activegraph"]

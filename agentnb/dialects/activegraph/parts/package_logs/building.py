@@ -17,7 +17,7 @@ from agentnb.clock import FrozenClock
 from agentnb.dialects.activegraph.parts.package_logs.behaviors import assign_names, make_recipe
 from agentnb.dialects.activegraph.parts.package_logs.calls import iter_calls
 from agentnb.dialects.activegraph.parts.package_logs.deliveries import Delivery, find_deliveries
-from agentnb.dialects.activegraph.parts.package_logs.payloads import Unfit, check, iter_creation_events
+from agentnb.dialects.activegraph.parts.package_logs.payloads import InvalidPayload, check, iter_creation_events
 from agentnb.dialects.activegraph.parts.package_logs.reading import SNAPSHOT
 from agentnb.dialects.activegraph.parts.package_logs.records import (
     EPOCH,
@@ -157,7 +157,7 @@ class _Builder:
                 check(type, payload)
                 for key, value in project(self.graph, type, freeze(payload)):
                     self._write(first, key, value)
-        except Unfit as unfit:
+        except InvalidPayload as unfit:
             raise self._make_error(first, unfit.path, unfit.why) from None
 
     def _to_front(self, number: int) -> None:
@@ -271,7 +271,7 @@ class _Builder:
         event = self.events[at]
         try:
             check(event.type, event.payload)
-        except Unfit as unfit:
+        except InvalidPayload as unfit:
             raise self._make_error(event, unfit.path, unfit.why) from None
         self.graph.type = event.type
         return project(self.graph, event.type, self._get_payload(at))

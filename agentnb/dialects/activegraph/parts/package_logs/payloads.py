@@ -29,7 +29,7 @@ _MAPPINGS: Final = {"object", "relation", "patch", "data", "value", "provenance"
 _NUMBERS: Final = {"version"}
 
 
-class Unfit(Exception):
+class InvalidPayload(Exception):
     """An event's payload does not fit its type: `path` leads to the faulty part, `why` describes it."""
 
     def __init__(self, path: str, why: str) -> None:
@@ -41,7 +41,7 @@ def check(type: str, payload: Mapping[str, Any]) -> None:
     """Raise for an event that lacks what the object graph needs of its type.
 
     Raises:
-        Unfit: something is missing, or of another type.
+        InvalidPayload: something is missing, or of another type.
     """
     if type not in _ASKED:
         return
@@ -50,16 +50,18 @@ def check(type: str, payload: Mapping[str, Any]) -> None:
     for field in fields:
         _get_part(whole, field, f"payload.{name}")
     if name == "patch" and whole["op"] not in ("update", "replace"):
-        raise Unfit("payload.patch.op", f"a patch updates or replaces, and this one is to {safe_repr(whole['op'])}")
+        raise InvalidPayload(
+            "payload.patch.op", f"a patch updates or replaces, and this one is to {safe_repr(whole['op'])}"
+        )
 
 
 def _get_part(whole: Mapping[str, Any], name: str, where: str) -> Any:
     if name not in whole:
-        raise Unfit(f"{where}.{name}", "it is missing")
+        raise InvalidPayload(f"{where}.{name}", "it is missing")
     value = whole[name]
     wanted: type = dict if name in _MAPPINGS else int if name in _NUMBERS else str
     if not isinstance(value, wanted) or isinstance(value, bool):
-        raise Unfit(
+        raise InvalidPayload(
             f"{where}.{name}",
             f"there stands {with_article(type(value).__name__)}, where a {wanted.__name__} is asked for",
         )
@@ -70,11 +72,11 @@ def iter_creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any
     """Yield type and payload of the events that would create a snapshot.
 
     Raises:
-        Unfit: there is no snapshot, or it is not valid.
+        InvalidPayload: there is no snapshot, or it is not valid.
     """
     where = "payload.state_hash"
     if state is None:
-        raise Unfit(where, "the state that it names is not in the store")
+        raise InvalidPayload(where, "the state that it names is not in the store")
     try:
         found = json.loads(state)
         for each in found.get("objects", ()):
@@ -82,7 +84,7 @@ def iter_creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any
         for each in found.get("relations", ()):
             yield "relation.created", {"relation": {"data": {}, "provenance": {}, **each}, "id": each.get("id")}
     except (ValueError, AttributeError, TypeError) as error:
-        raise Unfit(where, f"the state that it names cannot be read: {error}") from None
+        raise InvalidPayload(where, f"the state that it names cannot be read: {error}") from None
 
 
-__all__ = ["Unfit", "check", "iter_creation_events"]
+__all__ = ["InvalidPayload", "check", "iter_creation_events"]

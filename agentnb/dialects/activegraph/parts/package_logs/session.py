@@ -28,7 +28,7 @@ _COLUMNS: Final = {
 }  # fmt: skip
 
 
-class Recorded(Recording):
+class ActiveGraphRun(Recording):
     """A run recorded by the activegraph package, from its store. It can only be read.
 
     `step`, `run` and `step_over` go forward through the record, `back`, `goto` and `run_back` backward. A step is one
@@ -40,10 +40,10 @@ class Recorded(Recording):
 
     _where: str | os.PathLike[str]
     _recording: PackageLog
-    _opened: dict[str, Recorded]
+    _opened: dict[str, ActiveGraphRun]
 
     @classmethod
-    def of(cls, where: str | os.PathLike[str], kept: PackageLog, opened: dict[str, Recorded]) -> Recorded:
+    def of(cls, where: str | os.PathLike[str], kept: PackageLog, opened: dict[str, ActiveGraphRun]) -> ActiveGraphRun:
         """Return the session of a run; `opened` are those of the same store.
 
         Raises:
@@ -120,9 +120,9 @@ class Recorded(Recording):
             [{name: mask_value(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS
         )
 
-    def _open_other(self, run_id: str) -> Recorded:
+    def _open_other(self, run_id: str) -> ActiveGraphRun:
         known = self._opened.get(run_id)
-        return known or Recorded.of(self._where, read_log(self._where, run_id), self._opened)
+        return known or ActiveGraphRun.of(self._where, read_log(self._where, run_id), self._opened)
 
     @property
     def parent(self) -> Session | None:
@@ -169,7 +169,7 @@ class Recorded(Recording):
 
 
 @plain_arguments
-def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -> Recorded:
+def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -> ActiveGraphRun:
     """Return a run of the activegraph package as a session that can be stepped through, drawn, and read as tables.
 
     The store is opened read-only, and a program may be writing it. Nothing of the log is executed. The session is at
@@ -183,7 +183,7 @@ def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -
         StoreError: L410, there is nothing; L461, it is not a store of the package; L462, another version of the package
             wrote it; L463, an event cannot be read; L464, there is no such run; or the store cannot be read.
     """
-    return Recorded.of(where, read_log(where, run_id), {})
+    return ActiveGraphRun.of(where, read_log(where, run_id), {})
 
 
 def _read_only(kept: PackageLog) -> Problem:
@@ -197,4 +197,4 @@ def _read_only(kept: PackageLog) -> Problem:
     )
 
 
-__all__ = ["Recorded", "open_activegraph"]
+__all__ = ["ActiveGraphRun", "open_activegraph"]

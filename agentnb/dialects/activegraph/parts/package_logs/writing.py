@@ -15,7 +15,7 @@ from agentnb.board.masking import mask_value
 from agentnb.dialects.activegraph.parts.events import to_event
 from agentnb.dialects.activegraph.parts.package_logs.reading import SCHEMA, SNAPSHOT
 from agentnb.dialects.activegraph.parts.package_logs.records import EPOCH, LogEvent, LogRun, PackageLog, parse_time
-from agentnb.dialects.activegraph.parts.package_logs.session import Recorded
+from agentnb.dialects.activegraph.parts.package_logs.session import ActiveGraphRun
 from agentnb.errors import Problem, StoreError
 from agentnb.session.session import Session
 from agentnb.session.state import get_state
@@ -71,7 +71,7 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
             L467, a server has no place for the state that the run begins with; or it cannot be written.
     """
     told = session if isinstance(session, Session) else session.session
-    return write_log(told.kept if isinstance(told, Recorded) else log_of(told), where, run_id)
+    return write_log(told.kept if isinstance(told, ActiveGraphRun) else log_of(told), where, run_id)
 
 
 def log_of(session: Session) -> PackageLog:
