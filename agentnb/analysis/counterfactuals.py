@@ -234,13 +234,13 @@ def _changes(
         for key, value in outputs.items():
             if candidates is None or key in candidates:
                 found[kind].append(
-                    _writes(step, node, kind, outputs, key, values.instead_of(key, value, step), skipped)
+                    _writes(step, node, kind, outputs, key, values.iter_alternatives(key, value, step), skipped)
                 )
         if candidates is None:
             found["route"].append(_iter_routes(session, rows, step, node))
     for key, value in session.inputs.items():
         if candidates is None or key in candidates:
-            found["input"].append(_iter_inputs(key, value, values.instead_of(key, value)))
+            found["input"].append(_iter_inputs(key, value, values.iter_alternatives(key, value)))
     return found
 
 
@@ -309,7 +309,7 @@ class _Values:
                 self._elsewhere.setdefault(str(path[0]), []).append(columns.w_new[row])
         self._words = [text for node in session.recipe.nodes.values() for text, _ in list_choices(node)]
 
-    def instead_of(self, key: str, value: Any, step: int | None = None) -> Iterator[Any]:
+    def iter_alternatives(self, key: str, value: Any, step: int | None = None) -> Iterator[Any]:
         """Yield a few other values for a key; first those that the step has read, as if it had passed them on."""
         found = chain(self._read_by(step, value), self._iter_neighbours(value), self._iter_elsewhere(key))
         others = self._given.get(key, found)
@@ -479,7 +479,7 @@ class _Model:
                 Problem("A116", "the budget of counterfactuals is used up", f"node {request.node!r}",
                         "the model has been asked as often as the budget allows", "pass a larger budget")
             )  # fmt: skip
-        self.calls += not getattr(self._live, "made_up", False)
+        self.calls += not getattr(self._live, "is_simulated", False)
         answer = self._live.complete(request)
         return self._await_answer(answer) if inspect.isawaitable(answer) else self._count_answer(answer)
 
@@ -502,9 +502,9 @@ class _LaterAnswers:
     skipped: int
 
     @property
-    def made_up(self) -> bool:
+    def is_simulated(self) -> bool:
         """Whether no model is called."""
-        return bool(getattr(self.client, "made_up", False))
+        return bool(getattr(self.client, "is_simulated", False))
 
     def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
         """Return the client's answer."""

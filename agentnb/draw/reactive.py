@@ -198,7 +198,7 @@ def get_event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tu
         came = sum(number for each, number in reactions.came.items() if not (own and each.startswith(own)))
     last = reactions.last is not None and type_ in (reactions.last[0], _find_matched_type(recipe, *reactions.last))
     stops = run is not None and type_ in run.stops_at
-    marks = {"visited": came > 0, "breakpoint": stops, "last": last or type_ in reactions.last_told}
+    marks = {"visited": came > 0, "breakpoint": stops, "last": last or type_ in reactions.last_emitted}
     return tuple(mark for mark, holds in marks.items() if holds), count_text(came)
 
 
@@ -220,7 +220,7 @@ def get_way_marks(recipe: Recipe, way: EventLine, run: RunView | None) -> tuple[
     if way.kind == "tells":
         marks = {
             "taken": (way.node, way.type) in reactions.told,
-            "last": last is not None and last[1] == way.node and way.type in reactions.last_told,
+            "last": last is not None and last[1] == way.node and way.type in reactions.last_emitted,
         }
     else:
         mine = [

@@ -13,14 +13,14 @@ class Reactions:
     """What events did in a run: how many of each type, which nodes they activated, which nodes emitted them.
 
     `heard` counts deliveries by (type, node), `told` emitted events by (node, type); an event from outside has no node.
-    The last step was the delivery `last`, by type and node, and emitted events of the types `last_told`.
+    The last step was the delivery `last`, by type and node, and emitted events of the types `last_emitted`.
     """
 
     came: Mapping[str, int] = field(default_factory=dict)
     heard: Mapping[tuple[str, str], int] = field(default_factory=dict)
     told: Mapping[tuple[str, str], int] = field(default_factory=dict)
     last: tuple[str, str] | None = None
-    last_told: AbstractSet[str] = frozenset()
+    last_emitted: AbstractSet[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

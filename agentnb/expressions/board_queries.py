@@ -37,9 +37,9 @@ class BoardQuery(Condition):
         """Copy by source."""
         return BoardQuery, (self.text, self._otherwise)
 
-    def strictly(self, strict: bool) -> BoardQuery:
+    def with_strictness(self, strict: bool) -> BoardQuery:
         """Return the question with another strictness about what its expression misses."""
-        return self if self._otherwise is None else BoardQuery(self.text, self._otherwise.strictly(strict))
+        return self if self._otherwise is None else BoardQuery(self.text, self._otherwise.with_strictness(strict))
 
     def _answer(self, board: Mapping[str, Any]) -> Any:
         value = get_value(board, self._keys)

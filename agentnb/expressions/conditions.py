@@ -341,7 +341,7 @@ class Condition:
         """What was odd about the last evaluation."""
         return self._asked.warning if self._asked else ""
 
-    def strictly(self, strict: bool) -> Condition:
+    def with_strictness(self, strict: bool) -> Condition:
         """Return this condition with another strictness about missing values."""
         return self if strict is self.strict else Condition(self.source, self.place, strict=strict)
 

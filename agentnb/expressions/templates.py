@@ -135,7 +135,7 @@ class Template:
         self.warning = f"{_quote(self.text, bare=self._bare)} is undefined and was taken as None"
         return None
 
-    def strictly(self, strict: bool) -> Template:
+    def with_strictness(self, strict: bool) -> Template:
         """Return this template, compiled once, with another strictness."""
         if strict is self.strict:
             return self
@@ -242,7 +242,7 @@ class Structure:
         """Return a new structure of the same shape with every template rendered."""
         return self._build(context)
 
-    def strictly(self, strict: bool) -> Structure:
+    def with_strictness(self, strict: bool) -> Structure:
         """Return this structure with another strictness of its templates."""
         return self if all(each.strict is strict for each in self._templates) else self._again(strict)
 

@@ -126,13 +126,13 @@ def _simulate(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, op
         def target(**_: Any) -> Any:
             return answer
 
-        options = {**options, "target": target, "made_up": True}
+        options = {**options, "target": target, "is_simulated": True}
         same = Effect("agent", ref, {}, **options)
         return lambda _work, given: Effect("agent", ref, given, **options) if given else same
 
     def effect(work: Work, given: dict[str, Any]) -> Effect:
         turn = min(count_earlier_calls(work, "agent", work.node.id), len(script) - 1)
-        return Effect("agent", ref, given, target=lambda **_: dict(script[turn]), made_up=True, **options)
+        return Effect("agent", ref, given, target=lambda **_: dict(script[turn]), is_simulated=True, **options)
 
     return effect
 

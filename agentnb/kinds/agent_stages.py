@@ -123,7 +123,7 @@ def bind_chat(node: Node, world: Any) -> Perform:
     client = world.model_of(node)
     json = bool(node.params.get("json"))
     mock, has_model = _make_simulated_answer(name, json=json), client is not None
-    asked = {**options, "made_up": True} if getattr(client, "made_up", False) else options
+    asked = {**options, "is_simulated": True} if getattr(client, "is_simulated", False) else options
 
     async def perform(work: Work) -> Outcome:
         with _recording_failure(work):
@@ -132,7 +132,7 @@ def bind_chat(node: Node, world: Any) -> Perform:
                 hides = _hide_in_calls if request.get("tools") else _hide_secrets if json else None
                 effect = Effect("llm", name, request, check=hides, **asked)
             else:
-                effect = Effect("agent", name, request, target=lambda **_: mock, made_up=True, **options)
+                effect = Effect("agent", name, request, target=lambda **_: mock, is_simulated=True, **options)
             answer = await work.call(effect)
         content = answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
         writes: dict[str, Any] = {"answer": content, "model": request.get("model")}

@@ -113,9 +113,9 @@ class InContext:
         rows: list[tuple[str, Any]] = self.condition.explain(context)
         return rows
 
-    def strictly(self, strict: bool) -> InContext:
+    def with_strictness(self, strict: bool) -> InContext:
         """Return this condition with another strictness about missing values."""
-        other = self.condition.strictly(strict)
+        other = self.condition.with_strictness(strict)
         return self if other is self.condition else InContext(other)
 
 
@@ -133,7 +133,7 @@ def compile_text(written: Any, strict: bool) -> Text:
 
 def make_strict(condition: Condition | None, strict: bool) -> Any:
     """Return a condition, or another compiled value, with another strictness, if it supports one."""
-    change = getattr(condition, "strictly", None)
+    change = getattr(condition, "with_strictness", None)
     return condition if change is None else change(strict)
 
 

@@ -250,7 +250,7 @@ def _simulate(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Ef
         else:
             chance = random.Random(f"{work.run.seed}:{node.id}:{number}")  # noqa: S311  (to be repeated, not to be safe)
             answer = {"score": round(chance.random(), 2)}
-        return Effect("agent", ref, {name: value}, target=lambda **_: answer, made_up=True, **options)
+        return Effect("agent", ref, {name: value}, target=lambda **_: answer, is_simulated=True, **options)
 
     return effect
 

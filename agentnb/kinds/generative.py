@@ -229,7 +229,7 @@ def _simulate(task: _Task) -> EffectOf:
         def make() -> Any:
             return script[min(number, len(script) - 1)] if script else fill(task.schema, seed, node.id, task.where)
 
-        return Effect("agent", node.id, {}, target=make, made_up=True, **task.options)
+        return Effect("agent", node.id, {}, target=make, is_simulated=True, **task.options)
 
     return effect
 

@@ -41,7 +41,9 @@ def bind(node: Node, world: Any) -> Perform:
         if work.asks_model(has_model):
             effect = Effect("llm", name, arguments, check=_check, **asked)
         else:
-            effect = Effect("agent", name, arguments, check=_check, target=lambda **_: mock, made_up=True, **options)
+            effect = Effect(
+                "agent", name, arguments, check=_check, target=lambda **_: mock, is_simulated=True, **options
+            )
         answer = await work.call(effect)
         result = answer_of(answer)
         writes = places(work, result)

@@ -55,14 +55,14 @@ class _PendingUsage:
         for call in work.calls[self.back :]:
             self.out.pop((call.call, call.attempt), None)
             asked = round(call.seconds * 1e9) if call.kind in ASKED else 0
-            self.paid = self.paid.with_one(call.kind, call, asked)
+            self.paid = self.paid.with_attempt(call.kind, call, asked)
             self.back += 1
 
     def measure_usage(self, now: int) -> tuple[AttemptUsage, int]:
         """Return its usage so far, including attempts in progress."""
         paid = self.paid
         for kind in self.out.values():
-            paid = paid.with_one(kind)
+            paid = paid.with_attempt(kind)
         return paid, max(now - self.began - paid.asked, 0)
 
 
@@ -266,7 +266,7 @@ class Limits:
 
     def _warn_of_costs(self, run: Run) -> None:
         """Warn once if a model has answered and its cost is unknown: the cost limit is then not effective."""
-        if getattr(run.world.llm, "made_up", False):
+        if getattr(run.world.llm, "is_simulated", False):
             return
         for call in takewhile(lambda call: call.step == run.position, reversed(run.history.calls)):
             if call.kind == "llm" and call.error is None and call.cost_usd is None:
@@ -304,7 +304,7 @@ def _compute_cut_usage(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
         taken = {(call.act, call.call, call.attempt) for work in flying for call in work.calls}
         for call in run.history.loose:
             if (call.act, call.call, call.attempt) not in taken:
-                paid = paid.with_one(call.kind, call)
+                paid = paid.with_attempt(call.kind, call)
     return paid
 
 

@@ -76,7 +76,7 @@ class Rollback:
             if cut_by_interrupt(run) and not run.pending_steps:
                 take_back(run)
             if state.journal is not None:
-                state.journal.tell_anew()
+                state.journal.record_again()
             state.unsure = False
 
     def travel(self, move: Callable[..., None], *arguments: Any) -> None:

@@ -31,7 +31,7 @@ class AttemptUsage(NamedTuple):
     cost: Decimal = Decimal(0)
     asked: int = 0
 
-    def with_one(self, kind: str, call: Call | None = None, asked: int = 0) -> AttemptUsage:
+    def with_attempt(self, kind: str, call: Call | None = None, asked: int = 0) -> AttemptUsage:
         """Return this plus one more attempt; its duration is known after it has ended. Attempt 0 was never sent."""
         if call is not None and call.attempt == 0:
             return self
@@ -94,14 +94,14 @@ class Account:
             self.ns.extend(list(accumulate(taken, initial=self.ns[-1]))[1:])
         return self.ns[row]
 
-    def paid_up_to(self, history: History, step: int) -> AttemptUsage:
+    def attempts_up_to(self, history: History, step: int) -> AttemptUsage:
         """Return the usage of the calls up to a step."""
         end = bisect_right(history.calls, step, key=_STEP)
         while len(self.calls) <= end:
             at = len(self.calls) - 1
             call = history.calls[at]
             asked = self._measure_waiting(history, at) if call.kind in ASKED else 0
-            self.calls.append(self.calls[-1].with_one(call.kind, call, asked))
+            self.calls.append(self.calls[-1].with_attempt(call.kind, call, asked))
         return self.calls[end]
 
     def _measure_waiting(self, history: History, at: int) -> int:
@@ -198,7 +198,7 @@ def measure_usage(history: History, step: int) -> UsageTotals:
     """Return the usage of the steps up to a step of a history."""
     with _lock:
         account = _account(history)
-        before, paid = account.before, account.paid_up_to(history, step)
+        before, paid = account.before, account.attempts_up_to(history, step)
         heard = account.count_deliveries_up_to(history, step)
         events = account.events_up_to(history, step)
         ns = account.ns_up_to(history, step) - (paid.asked - before.paid.asked)

@@ -35,7 +35,7 @@ def get_options(node: Node) -> Mapping[str, Any]:
 
 def find_options(world: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the options of a model call; if its answers are only made up, they say so."""
-    return {**options, "made_up": True} if getattr(world.llm, "made_up", False) else options
+    return {**options, "is_simulated": True} if getattr(world.llm, "is_simulated", False) else options
 
 
 def make_settings(model: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def shop_run() -> RunView:
             ("take", "behavior.started"): 1,
         },
         last=("object.created", "pack"),
-        last_told=frozenset({"packed", "paid"}),
+        last_emitted=frozenset({"packed", "paid"}),
     )
     return RunView(current="send", visited={"take": 1, "pack": 1, "log": 1}, reactions=reactions, stops_at={"packed"})
 

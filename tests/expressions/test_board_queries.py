@@ -60,4 +60,4 @@ def test_it_is_told_copied_and_explained_as_it_was_written():
     assert (asked.text, asked.source, asked.kind) == ("task#1.data.title",) * 2 + ("text",)
     assert asked.reads == (("task#1", "data", "title"),)
     assert asked.explain(BOARD) == [("task#1.data.title", "read")]
-    assert asked.strictly(strict=False)(BOARD) == "read"
+    assert asked.with_strictness(strict=False)(BOARD) == "read"

@@ -222,7 +222,7 @@ def test_what_is_missing_is_not_taken_for_zero(rule, state):
     assert problem.code == "X310"
     assert "'tries'" in problem.what
     assert to_condition(rule, strict=False)(state) is not None
-    assert to_condition(rule).strictly(strict=False)(state) == to_condition(rule, strict=False)(state)
+    assert to_condition(rule).with_strictness(strict=False)(state) == to_condition(rule, strict=False)(state)
 
 
 def test_what_is_missing_is_told_with_what_is_there():

@@ -174,10 +174,10 @@ def test_a_lone_undefined_expression_is_none_where_not_strict():
 
 def test_strictness_can_be_chosen_later():
     template = compile_template("{{ x }}")
-    assert template.strictly(strict=False).render({}) is None
-    assert template.strictly(strict=True) is template
+    assert template.with_strictness(strict=False).render({}) is None
+    assert template.with_strictness(strict=True) is template
     structure = compile_structure({"a": ["{{ x }}"]})
-    assert structure.strictly(strict=False).render({}) == {"a": [None]}
+    assert structure.with_strictness(strict=False).render({}) == {"a": [None]}
     with pytest.raises(ExecutionError):
         structure.render({})
 

@@ -25,7 +25,7 @@ def test_it_counts_what_has_come_whom_it_set_off_and_who_told_of_it():
     assert (found.told["search", "task.done"], found.told["plan", "object.created"]) == (3, 4)
     assert not [pair for pair in found.told if pair[1] == "goal.created"]  # that came from outside
     assert found.last == ("draft.accepted", "publish")
-    assert {"object.created", "patch.applied"} <= found.last_told
+    assert {"object.created", "patch.applied"} <= found.last_emitted
 
 
 def test_counts_follow_the_run_forwards_and_back():

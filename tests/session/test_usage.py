@@ -193,11 +193,14 @@ def test_a_person_is_asked_whatever_is_spent():
 
 def test_each_call_is_added_up_once_however_many_steps_follow(monkeypatch):
     added = []
-    with_one = usage.AttemptUsage.with_one
+    with_attempt = usage.AttemptUsage.with_attempt
     monkeypatch.setattr(
-        usage.AttemptUsage, "with_one",
-        lambda paid, kind, call=None, asked=0: added.append(call and call.step) or with_one(paid, kind, call, asked),
-    )  # fmt: skip
+        usage.AttemptUsage,
+        "with_attempt",
+        lambda paid, kind, call=None, asked=0: (
+            added.append(call and call.step) or with_attempt(paid, kind, call, asked)
+        ),
+    )
     run = session(line(30), llm=Model(), budget={"max_tokens": 10**9})
     run.run()
     assert (run.status, run.status.used["max_tokens"]) == ("finished", 30 * 150)

@@ -148,7 +148,7 @@ def test_a_models_settings_never_say_what_is_asked(model, settings):
 
 
 @pytest.mark.parametrize(
-    ("llm", "made_up"),
+    ("llm", "is_simulated"),
     [
         (None, False),
         (SimulatedClient(), True),
@@ -157,6 +157,6 @@ def test_a_models_settings_never_say_what_is_asked(model, settings):
         (lambda request: "yes", False),  # it may ask anybody
     ],
 )
-def test_a_models_effect_says_where_its_answers_are_only_made_up(llm, made_up):
+def test_a_models_effect_says_where_its_answers_are_only_made_up(llm, is_simulated):
     options = {"timeout": 3}
-    assert find_options(World(llm=llm), options) == ({"timeout": 3, "made_up": True} if made_up else options)
+    assert find_options(World(llm=llm), options) == ({"timeout": 3, "is_simulated": True} if is_simulated else options)

@@ -135,8 +135,8 @@ class Compiled:
 
     def _compile_condition(self, when: Any) -> Any:
         """Return the function that evaluates a condition, as strict about missing keys as the world is."""
-        if hasattr(when, "strictly"):
-            when = when.strictly(self._strict)
+        if hasattr(when, "with_strictness"):
+            when = when.with_strictness(self._strict)
         return getattr(when, "call", when)
 
     def _find_nodes_before(self, join: int) -> frozenset[int]:

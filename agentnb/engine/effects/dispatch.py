@@ -81,7 +81,7 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         if wait or run.limiter is not None:
             await _await_budget(run, work, effect, wait, (number, attempt))
         began, error, answer, sent = run.ns(), None, None, freeze_arguments(effect)
-        if recorder is not None and not effect.made_up:
+        if recorder is not None and not effect.is_simulated:
             recorder.record_sent(work, number, attempt, effect, sent, began)
         work.out[number] = (attempt, effect, sent, began)  # set now, so that it is known even if recording failed
         try:
@@ -149,7 +149,7 @@ def _record_attempt(
         paid = find_refused(error, answer, effect)
         row = make_row(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
     work.calls.append(row)
-    if work.run.recorder is not None and not effect.made_up:
+    if work.run.recorder is not None and not effect.is_simulated:
         work.run.recorder.record_response(row)
     return error
 
@@ -277,7 +277,7 @@ def _make_chaos_key(work: Work, effect: Effect, number: int) -> tuple[str, str, 
 
 async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, key: Key | None) -> Any:
     """Make a call that may block: in a thread, unless it is async or simulated. Fault injection may interfere."""
-    if effect.kind in SPARED or (effect.made_up and key is None):
+    if effect.kind in SPARED or (effect.is_simulated and key is None):
         return call(effect)
     spent = 0.0 if key is None else await _inject_faults(run, effect, key)
     await run.require_loop()

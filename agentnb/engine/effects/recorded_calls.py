@@ -51,7 +51,7 @@ def get_content(answer: Any, kind: str) -> Any:
 
 def must_log_start(effect: Effect) -> bool:
     """Return True if the start of this call must be logged (not for repeatable or simulated calls)."""
-    return not effect.made_up and (not effect.repeatable or effect.kind in ASKED)
+    return not effect.is_simulated and (not effect.repeatable or effect.kind in ASKED)
 
 
 def make_row(
@@ -71,7 +71,7 @@ def make_row(
     message = None if error is None else f"{type(error).__name__}: {error}"
     if type(answer) in PLAIN_ANSWERS:
         known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
-        return _new_call(Call, known + (MADE_UP if effect.made_up else NO_USAGE))
+        return _new_call(Call, known + (MADE_UP if effect.is_simulated else NO_USAGE))
     usage = getattr(answer, "usage", None)
     return Call(
         step,
@@ -114,7 +114,7 @@ def end_calls(work: Work) -> None:
         if effect.kind in ASKED:
             if run.recorder is not None:
                 run.recorder.record_withdrawal(work.act.id, number)
-        elif not effect.made_up:
+        elif not effect.is_simulated:
             row = cut_short(run, (work.act.id, number, effect.kind, effect.name, attempt), sent, began)
             work.calls.append(row)
             if run.recorder is not None:

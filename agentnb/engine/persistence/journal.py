@@ -399,7 +399,7 @@ class Journal:
             if known:
                 self._told.append(["drop", act])
 
-    def tell_anew(self) -> None:
+    def record_again(self) -> None:
         """Record again what uncommitted steps have done: an interrupt may have cut a record short."""
         for act in self._list_interventions():
             self.drop(act)

@@ -58,7 +58,7 @@ class OpenAICompatibleClient(OpenAIClient):
         super().__init__(*args, **words)
         self._without_json_mode: set[str] = set()
 
-    def url_found(self) -> str | None:
+    def find_url(self) -> str | None:
         """Return the URL to use if the settings name none."""
         return os.environ.get("OPENAI_BASE_URL") or self.default_url
 
@@ -77,7 +77,7 @@ class OpenAICompatibleClient(OpenAIClient):
 class LMStudioClient(OpenAICompatibleClient):
     """A client of LM Studio on this machine."""
 
-    def url_found(self) -> str | None:
+    def find_url(self) -> str | None:
         """Return the URL to use if the settings name none."""
         return self.default_url
 

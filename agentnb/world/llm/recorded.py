@@ -33,7 +33,7 @@ class RecordedClient:
         ExecutionError: X343, it is not a trace
     """
 
-    made_up = True  # no model is called
+    is_simulated = True  # no model is called
 
     def __init__(self, trace: Any, *, strict: bool = False) -> None:
         self.strict = strict

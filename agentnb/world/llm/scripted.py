@@ -23,7 +23,7 @@ class ScriptedClient:
 
     def __init__(self, script: Any) -> None:
         self.script = script
-        self.made_up = not callable(script)  # a function handles this itself
+        self.is_simulated = not callable(script)  # a function handles this itself
 
     def complete(self, request: LLMRequest) -> Any:
         """Return the script's answer.

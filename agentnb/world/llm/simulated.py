@@ -16,7 +16,7 @@ def mock_answer(name: str) -> str:
 class SimulatedClient:
     """Answers every request with a text that names the node; a request with a schema, with a value that fits it."""
 
-    made_up = True
+    is_simulated = True
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the simulated answer.

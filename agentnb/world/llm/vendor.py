@@ -228,7 +228,7 @@ class VendorClient(ABC):
             self._settings.setdefault("temperature", temperature)
         self.model: str | None = self._settings.get("model") or model or None
         self._check_package()
-        self.base_url: str | None = self._settings.get("base_url") or self.url_found()
+        self.base_url: str | None = self._settings.get("base_url") or self.find_url()
         self._key = self._find_key()
         self._hide()
         self._open = PerLoop(self.connect, self.close_sdk)
@@ -276,7 +276,7 @@ class VendorClient(ABC):
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
 
-    def url_found(self) -> str | None:
+    def find_url(self) -> str | None:
         """Return the URL to use if the settings set none; None for the SDK's default."""
         return self.default_url
 

@@ -227,19 +227,19 @@ def test_what_is_not_there_is_an_error(text):
 
 
 def test_a_lone_expression_that_is_undefined_is_no_text_if_not_strict():
-    prompt = only("{{ x }}").strictly(strict=False)
+    prompt = only("{{ x }}").with_strictness(strict=False)
     assert prompt.render({}) == ""
     assert "undefined" in prompt.warning
     assert prompt.render({"x": None}) == "None"
     assert prompt.warning == ""
     with pytest.raises(ExecutionError):
-        prompt.strictly(strict=True).render({})
+        prompt.with_strictness(strict=True).render({})
     with pytest.raises(ExecutionError):
-        only("a {{ x }}").strictly(strict=False).render({})
+        only("a {{ x }}").with_strictness(strict=False).render({})
 
 
 def test_strictness_and_environment_go_together():
-    prompt = only("{{env.KEY}}").with_env({"KEY": "k"}).strictly(strict=False)
+    prompt = only("{{env.KEY}}").with_env({"KEY": "k"}).with_strictness(strict=False)
     assert prompt.render({}) == "k"
 
 

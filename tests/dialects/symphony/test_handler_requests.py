@@ -224,9 +224,9 @@ def test_a_script_goes_on_with_a_run_and_says_that_it_is_one(whole):
     run.back()
     run.run()
     assert (run.board["one"], run.board["two"]) == ("first", "second")
-    assert handler.made_up
-    assert not LLMHandler.of(lambda request: "").made_up
-    assert not LLMHandler().made_up
+    assert handler.is_simulated
+    assert not LLMHandler.of(lambda request: "").is_simulated
+    assert not LLMHandler().is_simulated
 
 
 def test_a_value_stays_one_in_a_session_unless_json_is_asked_for_as_text():

@@ -80,7 +80,7 @@ class Graph:
     def _raw(self) -> Ledger:
         ledger = get_ledger(get_state(self.session).run)
         if self.graph_store is not None:
-            ledger.lie_in(self.graph_store)
+            ledger.use_store(self.graph_store)
         if self._tell not in ledger.listeners:
             ledger.listeners.append(self._tell)
         return ledger

@@ -44,7 +44,7 @@ class Ledger:
         )
         self._at: tuple[Any, ...] | None = None
         self._fresh: dict[str, Any] = {}
-        self.lie_in(InMemoryGraphStore())
+        self.use_store(InMemoryGraphStore())
         self.relations: dict[str, int] = {}  # id -> the number of the event that created it
         self.approvals: Names = {}
         self.proposed: Names = {}  # the undecided patches
@@ -256,7 +256,7 @@ class Ledger:
         found = self._fresh.get(key)
         return self.run.root.scope.data.get(key, ABSENT) if found is None else found
 
-    def lie_in(self, store: GraphStore) -> None:
+    def use_store(self, store: GraphStore) -> None:
         """Use this store for the graph from now on: the current content is copied to it, and all look-ups use it."""
         known = self.__dict__.get("store")
         if known is store:

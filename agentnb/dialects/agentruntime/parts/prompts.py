@@ -95,7 +95,7 @@ class Prompt:
             self.warning = self._lone.warning.replace("as None", "as no text")
         return "" if self.warning else str(self._template.render(names))
 
-    def strictly(self, strict: bool) -> Prompt:
+    def with_strictness(self, strict: bool) -> Prompt:
         """Return this text with another strictness about undefined names."""
         return self if strict is self._strict else self._replace("_strict", strict)
 

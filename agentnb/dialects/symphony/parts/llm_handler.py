@@ -51,7 +51,7 @@ class Provider:
     def __init__(self, name: str, client: LLMClient) -> None:
         self.name, self.client = name, client
         self.model: str | None = getattr(client, "model", None)
-        self.made_up = bool(getattr(client, "made_up", False))
+        self.is_simulated = bool(getattr(client, "is_simulated", False))
         self._asked, self._lock = 0, Lock()
 
     def __repr__(self) -> str:
@@ -228,9 +228,9 @@ class LLMHandler:
         return HandlerClient(self)
 
     @property
-    def made_up(self) -> bool:
+    def is_simulated(self) -> bool:
         """True if all providers return made-up answers, as scripts do."""
-        made = [provider.made_up for provider in self._providers.values()]
+        made = [provider.is_simulated for provider in self._providers.values()]
         return bool(made) and all(made)
 
     def _find_provider(self, kind: str) -> Provider | None:
@@ -269,9 +269,9 @@ class HandlerClient:
         return f"<HandlerClient of {safe_repr(self.handler, 200)}>"
 
     @property
-    def made_up(self) -> bool:
+    def is_simulated(self) -> bool:
         """True if all providers return made-up answers, as scripts do."""
-        return self.handler.made_up
+        return self.handler.is_simulated
 
     def prepare(self, request: base.LLMRequest) -> Awaitable[None] | None:
         """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
@@ -296,7 +296,7 @@ class _ClientAdapter:
     def __init__(self, client: LLMClient) -> None:
         self._client = client
         self.model: str | None = getattr(client, "model", None)
-        self.made_up = bool(getattr(client, "made_up", False))
+        self.is_simulated = bool(getattr(client, "is_simulated", False))
 
     def __repr__(self) -> str:
         return f"<{safe_repr(self._client, 200)} as a provider>"
