@@ -1,14 +1,18 @@
-"""The route of a line in the plain layout: out of a box, smoothly through its bends, into a box."""
+"""Routes of lines: in the plain layout, through the bends of a line; after any layout, directly from box to box."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from math import hypot, sqrt
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentnb.draw.geometry import Route
+from agentnb.draw.geometry import Geometry, Route
 from agentnb.draw.shapes import Point
 
+if TYPE_CHECKING:
+    from agentnb.draw.diagram import Box, Link, Picture
+
+_BEND: Final = 0.14  # deflection of a direct line as a fraction of its length
 LOOP: Final = 26.0
 _HEAD: Final = 7.0
 _SPREAD: Final = 0.3
@@ -110,3 +114,33 @@ def make_loop_route(box: PlacedBox, room: float, *, labelled: bool) -> Route:
     tip = (right, box.y + 7)
     points = ((right, box.y - 7), (right + reach, box.y - 12), (right + reach, box.y + 9), (right + _HEAD, box.y + 8))
     return Route(points, tip, (right + reach * 0.8 + room / 2, box.y) if labelled else None)
+
+
+def make_direct_route(picture: Picture, link: Link, geometry: Geometry) -> Route:
+    """Return the route of a link between two boxes of a picture that was laid out without it."""
+    boxes = {box.name: box for box in picture.boxes}
+    ends = [(boxes[name], geometry.boxes[name]) for name in (link.source, link.target)]
+    return route_between(*ends[0], *ends[1])
+
+
+def route_between(source: Box, start: Point, target: Box, end: Point) -> Route:
+    """Return a bent route from one box to another; to the same box, at its right side."""
+    if source.name == target.name:
+        return make_loop_route(PlacedBox(*start, source.width, source.height, source.shape), 0.0, labelled=False)
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    bow = (-dy * _BEND, dx * _BEND)
+    first = (start[0] + dx / 3 + bow[0], start[1] + dy / 3 + bow[1])
+    second = (start[0] + dx * 2 / 3 + bow[0], start[1] + dy * 2 / 3 + bow[1])
+    out, tip = _find_rim(source, start, first), _find_rim(target, end, second)
+    back = (second[0] - tip[0], second[1] - tip[1])
+    part = _HEAD / (hypot(*back) or 1.0)
+    return Route((out, first, second, (tip[0] + back[0] * part, tip[1] + back[1] * part)), tip)
+
+
+def _find_rim(box: Box, middle: Point, towards: Point) -> Point:
+    """Return the point where the line from a box's centre to a point crosses its outline."""
+    dx, dy = towards[0] - middle[0], towards[1] - middle[1]
+    part = min(
+        (box.width / 2) / abs(dx) if dx else float("inf"), (box.height / 2) / abs(dy) if dy else float("inf"), 1.0
+    )
+    return middle[0] + dx * part, middle[1] + dy * part

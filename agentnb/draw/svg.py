@@ -26,10 +26,10 @@ from agentnb.draw.diagram import (
     Link,
     Picture,
 )
+from agentnb.draw.edge_routes import make_direct_route
 from agentnb.draw.geometry import Geometry, Rectangle, Route
 from agentnb.draw.label_text import to_attribute, to_content
 from agentnb.draw.shapes import Point, format_pair, make_box_path, make_outline, number
-from agentnb.draw.straight_lines import make_direct_route
 from agentnb.draw.style import COLOURS, FONT, make_class, make_own_sheet
 from agentnb.draw.svg_board import place_board, render_board_parts
 

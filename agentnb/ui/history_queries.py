@@ -1,4 +1,4 @@
-"""What a page asks of the history: steps where a condition holds, the values of a key, what led to a value.
+"""What a page asks of the history: where a condition holds, the values of a key, what led to a value, usage by node.
 
 A mistake in an expression is part of the answer, as `wrong`: the page shows it at the field and keeps what was typed.
 """
@@ -22,6 +22,7 @@ from agentnb.ui.board_view import format_value
 if TYPE_CHECKING:
     from agentnb.session import Session
 
+_NODES: Final = 60  # nodes of the usage chart, those with the most time
 _LATEST: Final = 8  # writes of a key shown
 _ROWS: Final = 200  # rows of a slice shown
 _HITS: Final = 2_000  # steps marked
@@ -163,4 +164,29 @@ def look_slice(session: Session, which: Any) -> dict[str, Any]:
     }
 
 
-__all__ = ["describe_condition_error", "describe_error", "look_find", "look_history", "look_slice"]
+def look_usage(session: Session, _: Any = None) -> dict[str, Any]:
+    """Return rows of [node, steps, seconds, calls, tokens, cost in USD], the longest time first, and how many more.
+
+    The steps of a composite node count for it; those inside count for their own nodes.
+    """
+    frames, position = session.trace.frames, session.position
+    steps, calls = frames.steps, frames.calls
+    steps, calls = steps[steps.step <= position], calls[calls.step <= position]
+    found = steps.groupby("node", observed=True).agg(steps=("step", "size"), seconds=("seconds", "sum"))
+    sums = calls.groupby("node", observed=True).agg(
+        calls=("call", "size"),
+        tokens_in=("tokens_in", "sum"),
+        tokens_out=("tokens_out", "sum"),
+        cost=("cost_usd", "sum"),
+    )
+    table = found.join(sums).fillna(0).sort_values("seconds", ascending=False)
+    tokens = (table.tokens_in + table.tokens_out).astype(int)
+    columns = (table.steps, table.seconds, table.calls.astype(int), tokens, table.cost)
+    rows = [
+        [clean(str(node)), *numbers]
+        for node, *numbers in zip(table.index[:_NODES], *(column.tolist() for column in columns), strict=False)
+    ]
+    return {"rows": rows, "more": max(len(table) - _NODES, 0)}
+
+
+__all__ = ["describe_condition_error", "describe_error", "look_find", "look_history", "look_slice", "look_usage"]

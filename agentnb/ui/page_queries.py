@@ -13,10 +13,9 @@ from agentnb.ui.details import pane
 from agentnb.ui.details.node import explain_not_run
 from agentnb.ui.fork_tree import list_forks
 from agentnb.ui.graph_view import look_drawing, look_flows, look_objects
-from agentnb.ui.history_queries import describe_condition_error, look_find, look_history, look_slice
+from agentnb.ui.history_queries import describe_condition_error, look_find, look_history, look_slice, look_usage
 from agentnb.ui.second_run import look_second
 from agentnb.ui.timeline import make_timeline
-from agentnb.ui.usage_view import look_usage
 from agentnb.ui.value_editor import describe_value, describe_value_error, list_branch
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from agentnb.errors import Problem
 from agentnb.session.parts import get_parts
 from agentnb.session.run_queries import AFTER_FAILURE
 from agentnb.session.state import get_state
+from agentnb.text import safe_repr, safe_str
 from agentnb.ui.actions import describe_limit, list_available_actions
 from agentnb.ui.board_view import make_rows
-from agentnb.ui.details.raised import find_raise
+from agentnb.ui.details.source import find_raise
 from agentnb.ui.fork_tree import run_of
 from agentnb.ui.picture_marks import mark_picture
-from agentnb.ui.positions import describe_positions
 from agentnb.ui.prompts import describe_pending, describe_request
 from agentnb.ui.second_run import describe_second_run
 from agentnb.ui.status_line import format_status_line
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
     from agentnb.session import Session
 
+SOON: Final = 30  # scheduled activations shown
+MESSAGES: Final = 20  # messages of logpoints shown
+_WATCH_WIDTH: Final = 200
 RUNNING: Final = frozenset({"running", "pausing"})
 
 
@@ -134,4 +137,42 @@ def _iter_failures(session: Session) -> Iterator[dict[str, Any]]:
         yield asdict(crashed)
 
 
-__all__ = ["RUNNING", "format_status_line", "list_abilities", "make_screen"]
+def describe_positions(session: Session) -> dict[str, Any]:
+    """Return the open frames, the frontier, the breakpoints, their messages and the watches."""
+    frontier = session.frontier
+    return {
+        "frames": [
+            {"node": frame.node, "region": clean(frame.region), "round": frame.iteration, "branch": frame.branch}
+            for frame in session.stack
+        ],
+        "next": [
+            {"node": one.node, "why": clean(one.why), "turn": one.turn, "branch": one.branch} for one in frontier[:SOON]
+        ],
+        "later": max(len(frontier) - SOON, 0),
+        "breakpoints": [_stop(session, row) for row in session.breakpoints],
+        "messages": [clean(text)[:_WATCH_WIDTH] for _, text in [*session.breakpoints.messages][-MESSAGES:]],
+        "watches": [[text, _format_watch_value(text, session)] for text in session.watches],
+    }
+
+
+def _stop(session: Session, row: Any) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "text": clean(safe_str(row) if row.log is None else f"log {safe_repr(row.log, _WATCH_WIDTH)} {row}"),
+        "log": row.log is not None,
+        "node": row.node,
+        "enabled": row.enabled,
+        "hits": row.hits,
+        "met": session.stopped_by is row,
+        "failed": clean(row.failed),
+    }
+
+
+def _format_watch_value(text: str, session: Session) -> str:
+    try:
+        return clean(safe_repr(session.watches[text], key=text, limit=_WATCH_WIDTH))
+    except Exception as error:  # noqa: BLE001  (a value's own repr may raise anything)
+        return f"cannot be shown: {type(error).__name__}"
+
+
+__all__ = ["RUNNING", "describe_positions", "format_status_line", "list_abilities", "make_screen"]

@@ -1,10 +1,14 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.draw.edge_routes import PlacedBox, make_loop_route, make_route
+from agentnb.draw.diagram import make_picture
+from agentnb.draw.edge_routes import PlacedBox, make_direct_route, make_loop_route, make_route, route_between
+from agentnb.draw.plain_layout import compute_plain_layout
+from tests.draw.behavior_recipes import shop
 
 ABOVE, BELOW = PlacedBox(100, 20, 80, 40, "box"), PlacedBox(300, 220, 80, 40, "box")
 FIRST, LAST = (0.0, 40.0), (200.0, 240.0)
@@ -49,3 +53,38 @@ def test_a_loop_leaves_and_enters_at_the_right(shape):
     assert min(x for x, _ in route.points) >= ABOVE.x
     assert route.label[0] > ABOVE.x + ABOVE.width / 2
     assert make_loop_route(ABOVE, 0, labelled=False).label is None
+
+
+def box(name):
+    picture = make_picture(shop(), board=False, direction="TB", run=None)
+    return replace(picture.boxes[0], name=name, width=100.0, height=40.0)
+
+
+@pytest.mark.parametrize("end", [(300.0, 200.0), (0.0, 200.0), (300.0, 0.0), (-300.0, -50.0), (0.0, -90.0)])
+def test_a_way_leaves_at_one_rim_and_ends_at_the_other(end):
+    route = route_between(box("a"), (0.0, 0.0), box("b"), end)
+    out, tip = route.points[0], route.tip
+    assert len(route.points) == 4
+    for spot, middle in ((out, (0.0, 0.0)), (tip, end)):
+        across, down = abs(spot[0] - middle[0]), abs(spot[1] - middle[1])
+        assert across == pytest.approx(50) or down == pytest.approx(20)
+        assert across <= 50.001
+        assert down <= 20.001
+
+
+def test_there_and_back_are_two_ways():
+    there = route_between(box("a"), (0.0, 0.0), box("b"), (0.0, 200.0))
+    back = route_between(box("b"), (0.0, 200.0), box("a"), (0.0, 0.0))
+    assert there.points[1][0] * back.points[1][0] < 0
+
+
+def test_a_way_to_itself_is_a_loop_at_its_side():
+    route = route_between(box("a"), (0.0, 0.0), box("a"), (0.0, 0.0))
+    assert max(x for x, _ in route.points) > 50
+
+
+def test_every_line_that_lies_ready_has_its_way():
+    picture = make_picture(shop(), board=False, direction="TB", run=None)
+    geometry = compute_plain_layout(picture)
+    assert picture.later
+    assert all(len(make_direct_route(picture, link, geometry).points) == 4 for link in picture.later)

@@ -9,8 +9,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.secrets import MASK
-from agentnb.ui.details.raised import find_raise
-from agentnb.ui.details.source import find_function, find_text
+from agentnb.ui.details.source import find_function, find_raise, find_text
 
 YAML = """\
 # a comment

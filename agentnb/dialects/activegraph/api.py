@@ -17,7 +17,7 @@ from agentnb.dialects.activegraph.errors import (
     MissingProviderError,
     MissingToolError,
 )
-from agentnb.dialects.activegraph.parts.approval_decisions import ApprovalMethods
+from agentnb.dialects.activegraph.parts.approvals import ApprovalMethods
 from agentnb.dialects.activegraph.parts.argument_checks import is_a, to_behaviors, to_tools
 from agentnb.dialects.activegraph.parts.behavior_budgets import find_exhausted
 from agentnb.dialects.activegraph.parts.behaviors import get_registry

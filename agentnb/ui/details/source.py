@@ -7,15 +7,23 @@ import inspect
 import linecache
 import re
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.recipe.user_functions import UNKNOWN_SOURCE, source_lines
+from agentnb.recipe.user_functions import NO_FILE, UNKNOWN_SOURCE, source_lines
 from agentnb.secrets import MASK, is_secret
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Node, Recipe
 
+_AROUND: Final = 4  # lines shown before and after that of an exception
+_TRACEBACK_LINES: Final = 200
+_OURS: Final = str(Path(__file__).parents[2])
+_LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 _MOST: Final = 400  # lines of one definition
 _CLOSING: Final = re.compile(r"\s*[\]}]")
 _NAMED: Final = re.compile(r"""(["']?)([A-Za-z_][\w.-]*)\1(\s*[:=]\s*)""")
@@ -177,3 +185,37 @@ def _find_value_end(line: str, at: int) -> int:
         if depth < 0 or (depth == 0 and line[place] == ","):
             return place
     return len(line)
+
+
+def find_raise(error: BaseException | None) -> dict[str, Any] | None:
+    """Return the last line of the user's code in an exception's traceback; None if it has none.
+
+    Its texts are not masked here, but with the whole message. `place` is `file:line`, or the cell as IPython names it,
+    `line` the number of the line, `lines` are [number, text], `traceback` is all of it.
+    """
+    found = None
+    for frame, number in traceback.walk_tb(None if error is None else error.__traceback__):
+        if _is_users(frame.f_code):
+            found = frame.f_code.co_filename, number
+    if error is None or found is None:
+        return None
+    file, number = found
+    first = max(number - _AROUND, 1)
+    numbers = range(first, number + _AROUND + 1) if file != NO_FILE else ()
+    texts = [linecache.getline(file, each).rstrip("\n") for each in numbers]
+    while texts and not texts[-1].strip():
+        texts.pop()
+    lines = "".join(traceback.format_exception(error)).splitlines()[
+        -_TRACEBACK_LINES:
+    ]  # whole lines: half a secret is not masked
+    return {
+        "place": format_place(file, number),
+        "line": number,
+        "lines": [[first + at, text] for at, text in enumerate(mask_lines(texts))],
+        "traceback": "\n".join(lines),
+    }
+
+
+def _is_users(code: CodeType) -> bool:
+    file = code.co_filename
+    return not file.startswith((_OURS, "<frozen", *_LIBRARIES)) or "/agentnb/samples/" in file.replace("\\", "/")
