@@ -176,11 +176,13 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
         seen.add(lane.id)
         pending_step = run.pending_steps.pop(number, None)
         run.dispatcher.end_calls(act.work)
-        calls = list(act.work.calls)
+        calls = list(act.work.look("calls"))
         if pending_step is not None:
             pending_step.cancel()
         act.work.reset()
-        act.work.calls, act.work.busy = calls, bool(calls)
+        if calls:
+            act.work.calls.extend(calls)
+            act.work.busy = True
         now = run.ns()
         code = finish(run, act, now, CANCELLED, run.pos, counted=False)
     return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 from agentnb.board.copies import lend
 from agentnb.board.key_checks import UnknownKey
@@ -133,6 +133,9 @@ class Kind:
     ignores_world: Callable[[Node], bool] | None = None
 
 
+_CLEARED: Final = frozenset(("asked", "calls", "out"))  # with each step, where they have been made
+
+
 class Work(LazyAttributes):
     """The node's interface to one step: its view of the board, and the only means to act.
 
@@ -163,24 +166,22 @@ class Work(LazyAttributes):
     )
 
     lazy: ClassVar = {
-        "asked": list, "called": int, "calls": list, "chance": _none, "dead": bool, "emitted": list, "kept": list,
-        "looped": bool, "out": dict, "result": _none, "times": list,
+        "asked": list, "called": int, "calls": list, "chance": _none, "kept": list, "looped": bool, "out": dict,
+        "result": _none,
     }  # fmt: skip
     # The node's own writes: in `own` until they are on the board, in `kept` after that.
     kept: list[tuple[Path, Any]]
-    emitted: list[Event]
     calls: list[Call]
-    times: list[datetime]  # the times this step has read from a real clock
     out: dict[int, tuple[int, Effect, Any, int]]  # calls in flight
     asked: list[str]  # the kinds of the calls to a model or a person that this step has started
 
     result: Any
     chance: Random | None
     called: int  # how many calls this step has started; a retried call has several rows
-    dead: bool  # whether the step has ended
     looped: bool  # whether its own code awaits an event loop
 
     def __init__(self, run: Run, act: Activation) -> None:
+        self.made = ()  # see `LazyAttributes`
         self.run = run
         self.act = act
         self.scope = act.scope
@@ -188,6 +189,9 @@ class Work(LazyAttributes):
         self.reads: dict[str, None] = {}
         self.copies: dict[str, tuple[Any, Any]] = {}
         self.own: list[tuple[Path, Any]] = []
+        self.emitted: list[Event] = []
+        self.times: list[datetime] = []  # the times this step has read from a real clock
+        self.dead = False  # whether the step has ended
         self.busy = False  # whether there is more to record than the writes that a node returns
 
     @property
@@ -264,7 +268,8 @@ class Work(LazyAttributes):
 
     def write(self, path: str | Path, value: Any) -> None:
         """Write a value at a key or a path; the node sees it at once, others when the step is committed."""
-        self._check_alive(f"write {path!r}")
+        if self.dead:
+            self._refuse(f"write {path!r}")
         self.busy = True
         self.own.append(((path,) if isinstance(path, str) else path, value))
 
@@ -278,7 +283,8 @@ class Work(LazyAttributes):
                 the start of a step; or with the `step` itself, if only the commit follows.
             words: see `events.numbered`.
         """
-        self._check_alive(f"emit {type!r}")
+        if self.dead:
+            self._refuse(f"emit {type!r}")
         self.busy = True
         run = self.run
         known = None if run.recorded is None else run.recorded.find_emitted(self, type, payload)
@@ -306,7 +312,7 @@ class Work(LazyAttributes):
     def call(self, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Perform an effect and await the answer. The only access to tools, models, people, time and random numbers."""
         if self.dead:
-            self._check_alive(f"call {effect.name!r}")
+            self._refuse(f"call {effect.name!r}")
         return self.run.dispatcher.call(self, effect)
 
     def asks_model(self, usual: bool) -> bool:
@@ -352,23 +358,26 @@ class Work(LazyAttributes):
         self.reads.clear()
         self.copies.clear()
         self.own.clear()
-        for each in (self.kept, self.emitted, self.calls, self.times, self.out, self.asked):
-            each.clear()
+        self.emitted.clear()
+        self.times.clear()
+        self.kept = []  # a commit sets it
+        for name in self.made:
+            if name in _CLEARED:
+                getattr(self, name).clear()
         self.chance = None
         self.called = 0
         self.busy = self.looped = False
 
-    def _check_alive(self, what: str) -> None:
-        if self.dead:
-            raise ExecutionError(
-                Problem(
-                    "X102",
-                    f"a late attempt to {what} was refused",
-                    f"node {self.node.id!r}",
-                    "this step had already ended: it was cancelled or had timed out",
-                    "return before the time-out, or raise the time-out",
-                )
+    def _refuse(self, what: str) -> None:
+        raise ExecutionError(
+            Problem(
+                "X102",
+                f"a late attempt to {what} was refused",
+                f"node {self.node.id!r}",
+                "this step had already ended: it was cancelled or had timed out",
+                "return before the time-out, or raise the time-out",
             )
+        )
 
 
 class NodeBoard(Mapping[str, Any]):
