@@ -54,7 +54,8 @@ def register_secrets(value: Any, key: object = None) -> None:
                 hide(part)
         elif (id(part), secret) not in seen:
             seen.add((id(part), secret))
-            waiting.extend((item, secret or is_secret(name, item)) for name, item in _split_parts(part, kind))
+            for name, item in _split_parts(part, kind):
+                waiting.append((item, secret or is_secret(name, item)))  # noqa: PERF401  (boards are small: no generator)
 
 
 def _split_parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:

@@ -36,7 +36,8 @@ class Notifications:
         self._told = 0.0
         self._finished: Run | None = None
         history = state.run.history  # of a reopened run: its changes were announced when it made them
-        self._before = history, max(history.look("in_place"), default=-1)
+        changed = history.look("in_place")
+        self._before = history, max(changed) if changed else -1
 
     def save_and_notify(self) -> None:
         """Save what has changed and notify the listeners.

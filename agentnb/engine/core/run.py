@@ -233,9 +233,7 @@ class Run(LazyAttributes):
     def turn(self, node: int, frame: Frame, what: int = 0, event: int = -1, about: int = -1) -> Activation:
         """Return the activation of a node in a frame, the same object each time."""
         row = _new_row(ActRow, (node, frame.id, what, event, about))
-        number = self.tables.act_ids.get(row)
-        if number is None:
-            number = self.tables.act(row)
+        number = self.tables.act(row)
         act = self.live.get(number)
         if act is None:
             act = Activation(number, row, self.plan.nodes[node], frame, self)
