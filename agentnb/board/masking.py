@@ -55,7 +55,7 @@ def register_secrets(value: Any, key: object = None) -> None:
         elif (id(part), secret) not in seen:
             seen.add((id(part), secret))
             for name, item in _split_parts(part, kind):
-                waiting.append((item, secret or is_secret(name, item)))  # noqa: PERF401  (boards are small: no generator)
+                waiting.append((item, secret or is_secret(name, item)))
 
 
 def _split_parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:

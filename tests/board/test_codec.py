@@ -25,7 +25,7 @@ from agentnb.board import codec
 from agentnb.board.codec import Record, decode, encode
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.errors import StoreError
-from agentnb.secrets import MASK, Masked
+from agentnb.secrets import MASK, Masked, is_secret
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
 
@@ -147,7 +147,7 @@ ANY = st.recursive(
     lambda inner: (
         st.lists(inner)
         | st.tuples(inner, inner)
-        | st.dictionaries(HASHABLE, inner)
+        | st.dictionaries(HASHABLE.filter(lambda key: not is_secret(key)), inner)
         | st.dictionaries(st.sampled_from(["$", "v", "a", "x.y"]), inner)
         | st.sets(HASHABLE)
         | st.builds(Point, st.integers(), inner)

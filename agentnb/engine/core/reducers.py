@@ -38,15 +38,27 @@ class Part(NamedTuple):
 
 
 class Reduced:
-    """A write that is computed when the step is committed: its parts, applied in order to the current value."""
+    """A write that is computed when the step is committed: its parts, applied in order to the current value.
 
-    __slots__ = ("parts",)
+    A condition may have asked for it before; what starts from the same value is not computed again.
+    """
+
+    __slots__ = ("_known", "parts")
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
+        self._known: tuple[Any, Any] | None = None  # a value to start from, and the result
 
     def over(self, old: Any, key: str, plan: Plan) -> Any:
         """Return the value to write, starting from `old`; both are frozen, or ABSENT."""
+        known = self._known
+        if known is not None and known[0] is old:
+            return known[1]
+        new = self._combine(old, key, plan)
+        self._known = old, new
+        return new
+
+    def _combine(self, old: Any, key: str, plan: Plan) -> Any:
         for part in self.parts:
             reducer = _get_reducer(plan, part.node, key) if part.node else None
             if part.node and old is not ABSENT and reducer is not None:

@@ -276,6 +276,8 @@ def get_stage(run: Run, act: Activation) -> Stage:
     """Return the superstep of an activation that runs next, as far as it has run."""
     frame, about = act.frame, act.row.about
     stage = _get_known_stage(run, frame)
+    if stage is not None and stage.position == run.position and stage.about == about:
+        return stage
     if stage is not None and _follows(run, frame, stage, about):
         stage = frame.stage = Stage(run.history, about, stage.number + 1, frame.scope)
         stage.position = run.position

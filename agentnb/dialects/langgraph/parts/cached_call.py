@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import thaw
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import hashed
-from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_outcome_of_updates, read_input
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_outcome_of_updates, read_input, to_updates
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_send, to_plain_send
 from agentnb.engine.core.supersteps import iter_superstep_steps
 from agentnb.engine.core.work import Outcome
@@ -40,7 +40,7 @@ class CachedCall:
             if known is not None and not _is_stored_in_superstep(work, key):
                 plan = self.call.plan
                 past = [_decode_write(*write) for write in thaw(known)]
-                updates = [write for write in past if write[0] in plan.channels.channels]
+                updates = to_updates(plan, work, [write for write in past if write[0] in plan.channels.channels])
                 static = list(plan.static)
                 control = [write for write in past if write not in static and not _is_update(plan, write[0])]
                 return make_outcome_of_updates(plan, work, updates, control)

@@ -34,7 +34,16 @@ if TYPE_CHECKING:
     from agentnb.dialects.langgraph.parts.channels import Channels
     from agentnb.engine.core.work import Work
 
-Updates = list[tuple[str, Any]]
+
+class Update(NamedTuple):
+    """One update of a key: the value that the node gave, and the write that it becomes, made once."""
+
+    key: str
+    value: Any
+    write: Any
+
+
+Updates = Sequence[Update]
 _TASKS: Final = lg.keys.TASKS
 _TO: Final = "branch:to:"
 _AWAITED: Final = "awaited"
@@ -209,29 +218,32 @@ class NodeCall:
     def routed(self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
         plan, work, found = self.plan, calls.work, list[Any]()
-        updates, passed = self.values_for_branches(calls, result)
+        updates = list_updates(plan, work, result, calls.sent)
+        seen, passed = self.select_for_branches(calls, result, updates)
         try:
             for branch, call in form.branches:
-                chosen = context.run(call, make_branch_input(plan, branch, work, passed, updates), config)
+                chosen = context.run(call, make_branch_input(plan, branch, work, passed, seen), config)
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._make_half_routed(calls, result, found, error)
-        return make_outcome(plan, work, result, found, calls.sent)
+            return self._make_half_routed(calls, result, found, updates, error)
+        return make_outcome(plan, work, result, found, calls.sent, updates)
 
-    def _make_half_routed(self, calls: NodeCalls, result: Any, found: list[Any], error: Exception) -> Outcome:
+    def _make_half_routed(
+        self, calls: NodeCalls, result: Any, found: list[Any], updates: Updates, error: Exception
+    ) -> Outcome:
         """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
 
         As in LangGraph, what the node wrote stays, and the edges before the one that failed are followed.
         """
         if not self.plan.handled or isinstance(error, lg.GraphBubbleUp):
             raise error
-        half = make_outcome(self.plan, calls.work, result, found, calls.sent)
+        half = make_outcome(self.plan, calls.work, result, found, calls.sent, updates)
         half.error = error
         return half
 
-    def values_for_branches(self, calls: NodeCalls, result: Any) -> tuple[Updates, Any]:
+    def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
         """Return what conditional edges see besides the state: the node's own updates, and what it returned."""
-        return [*calls.sent, *list_updates(self.plan, result)], result
+        return updates, result
 
     async def _await_outcome(
         self, calls: NodeCalls, form: Form, given: Any, context: Context, config: dict[str, Any], result: Any
@@ -260,17 +272,18 @@ class NodeCall:
     ) -> Outcome:
         """Return the outcome of a node whose conditional edges may be async."""
         plan, work, found = self.plan, calls.work, list[Any]()
-        updates, passed = self.values_for_branches(calls, result)
+        updates = list_updates(plan, work, result, calls.sent)
+        seen, passed = self.select_for_branches(calls, result, updates)
         try:
             for branch, call in form.branches:
-                chosen = context.run(call, make_branch_input(plan, branch, work, passed, updates), config)
+                chosen = context.run(call, make_branch_input(plan, branch, work, passed, seen), config)
                 if isawaitable(chosen):
                     await work.loop()
                     chosen = await run_in_context(context, _to_coroutine(chosen))
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._make_half_routed(calls, result, found, error)
-        return make_outcome(plan, work, result, found, calls.sent)
+            return self._make_half_routed(calls, result, found, updates, error)
+        return make_outcome(plan, work, result, found, calls.sent, updates)
 
 
 class HandlerCall(NodeCall):
@@ -387,13 +400,11 @@ def compute_managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
 
 def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, updates: Updates) -> Any:
     """Return what a condition is given: the state with this node's own writes, and nothing of its siblings."""
-    reducers, run_plan = plan.channels.reducers, work.run.plan
     own: dict[str, Any] = {}
     keys = ["__root__"] if branch.keys == "__root__" else branch.keys
-    for key, value in updates:
+    for key, _, write in updates:
         if key in keys:
-            old = own[key] if key in own else work.scope.get(key)
-            own[key] = apply_write(old, key, to_write(plan, work, key, value) if key in reducers else value, run_plan)
+            own[key] = apply_write(own[key] if key in own else work.scope.get(key), key, write, work.run.plan)
     values: dict[str, Any] = {}
     for key in keys:
         if key in plan.channels.managed:
@@ -415,13 +426,27 @@ def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, u
 # -- what a node returns -----------------------------------------------------------------------------------------------
 
 
-def list_updates(plan: NodePlan, result: Any) -> Updates:
+def read_updates(plan: NodePlan, result: Any) -> list[tuple[str, Any]]:
     """Return the updates in what a node returned: (key, value)."""
     channels = plan.channels.channels
     if type(result) is dict and plan.channels.by_key:
         return [(key, value) for key, value in result.items() if key in channels]
     found = plan.updates(result)
     return [(key, value) for key, value in found or () if key in channels]
+
+
+def list_updates(plan: NodePlan, work: Work, result: Any, sent: Sequence[tuple[str, Any]] = ()) -> Updates:
+    """Return the updates of a node: what its function has `sent` by itself, then those in what it returned."""
+    pairs = read_updates(plan, result)
+    if sent:
+        pairs = [*((key, value) for key, value in sent if key in plan.channels.channels), *pairs]
+    return to_updates(plan, work, pairs)
+
+
+def to_updates(plan: NodePlan, work: Work, pairs: Sequence[tuple[str, Any]]) -> Updates:
+    """Return pairs of key and value as updates."""
+    reducers = plan.channels.reducers
+    return [Update(key, value, to_write(plan, work, key, value) if key in reducers else value) for key, value in pairs]
 
 
 def to_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
@@ -477,12 +502,17 @@ def _join(old: Reduced, new: Reduced, key: str) -> Reduced:
 
 
 def make_outcome(
-    plan: NodePlan, work: Work, result: Any, found: Sequence[Any], sent: Sequence[tuple[str, Any]] = ()
+    plan: NodePlan,
+    work: Work,
+    result: Any,
+    found: Sequence[Any],
+    sent: Sequence[tuple[str, Any]] = (),
+    updates: Updates | None = None,
 ) -> Outcome:
-    """Return the step's writes and the targets that it chose. `sent` is what the function has written by itself."""
-    updates = list_updates(plan, result)
-    if sent:
-        updates = [*((key, value) for key, value in sent if key in plan.channels.channels), *updates]
+    """Return the step's writes and the targets that it chose.
+
+    `sent` is what the function has written by itself; `updates` are those of both, if they are known already.
+    """
     try:
         control = () if type(result) is dict or result is None else plan.control(result) or ()
     except lg.ParentCommand as upward:
@@ -491,7 +521,8 @@ def make_outcome(
         return Outcome(route=[work.end_frame("command", to_plain_command(upward.args[0]))])
     control = [*(write for write in sent if write[0] == _TASKS or write[0].startswith(_TO)), *control]
     chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found)]
-    return make_outcome_of_updates(plan, work, updates, chosen)
+    known = list_updates(plan, work, result, sent) if updates is None else updates
+    return make_outcome_of_updates(plan, work, known, chosen)
 
 
 def make_outcome_of_updates(
@@ -502,15 +533,13 @@ def make_outcome_of_updates(
     Its `result` are all of LangGraph's writes of the node, in their order.
     """
     writes: dict[str, Any] = {}
-    reducers = plan.channels.reducers
-    for key, value in updates:
-        if key in reducers:
-            new = to_write(plan, work, key, value)
-            writes[key] = _join(writes[key], new, key) if key in writes else new
-        elif key in writes:
-            raise _make_merge_error(f"At key {key!r}: can receive only one value per step")
+    for key, _, write in updates:
+        if key not in writes:
+            writes[key] = write
+        elif key in plan.channels.reducers:
+            writes[key] = _join(writes[key], write, key)
         else:
-            writes[key] = value
+            raise _make_merge_error(f"At key {key!r}: can receive only one value per step")
     route: list[str | SendTarget] = []
     for name, value in control:
         target = value.node if name == _TASKS else name[len(_TO) :]
@@ -518,7 +547,8 @@ def make_outcome_of_updates(
             work.emit("unknown_target", {"target": target})
         else:
             route.append(_send(plan, work, value) if name == _TASKS else plan.prefix + target)
-    return Outcome(writes, route=route or None, result=[*updates, *plan.static, *control])
+    values = [(key, value) for key, value, _ in updates]
+    return Outcome(writes, route=route or None, result=[*values, *plan.static, *control])
 
 
 def _make_merge_error(what: str) -> Exception:
@@ -548,4 +578,6 @@ __all__ = [
     "make_outcome",
     "make_outcome_of_updates",
     "read_input",
+    "read_updates",
+    "to_updates",
 ]

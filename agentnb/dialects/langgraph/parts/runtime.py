@@ -130,6 +130,10 @@ def make_context(config: dict[str, Any], calls: NodeCalls | None = None) -> Cont
     In it, models and tools are called through the step that `calls` belongs to.
     """
     context = copy_context()
-    context.run(CALLS.set, calls)
-    context.run(lg.var_child_runnable_config.set, config)
+    context.run(_enter, calls, config)
     return context
+
+
+def _enter(calls: NodeCalls | None, config: dict[str, Any]) -> None:
+    CALLS.set(calls)
+    lg.var_child_runnable_config.set(config)

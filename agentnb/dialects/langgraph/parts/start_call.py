@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
-from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Updates, list_updates
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Updates, read_updates
 from agentnb.dialects.langgraph.parts.package import RunnableCallable
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ class StartCall(NodeCall):
         value: Any = given
         if isinstance(given, Mapping):  # a subgraph may be given an object of a schema
             value = given["__root__"] if "__root__" in channels.channels and "__root__" in given else dict(given)
-        updates = [(key, thaw(item)) for key, item in list_updates(self.plan, value) if key in self.keys]
+        updates = [(key, thaw(item)) for key, item in read_updates(self.plan, value) if key in self.keys]
         return channels.first_values(updates, earlier)
 
-    def values_for_branches(self, calls: NodeCalls, result: Any) -> tuple[Updates, Any]:
+    def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
         """Return the input: what of it is no part of the state reaches the conditions, too."""
         return [], calls.work.given
 
