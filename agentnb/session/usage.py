@@ -122,19 +122,17 @@ class Account:
         if len(self.depths) < end:
             reactive = None if history.plan is None else history.plan.recipe.reactive
             del self.events[len(self.depths) + 1 :], self.turns[len(self.depths) + 1 :]  # after an interrupt
+            step, place = None, -1  # of the event before, and of the event that its node handles
             for event in events[len(self.depths) : end]:
                 self.events.append(self.events[-1] + (event.type == PATCH))
                 self.turns.append(self.turns[-1] + (reactive is None or reactive.waits(event)))
-                self.depths.append(self._depth(history, event))
+                if event.step is None or event.step != step:
+                    step, place = event.step, _find_handled_event(history, event)
+                if 0 <= place < len(self.depths) and event.cause in (None, events[place].id):
+                    self.depths.append(self.depths[place] + 1)
+                else:
+                    self.depths.append(_compute_depth(history, event))
         return end
-
-    def _depth(self, history: History, event: Event) -> int:
-        """Return the causal depth of an event; usually one more than that of the event its node handles."""
-        if event.step is not None and event.step > history.base:
-            place = history.place_of(history.tables.acts[history.s_act[event.step - history.base]].event)
-            if 0 <= place < len(self.depths) and event.cause in (None, history.events[place].id):
-                return self.depths[place] + 1
-        return _compute_depth(history, event)
 
     def depth_of(self, history: History, event: str | int, step: int) -> int | None:
         """Return the causal depth of an event of this history, as known up to a step; None if it is not there."""
@@ -152,6 +150,7 @@ class Account:
     def count_deliveries_up_to(self, history: History, step: int) -> int:
         """Return how many steps of this history, up to one of them, were activated by an event."""
         acts, end = history.tables.acts, step - history.base + 1
+        known = self.events_up_to(history, step) if self.rows < end else 0
         for row in range(self.rows, end):
             event = acts[history.s_act[row]].event
             if event >= 0:
@@ -162,9 +161,18 @@ class Account:
                 self.first.setdefault(event, here)
                 self.heard.append(here)
                 self.begun.append(self.begun[-1] + (not _defers(history, acts[history.s_act[row]])))
-                self.deep.append(max(self.deep[-1], get_depth(history, event, step)))
+                place = history.place_of(event)
+                depth = self.depths[place] if 0 <= place < known else get_depth(history, event, step)
+                self.deep.append(max(self.deep[-1], depth))
             self.rows = row + 1
         return bisect_right(self.heard, step)
+
+
+def _find_handled_event(history: History, event: Event) -> int:
+    """Return the index of the event of this history that the node of another one handles; -1 if there is none."""
+    if event.step is None or event.step <= history.base:
+        return -1
+    return history.place_of(history.tables.acts[history.s_act[event.step - history.base]].event)
 
 
 def _defers(history: History, act: ActRow) -> bool:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
     from agentnb.recipe.model import Reactive
 
+_new_row = tuple.__new__  # the constructor of a named tuple costs twice as much
+
 
 def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
     """Return the queue entries for these events."""
@@ -30,9 +32,9 @@ def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
             continue
         names = reactive.at_once(run, event)
         if names:
-            found += [act(ActRow(index[name], 0, 0, event.seq)) for name in names]
+            found += [act(_new_row(ActRow, (index[name], 0, 0, event.seq, -1))) for name in names]
         else:
-            found.append(act(ActRow(-1, 0, 0, event.seq)))
+            found.append(act(_new_row(ActRow, (-1, 0, 0, event.seq, -1))))
     return found
 
 
