@@ -241,7 +241,8 @@ class Edge:
 class Region:
     """A part that runs in a separate frame: a loop's body, a branch, a subgraph. `root` is the whole.
 
-    `isolated` is true if its nodes have a separate blackboard, without access to the outer one.
+    `isolated` is true if its nodes have a separate blackboard, without access to the outer one. In supersteps,
+    `transient` keys last for one of them, unless they are written again.
     """
 
     id: str
@@ -249,6 +250,7 @@ class Region:
     title: str = ""
     owner: str = ""
     isolated: bool = False
+    transient: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,6 @@ class Recipe:
 
     `routing` selects which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them;
     in `supersteps`, too, all are taken, and what is due at the same time does not see each other's writes.
-    `transient` keys last for one superstep, unless they are written again.
     `tools` are what its nodes call, loaded when a session starts. `begin` creates the first board from the inputs; None
     merges them over `init`. `finish` is called once, with inputs and board, at the end of a run.
     `timeouts` selects the edges for a timeout: those of kind `timeout` only ("own"), or those of kind `error` if a node
@@ -280,7 +281,6 @@ class Recipe:
     begin: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     finish: Callable[[Mapping[str, Any], Mapping[str, Any]], None] | None = None
     routing: Routing = "first"
-    transient: tuple[str, ...] = ()
     timeouts: Literal["own", "error"] = "own"
     init: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     limits: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
@@ -352,7 +352,10 @@ class Recipe:
                 [edge.source, edge.target, edge.kind, edge.condition, to_plain(edge.when), *filter(None, [edge.join])]
                 for edge in self.ways
             ],
-            [[region.id, region.entry, region.owner] for region in self.regions.values()],
+            [
+                [region.id, region.entry, region.owner, *filter(None, [region.transient])]
+                for region in self.regions.values()
+            ],
             [
                 self.name,
                 self.dialect,

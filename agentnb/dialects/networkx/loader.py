@@ -61,11 +61,12 @@ class _Loading:
             for id, node in self.nodes.items():
                 reducers = {**top["reducers"], **node.params.get("reducers", {})}
                 self.nodes[id] = replace(node, params=MappingProxyType({**node.params, "reducers": reducers}))
+        if "transient" in top:
+            self.regions = {id: replace(region, transient=top["transient"]) for id, region in self.regions.items()}
         recipe = Recipe(
             name=self.name,
             dialect="networkx",
             routing="supersteps" if top.get("supersteps") else "first",
-            transient=top.get("transient", ()),
             nodes=MappingProxyType(self.nodes),
             edges=tuple(self.edges),
             entry=self.regions[ROOT].entry,

@@ -40,7 +40,8 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -
 
 
 def _make_failure(error: Exception) -> Failure:
-    return Failure(type(error).__name__, error_text(error), error, isinstance(error, TimeoutError))
+    named = (error.__cause__ or error) if isinstance(error, SuperstepError) else error
+    return Failure(type(named).__name__, error_text(error), error, isinstance(error, TimeoutError))
 
 
 def find_handlers(run: Run, act: Activation, error: Exception) -> Pushes:

@@ -52,7 +52,7 @@ class Compiled:
     `listeners` maps an event type to the nodes that listen to it, `reacts` is True if events trigger nodes; `joins` are
     the nodes that wait for their branches. `performs` has the functions of the nodes, but for the `unbound` ones, which
     depend on the world. Of a recipe that runs in supersteps, `ranks` are the nodes' places in the order of their ids,
-    and `waiting` are its joins.
+    `waiting` are its joins, and `transient` has the keys that last for one superstep, by region.
     """
 
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None = None) -> None:
@@ -85,6 +85,7 @@ class Compiled:
         if self.supersteps:
             self.ranks = {node.index: rank for rank, node in enumerate(sorted(self.nodes, key=lambda node: node.id))}
             self.waiting = Joins(self.nodes)
+            self.transient = {region.id: region.transient for region in recipe.regions.values() if region.transient}
         # The function of a node that is no longer in the recipe is never called.
         self.performs: list[Perform] = [_raise_not_bound] * len(self.nodes) if like is None else [
             *like.performs, *[_raise_not_bound] * (len(self.nodes) - len(like.nodes))

@@ -12,6 +12,7 @@ arrival in the plan) and deferred nodes (`about` is -1), which run when nothing 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.scopes import DELETED, Scope, put
@@ -36,7 +37,10 @@ START: Final = -1  # `ActRow.about` of the first superstep of a frame
 
 
 class SuperstepError(ExecutionError):
-    """A superstep has failed, not the node that was running: the node's own error edges do not apply."""
+    """A superstep has failed, not the node that was running: the node's own error edges do not apply.
+
+    If it has a cause, the failure has the name of its class: that is what the recipe's own framework raises.
+    """
 
 
 class Gate(NamedTuple):
@@ -104,6 +108,23 @@ def iter_superstep_steps(run: Run, act: Activation) -> Iterator[int]:
             if row.about != act.row.about:
                 return
             yield step
+
+
+def iter_supersteps_back(run: Run, frame: Frame) -> Iterator[list[int]]:
+    """Yield the steps of each superstep of a frame, the last superstep and the last step first."""
+    steps = ((step, row.about) for step, row in _iter_steps_back(run, run.position) if row.frame == frame.id)
+    for _, found in groupby(steps, key=lambda step: step[1]):
+        yield [step for step, _ in found]
+
+
+def iter_writes(run: Run, frame: Frame, step: int) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the writes of a step to the keys of a frame: (key, previous value, new value)."""
+    history = next(history for history in reversed(run.chain) if history.base < step)
+    codes, row = run.tables.codes, step - history.base
+    for at in range(history.s_wend[row - 1], history.s_wend[row]):
+        owner, path = codes[history.w_code[at] >> 2]
+        if owner == frame.scope.id:
+            yield str(path[0]), history.w_old[at], history.w_new[at]
 
 
 def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation:
@@ -242,8 +263,8 @@ def _get_owner(run: Run, frame: Frame) -> ActRow:
 
 def _clear_transients(run: Run, act: Activation) -> None:
     """Delete the keys that last for one superstep and have not been written in this one."""
-    keys, scope = run.plan.recipe.transient, act.scope
-    if not keys:
+    keys, scope = run.plan.transient.get(act.frame.row.region), act.scope
+    if keys is None:
         return
     seen = {key for key in keys if key in scope.data}
     if seen:

@@ -49,10 +49,11 @@ class ModelState(BaseModel):
 
 
 class OwnState(TypedDict, total=False):
-    """The state of an inner graph that shares some keys with the outer one."""
+    """The state of an inner graph that shares some keys with the outer one; one of them has another channel there."""
 
     log: Annotated[list, operator.add]
     last: str
+    brief: str
     secret: Annotated[list, operator.add]
 
 
@@ -111,7 +112,7 @@ def node(name: str, plan: dict[str, Any]):
         if plan["fails"] and len(state.get("log", [])) > 3:
             raise ValueError(name)
         if targets is None:
-            return update if plan["writes"] or "brief" in state else None  # see "Where it differs" in the documentation
+            return update if plan["writes"] else None
         if len(state.get("log", [])) > 8:
             return update
         targets = targets if "log" in state else targets[:1]  # what was sent does not multiply for ever
@@ -186,6 +187,9 @@ def build(plan: dict[str, Any]) -> Any:
     for sources, target in plan["joins"]:
         graph.add_edge(list(sources), target)
     for source, choices in plan["conditions"].items():
+        each = plan["nodes"][source]
+        if not each["writes"] and each["goto"] is None:  # nothing would end a multiplication of what it sends
+            choices = [found[:1] for found in choices]  # noqa: PLW2901
         if source in plan["maps"]:
             graph.add_conditional_edges(source, *mapped(choices))
         else:

@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
+from langgraph.errors import ParentCommand
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, push_message
 from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
@@ -234,6 +235,97 @@ def test_a_command_leads_out_of_a_subgraph():
     _, session = compare(around(inner(lambda state: command)), {"n": 1})
     assert "from inside" in session.board["xs"]
     assert session.replay().ok
+
+
+@pytest.mark.parametrize("how", ["returned", "raised"])
+@pytest.mark.parametrize("words", [
+    {},
+    {"retry_policy": RetryPolicy(initial_interval=0.0001, retry_on=Exception)},
+    {"error_handler": lambda state: {"xs": ["handled"]}},
+], ids=["", "retried", "handled"])  # fmt: skip
+def test_a_command_that_leads_out_of_the_outermost_graph_fails(how, words):
+    command, calls = Command(graph=Command.PARENT, goto="a"), []
+
+    def leave(state):
+        calls.append(1)
+        if how == "raised":
+            raise ParentCommand(command)
+        return command
+
+    graph = StateGraph(State)
+    graph.add_node("leave", leave, **words)
+    graph.add_edge(START, "leave")
+    theirs, session = compare(graph.compile(), {"n": 1})
+    assert theirs.ended == "ParentCommand"
+    assert "L544" in str(session.error)
+    assert session.trace.frames.steps.error[0].startswith("ParentCommand: ")
+    assert len(calls) == 2  # once there, once here
+
+
+def test_a_command_that_is_raised_leads_out_of_a_subgraph():
+    def leave(state):
+        raise ParentCommand(Command(graph=Command.PARENT, goto="c", update={"xs": ["from inside"]}))
+
+    _, session = compare(around(inner(leave)), {"n": 1})
+    assert "from inside" in session.board["xs"]
+
+
+def test_updates_that_cannot_be_merged_are_not_tried_again():
+    calls = []
+
+    def twice(state):
+        calls.append(1)
+        return [Command(update={"n": 1}), Command(update={"n": 2})]
+
+    graph = StateGraph(State)
+    graph.add_node("twice", twice, retry_policy=RetryPolicy(initial_interval=0.0001, retry_on=Exception))
+    graph.add_edge(START, "twice")
+    theirs, session = compare(graph.compile(), {"n": 1})
+    assert session.trace.frames.steps.error[0].startswith(theirs.ended)
+    assert len(calls) == 2
+
+
+class Flash(TypedDict, total=False):
+    xs: Annotated[list, operator.add]
+    flash: Annotated[str, EphemeralValue]
+
+
+class Lasting(TypedDict, total=False):
+    xs: Annotated[list, operator.add]
+    flash: str
+
+
+@pytest.mark.parametrize("asks", [False, True], ids=["", "asks"])
+@pytest.mark.parametrize("silent", [False, True], ids=["", "silent"])
+@pytest.mark.parametrize("schemas", [(State, Flash), (Lasting, Flash), (Flash, Flash), (Flash, Lasting)],
+                         ids=lambda pair: "-".join(schema.__name__ for schema in pair))  # fmt: skip
+def test_a_graph_inside_has_transient_keys_of_its_own(schemas, silent, asks):
+    def reads(name):
+        def read(state):
+            if asks and name == "i3":
+                interrupt("go on?")
+            return None if silent and name != "last" else {"xs": [f"{name} sees {state.get('flash')}"]}
+
+        return name, read
+
+    outer, own = schemas
+    inside = chain(("i1", lambda state: {"xs": ["i1"], "flash": "x"}), reads("i2"), reads("i3"), schema=own)
+    graph = chain(reads("a"), ("sub", inside), reads("b"), reads("last"), schema=outer)
+    _, session = compare(graph, {"xs": ["in"]}, answers=lambda question: "yes")
+    assert session.replay().ok
+
+
+def test_conditions_from_start_of_a_graph_inside_see_its_own_input():
+    state = TypedDict("Own", {"xs": Annotated[list, operator.add]})  # noqa: UP013
+    inside = StateGraph(state)
+    for name in ("i1", "i2"):
+        inside.add_node(name, lambda _, name=name: {"xs": [name]})
+    inside.add_conditional_edges(START, lambda given: f"i{given.get('n', 0)}", ["i1", "i2"])
+    graph = StateGraph(State)
+    graph.add_node("sub", inside.compile())
+    graph.add_conditional_edges(START, lambda state: [Send("sub", {"n": n}) for n in (1, 2)], ["sub"])
+    theirs, _ = compare(graph.compile(), {"n": 7})
+    assert theirs.last["xs"] == ["i1", "i2"]
 
 
 def test_sends_to_a_subgraph():

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, wrap_model_call
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
@@ -156,11 +156,46 @@ class Awaits(AgentMiddleware):
         return await handler(request)
 
 
-def agent_with_middleware():
-    return create_agent(model(asks("look_up", {"what": "it"}), AIMessage("so")), [look_up], middleware=[Awaits()])
+class Wraps(AgentMiddleware):
+    """Middleware of which only the function around the model has a form, the async one."""
+
+    async def awrap_model_call(self, request, handler):
+        return await handler(request)
 
 
-AGENTS = {"tool": react_agent, "prompt": lambda: react_agent(prompt), "middleware": agent_with_middleware}
+class WrapsTools(AgentMiddleware):
+    """The same of the function around the tools."""
+
+    async def awrap_tool_call(self, request, handler):
+        return await handler(request)
+
+
+@wrap_model_call
+async def wraps(request, handler):
+    return await handler(request)
+
+
+@tool
+def find(what: str) -> str:
+    """Find something."""
+    return f"{what} is found"
+
+
+def agent(*middleware, uses=look_up):
+    answers = model(asks(uses.name, {"what": "it"}), AIMessage("so"))
+    return create_agent(answers, [uses], middleware=middleware)
+
+
+AGENTS = {
+    "tool": react_agent,
+    "prompt": lambda: react_agent(prompt),
+    "middleware": lambda: agent(Awaits()),
+    "around a model": lambda: agent(Wraps(), uses=find),
+    "around a model, by a decorator": lambda: agent(wraps, uses=find),
+    "around a model, two": lambda: agent(Wraps(), wraps, uses=find),
+    "around a tool": lambda: agent(WrapsTools(), uses=find),
+    "around a tool, two": lambda: agent(WrapsTools(), Awaits(), uses=find),
+}
 
 
 @pytest.mark.parametrize("way", ["run", "step", "arun"])

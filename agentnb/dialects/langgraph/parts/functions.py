@@ -6,6 +6,7 @@ Of a sync and an async function, LangGraph calls the one that fits the way in wh
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -79,7 +80,8 @@ def _make_call(runnable: Any, function: Callable[..., Any]) -> Callable[[Any, di
 def is_only_async(*runnables: Any) -> bool:
     """Return True if LangGraph can await these, but not invoke them: something in them has no sync function.
 
-    Looked at are nodes and conditions of graphs, steps of sequences, tools, and the runnables that functions refer to.
+    Looked at are nodes and conditions of graphs, steps of sequences, tools, middleware of agents, and the runnables
+    that functions refer to.
     """
     candidates, known = list(runnables), set[int]()
     for candidate in candidates:  # it grows
@@ -92,13 +94,39 @@ def is_only_async(*runnables: Any) -> bool:
 
 
 def _lacks_sync_function(runnable: Any) -> bool:
+    if inspect.isroutine(runnable):
+        return getattr(runnable, "__func__", None) in _list_unimplemented_wrappers()
     if isinstance(runnable, lg.RunnableLambda):
         return not hasattr(runnable, "func")
     return isinstance(runnable, lg.RunnableCallable | lg.StructuredTool) and runnable.func is None
 
 
+def _list_unimplemented_wrappers() -> list[Any]:
+    """Return the sync functions that middleware has if it defines only the async ones: all they do is raise."""
+    module = sys.modules.get("langchain.agents.middleware.types")
+    return [] if module is None else [module.AgentMiddleware.wrap_model_call, module.AgentMiddleware.wrap_tool_call]
+
+
+def _list_middleware(function: Any) -> list[Any]:
+    """Return what a function of an agent is made of: wrappers of its middleware's functions, which are closures."""
+    if not str(getattr(function, "__module__", "")).startswith("langchain.agents."):
+        return []
+    cells = getattr(function, "__closure__", None) or ()
+    found = [_get_cell_value(cell) for cell in cells]
+    return [getattr(each, "__wrapped__", each) for each in found if inspect.isroutine(each)]
+
+
+def _get_cell_value(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return None
+
+
 def _list_parts(runnable: Any) -> list[Any]:
     """Return the runnables that one is made of, or that its function refers to."""
+    if inspect.isroutine(runnable):
+        return _list_middleware(runnable)
     if is_state_graph(runnable):
         specs, branches = runnable.builder.nodes.values(), runnable.builder.branches.values()
         return [spec.runnable for spec in specs] + [each.path for found in branches for each in found.values()]
@@ -107,7 +135,9 @@ def _list_parts(runnable: Any) -> list[Any]:
     if isinstance(runnable, lg.RunnableCallable):
         found = [getattr(each, "__self__", each) for each in lg.get_function_nonlocals(runnable.func)]
         found += getattr(runnable, "tools_by_name", {}).values()  # of a ToolNode
-        return [each for each in found if isinstance(each, lg.Runnable)]
+        wrapper = getattr(runnable, "_wrap_tool_call", None)
+        wrappers = [] if wrapper is None else [getattr(wrapper, "__wrapped__", wrapper)]
+        return [each for each in found if isinstance(each, lg.Runnable)] + _list_middleware(runnable.func) + wrappers
     if isinstance(runnable, lg.RunnableLambda):
         return list(runnable.deps)
     if isinstance(runnable, lg.RunnableSequence | lg.RunnableSeq):

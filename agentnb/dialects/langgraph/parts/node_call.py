@@ -159,7 +159,7 @@ class NodeCall:
                 if not isinstance(result, Outcome) or result.error is None:
                     return result
                 raise result.error
-            except lg.GraphBubbleUp:
+            except (lg.GraphBubbleUp, SuperstepError):
                 raise
             except Exception as error:
                 failed += 1
@@ -197,7 +197,7 @@ class NodeCall:
         try:
             result = context.run(form.call, given, config)
         except lg.ParentCommand as upward:
-            result = _to_command(upward, config, plan.name)
+            result = self._to_command(upward, config)
         if self.recurse and isinstance(result, lg.Runnable) and not form.slow:
             result = context.run(result.invoke, given, config)
         if form.slow or isawaitable(result):
@@ -206,6 +206,18 @@ class NodeCall:
         if not plan.branches:
             return make_outcome(plan, work, result, (), calls.sent)
         return self.routed(calls, form, result, context, config)
+
+    def _to_command(self, upward: lg.ParentCommand, config: dict[str, Any]) -> Any:
+        """Return the Command that has left the node's function, as its result.
+
+        A node of a graph that the function has invoked leads out of that graph, to this one or to one around it.
+        """
+        command = upward.args[0]
+        if command.graph in (config["configurable"][lg.keys.CONFIG_KEY_CHECKPOINT_NS], self.plan.name):
+            return replace(command, graph=None)
+        if command.graph == lg.Command.PARENT and self.plan.prefix:
+            return command
+        raise _make_no_parent_error(self.plan, upward)
 
     def _make_config(self, calls: NodeCalls, attempt: int) -> dict[str, Any]:
         plan, work = self.plan, calls.work
@@ -257,7 +269,7 @@ class NodeCall:
                 await work.loop()
                 result = await run_in_context(context, result.ainvoke(given, config))
         except lg.ParentCommand as upward:
-            result = _to_command(upward, config, self.plan.name)
+            result = self._to_command(upward, config)
         except (Exception, Suspended):
             await calls.wait()
             raise
@@ -312,18 +324,6 @@ class HandlerCall(NodeCall):
 async def _run_within_limit(limit: TimeLimit, work: Work, ending: Coroutine[Any, Any, Any]) -> Any:
     await work.loop()
     return await limit.keep(ending)
-
-
-def _to_command(upward: lg.ParentCommand, config: dict[str, Any], name: str) -> Any:
-    """Return the Command by which a node of a graph that a function has invoked leads out of it, as its result.
-
-    Raises:
-        ParentCommand: it is meant for a graph further out.
-    """
-    command = upward.args[0]
-    if command.graph not in (config["configurable"][lg.keys.CONFIG_KEY_CHECKPOINT_NS], name):
-        raise upward
-    return replace(command, graph=None)
 
 
 async def _to_coroutine(awaitable: Any) -> Any:
@@ -517,7 +517,7 @@ def make_outcome(
         control = () if type(result) is dict or result is None else plan.control(result) or ()
     except lg.ParentCommand as upward:
         if not plan.prefix:
-            raise lg.InvalidUpdateError("There is no parent graph") from upward
+            raise _make_no_parent_error(plan, upward) from upward
         return Outcome(route=[work.end_frame("command", to_plain_command(upward.args[0]))])
     control = [*(write for write in sent if write[0] == _TASKS or write[0].startswith(_TO)), *control]
     chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found)]
@@ -559,6 +559,20 @@ def _make_merge_error(what: str) -> Exception:
     error = SuperstepError(Problem("L559", what, "the updates of a node", "no reducer combines them",
                                    "declare a reducer for the key, or update it once"))  # fmt: skip
     error.__cause__ = lg.InvalidUpdateError(what)
+    return error
+
+
+def _make_no_parent_error(plan: NodePlan, upward: lg.ParentCommand) -> Exception:
+    """Return the error of a node that leads out of the outermost graph, with its cause; nothing handles it.
+
+    L544: a node of LangGraph leads out of its graph, which is inside no other.
+    """
+    error = SuperstepError(
+        Problem("L544", f"node {plan.name!r} leads out of its graph, and no graph is around it", f"node {plan.name!r}",
+                f"LangGraph raises ParentCommand: {upward.args[0]!r}",
+                "load the graph that has this one as a node, or return a Command without graph=Command.PARENT")
+    )  # fmt: skip
+    error.__cause__ = upward
     return error
 
 

@@ -30,8 +30,9 @@ class StartCall(NodeCall):
         return channels.first_values(updates, earlier)
 
     def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
-        """Return the input: what of it is no part of the state reaches the conditions, too."""
-        return [], calls.work.given
+        """Return the input of this graph: what of it is no part of the state reaches the conditions, too."""
+        frame = calls.work.act.frame.row
+        return [], calls.work.given if frame.parent < 0 else thaw(frame.given)
 
     def _write_transient(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return the keys of the input that last for one superstep: that is the one after this node's."""

@@ -12,6 +12,7 @@ from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, make_outcome, read_input
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_command
 from agentnb.dialects.langgraph.parts.runtime import make_context
+from agentnb.engine.core.supersteps import iter_supersteps_back, iter_writes
 from agentnb.engine.core.work import Body, Enter
 
 if TYPE_CHECKING:
@@ -25,12 +26,15 @@ _STATE: Final = "subgraph_state"
 class SubgraphCall(NodeCall):
     """The function of a node that is a graph.
 
-    `keys` are those of its state if it continues from the state in which it last ended; each end is an event.
+    `begins_early`: the inner graph has a node START, whose conditions see its whole input. `keys` are those of its
+    state if it continues from the state in which it last ended; each end is an event.
     """
 
-    def __init__(self, plan: NodePlan, begin: Begin, outputs: Any, keys: Collection[str] = ()) -> None:
+    def __init__(
+        self, plan: NodePlan, begin: Begin, outputs: Any, *, begins_early: bool, keys: Collection[str] = ()
+    ) -> None:
         super().__init__(plan, begin)
-        self.begin, self.outputs, self.state_keys = begin, outputs, keys
+        self.begin, self.outputs, self.begins_early, self.state_keys = begin, outputs, begins_early, keys
 
     def __call__(self, work: Work) -> Any:
         """Open the region with the input of the inner graph, or turn its output into this node's outcome."""
@@ -40,7 +44,8 @@ class SubgraphCall(NodeCall):
             context = copy_context()
             context.run(CALLS.set, NodeCalls(work))  # messages get ids that a replay draws again
             first = context.run(self.begin, given, self._find_earlier(work))
-            return Enter([Body(body, "isolated", first) for body in work.node.bodies])
+            inputs = (given if isinstance(given, Mapping) else {}) if self.begins_early else None
+            return Enter([Body(body, "isolated", first, given=inputs) for body in work.node.bodies])
         if self.state_keys:
             work.emit(_STATE, self._collect_values(work, self.state_keys))
         result = self._make_result(work)
@@ -62,11 +67,32 @@ class SubgraphCall(NodeCall):
         if isinstance(self.outputs, str):
             value = work.frames[0].scope.get(self.outputs)
             return None if value is ABSENT else thaw(value)
-        return self._collect_values(work, self.outputs)
+        return self._collect_values(work, self.outputs) | self._collect_streamed(work, self.outputs)
 
     def _collect_values(self, work: Work, keys: Iterable[str]) -> dict[str, Any]:
         seen = {key: work.frames[0].scope.get(key) for key in keys}
         return {key: thaw(value) for key, value in seen.items() if value is not ABSENT}
+
+    def _collect_streamed(self, work: Work, keys: Collection[str]) -> dict[str, Any]:
+        """Return the values of transient keys that were part of the state when LangGraph streamed it last.
+
+        A graph's result is the state as it was streamed: after each superstep that has written an output, and before
+        one that goes on after a question. The keys were deleted when the supersteps after that had ended.
+        """
+        run, frame = work.run, work.frames[0]
+        transient = {*run.plan.transient.get(frame.row.region, ())}.intersection(keys)
+        found: dict[str, Any] = {}
+        if not transient:
+            return found
+        asked = {call.step for history, _ in run.parts() for call in history.calls if call.kind == "human"}
+        for steps in iter_supersteps_back(run, frame):
+            writes = [write for step in steps for write in iter_writes(run, frame, step) if write[0] in keys]
+            if any(new is not ABSENT for _, _, new in writes):
+                break
+            found |= {key: thaw(old) for key, old, _ in writes if key in transient}
+            if not asked.isdisjoint(range(steps[-1], steps[0] + 1)):
+                break
+        return found
 
     def _find_earlier(self, work: Work) -> Any:
         """Return the state in which the graph last ended, if it continues from there."""

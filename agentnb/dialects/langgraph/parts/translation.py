@@ -85,7 +85,6 @@ def translate(
         begin=start.begin,
         routing="supersteps",
         timeouts="error",
-        transient=tuple(channels.transient),
         init=MappingProxyType({}),
         limits=MappingProxyType({}),
         meta=MappingProxyType({"required": (), "stops": tuple(translation.stops)}),
@@ -180,7 +179,8 @@ class _Translation:
             self.stops += [(prefix + name, side) for name in (names if stops == "*" else stops)]
         self.starts[region] = start
         owner = "" if region == ROOT else region
-        self.regions[region] = Region(region, entry, "" if region == ROOT else region, owner, region != ROOT)
+        title, transient = "" if region == ROOT else region, tuple(self.channels[region].transient)
+        self.regions[region] = Region(region, entry, title, owner, region != ROOT, transient)
 
     def _check_graph(self, graph: Any, place: Place) -> None:
         if graph.step_timeout is not None:
@@ -221,7 +221,13 @@ class _Translation:
             self.read(inner, settings.inside(inner), own, f"{own}/", place)
             stays = self.has_saver and inner.checkpointer is True
             state_keys = self.channels[own].channels if stays else ()
-            perform = SubgraphCall(plan, self.starts[own].begin, inner.output_channels, state_keys)
+            perform = SubgraphCall(
+                plan,
+                self.starts[own].begin,
+                inner.output_channels,
+                begins_early=self.begins_early.get(own, False),
+                keys=state_keys,
+            )
         else:
             self.problems.append(
                 make_unsupported_problem("a hand-built Pregel graph", place, "call it inside a function")
