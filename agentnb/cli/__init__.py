@@ -8,22 +8,46 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TextIO, cast
 
 from agentnb.cli.arguments import ArgumentsError, make_parser
-from agentnb.cli.output import Pipe, refuse
+from agentnb.cli.output import Output, print_all, refuse
 from agentnb.errors import AgentNbError, Problem
 
 __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: `agentnb --help` lists them."""
-    with redirect_stdout(Pipe(sys.stdout)):
+    """Run one command and return its exit code: `agentnb --help` lists them.
+
+    U910: standard output cannot be written.
+
+    Raises:
+        SystemExit: the arguments are wrong, or ask for the help or a version.
+    """
+    output, messages = Output(sys.stdout), Output(sys.stderr)
+    with redirect_stdout(cast("TextIO", output)), redirect_stderr(cast("TextIO", messages)):
+        exits: SystemExit | None = None
         try:
-            return _run_command(argv)
-        finally:
-            sys.stdout.flush()
+            code = _run_command(argv)
+        except SystemExit as end:
+            exits, code = end, end.code if isinstance(end.code, int) else int(end.code is not None)
+        output.flush()
+        if output.failure is not None:
+            print_all([_make_output_problem(output.failure)], sys.stderr)
+            code = code or 1
+        messages.flush()
+    if exits is not None:
+        raise SystemExit(code) from None
+    return code
+
+
+def _make_output_problem(error: OSError) -> Problem:
+    """U910: standard output cannot be written."""
+    return Problem("U910", f"the output cannot be written: {error.strerror or error}", "standard output",
+                   "the command has run to its end, but not all that it printed has arrived",
+                   "make room, or send the output to another place")  # fmt: skip
 
 
 def _run_command(argv: Sequence[str] | None) -> int:
@@ -47,10 +71,10 @@ def _run_command(argv: Sequence[str] | None) -> int:
     except OSError as error:
         problem = Problem(
             code="U902",
-            what=f"{str(error.filename)!r} cannot be used: {error.strerror}",
+            what=_describe_failure(error),
             where=f"agentnb {args.command}",
-            why="the operating system refused access",
-            do="use another path, or fix its permissions",
+            why="the operating system refused it",
+            do="use another path, fix its permissions, or make room",
         )
         return refuse([problem], as_json=args.json)
     except KeyboardInterrupt:
@@ -59,6 +83,13 @@ def _run_command(argv: Sequence[str] | None) -> int:
             refuse([Problem("U907", "interrupted", where, "Ctrl-C was pressed", "call it again")], as_json=True)
         return 130
     return code
+
+
+def _describe_failure(error: OSError) -> str:
+    """U902: a file cannot be used."""
+    reason = error.strerror or str(error) or type(error).__name__
+    what = "a file" if error.filename is None else repr(str(error.filename))
+    return f"{what} cannot be used: {reason}"
 
 
 def _print_warning(message: Warning | str, *_where: object, **_more: object) -> None:

@@ -20,11 +20,12 @@ from agentnb.cli.stores import TABLES, run_runs, trace_command
 from agentnb.cli.versions import print_versions
 from agentnb.errors import AgentNbError, Problem
 
+RECIPE = "a recipe: a file, the name of a sample, or module:object, which is imported"
 EXIT_CODES = """\
 exit codes:
   0    success
   1    a problem: in a recipe, a file or a store; the run failed, the agent ended without success, a scenario failed,
-       two runs differ (diff), a golden does not hold (replay)
+       two runs differ (diff), a golden does not hold (replay), the output cannot be written
   2    the command line is not understood
   3    the run has used up its budget
   4    the run waits for a person
@@ -88,15 +89,15 @@ def make_parser() -> argparse.ArgumentParser:
     lab.add_argument("--reset", action="store_true", help="copy them anew: your changes to them are lost")
     lab.add_argument("--no-browser", action="store_true", help="print the address only")
 
-    check = command("check", check_command, "print every problem of recipes; nothing of them runs")
-    check.add_argument("files", nargs="+", metavar="FILE")
+    check = command("check", check_command, "print every problem of recipes, without running them")
+    check.add_argument("files", nargs="+", metavar="FILE", help=RECIPE)
     _add_tools_option(check)
 
     run = command("run", run_command, "run a recipe, one line a step; or its scenarios, one line each")
     _add_run_options(run)
 
     draw = command("draw", draw_command, "draw a recipe")
-    draw.add_argument("file", metavar="FILE", help="a file, the name of a sample, or module:object")
+    draw.add_argument("file", metavar="FILE", help=RECIPE)
     _add_tools_option(draw)
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a .svg, .png, .dot or .mmd file")
 
@@ -132,9 +133,7 @@ def make_parser() -> argparse.ArgumentParser:
     mcp.add_argument(
         "--changes", action="store_true", help="allow it to run nodes, edit, answer and fork; left out: it only reads"
     )
-    mcp.add_argument(
-        "--recipe", metavar="RECIPE", help="the recipe to continue stored runs with: a file, or module:object"
-    )
+    mcp.add_argument("--recipe", metavar="RECIPE", help=f"{RECIPE}; stored runs are continued with it")
     mcp.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer")
     mcp.add_argument(
         "--name", metavar="NAME", help="under which its changes are recorded; left out: what it calls itself"
@@ -163,7 +162,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
     fork = command("fork", fork_command, "fork a run of a store at a step, and run the fork")
     for one in (resume, answer, fork):
         one.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
-        one.add_argument("file", metavar="RECIPE", help="the recipe: a file, or module:object")
+        one.add_argument("file", metavar="RECIPE", help=RECIPE)
     answer.add_argument("value", metavar="VALUE", help="the answer; JSON where it is JSON, else text")
     answer.add_argument("--node", metavar="NODE", help="which of the waiting nodes")
     fork.add_argument("--at", type=int, metavar="STEP", help="the last step that is shared; left out: the current one")
@@ -177,7 +176,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
         _add_world_options(one)
 
     replay = command("replay", replay_command, "replay goldens with a recipe; nothing is called, exit 1 if one differs")
-    replay.add_argument("file", metavar="RECIPE", help="the recipe: a file, or module:object")
+    replay.add_argument("file", metavar="RECIPE", help=RECIPE)
     replay.add_argument("goldens", nargs="+", metavar="GOLDEN", help="a .jsonl file")
     replay.add_argument("--holds", action="append", default=[], choices=("route", "values", "reads", "calls"),
                         help="what must hold; may be repeated; left out: route, values, calls")  # fmt: skip
@@ -193,7 +192,7 @@ def _add_world_options(run: argparse.ArgumentParser, model: argparse._ActionsCon
 
 
 def _add_run_options(run: argparse.ArgumentParser) -> None:
-    run.add_argument("file", metavar="FILE", help="a recipe: a file, the name of a sample, or module:object")
+    run.add_argument("file", metavar="FILE", help=RECIPE)
     _add_tools_option(run)
     model = run.add_mutually_exclusive_group()
     _add_world_options(run, model)

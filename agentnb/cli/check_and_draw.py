@@ -11,17 +11,17 @@ from agentnb.errors import Problem, RecipeError
 
 
 def check_command(args: argparse.Namespace) -> int:
-    """Print every problem of every file; return 1 if any is an error.
+    """Print every problem of every recipe; return 1 if any is an error.
 
     A tool that cannot be loaded is an error: the command line offers no replacement.
     """
-    from agentnb.load import load
+    from agentnb.cli.python_objects import load_recipe
     from agentnb.world.tools.loading import OF_TARGETS
 
     found: dict[str, list[Problem]] = {}
     for file in args.files:
         try:
-            problems = load(file, allow=args.allow).check()
+            problems = load_recipe(file, args.allow).check()
             errors = [replace(problem, severity="error") for problem in problems if problem.code in OF_TARGETS]
             found[file] = [*errors, *(problem for problem in problems if problem.code not in OF_TARGETS)]
         except RecipeError as error:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final, TextIO
 
@@ -16,36 +17,47 @@ from agentnb.secrets import mask_text
 LONGEST: Final = 4096  # bits of the largest whole number that Python converts to decimal by default
 
 
-class Pipe:
-    """A stream whose reader may close it: later output is discarded, and the command runs to its end.
-
-    So `agentnb run ... | head -1` prints no error, and its store and trace are complete.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+class _Nowhere(io.TextIOBase):
+    """A stream that discards what is written to it."""
 
     def write(self, text: str) -> int:
-        """Write a text with secrets masked, or discard it if the reader has closed the stream."""
-        try:
-            self._stream.write(mask_text(text))
-            return len(text)
-        except BrokenPipeError:
-            self._to_nowhere()
-            return len(text)
+        """Return the length of the text."""
+        return len(text)
+
+
+class Output:
+    """A stream that may stop taking output: what cannot be written is discarded, and the command runs to its end.
+
+    So the store and the trace of `agentnb run ... | head -1` are complete. A reader that has closed its pipe wants no
+    more, which is no failure; any other reason (a full disk) is in `failure`.
+
+    Args:
+        stream: None if the process was started without it.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = _Nowhere() if stream is None else stream
+        self.failure: OSError | None = None
+
+    def write(self, text: str) -> int:
+        """Write a text with secrets masked, or discard it."""
+        self._try(self._stream.write, mask_text(text))
+        return len(text)
 
     def flush(self) -> None:
-        """Flush the stream, unless its reader has closed it."""
-        try:
-            self._stream.flush()
-        except BrokenPipeError:
-            self._to_nowhere()
+        """Flush the stream."""
+        self._try(self._stream.flush)
 
-    def _to_nowhere(self) -> None:
-        # Python flushes the rest of the stream's buffer once more at exit.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self._stream.fileno())
-        os.close(nowhere)
+    def _try(self, act: Callable[..., object], *words: str) -> None:
+        try:
+            act(*words)
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                self.failure = self.failure or error
+            # The stream flushes the rest of its buffer once more, at exit at the latest.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -83,7 +83,11 @@ def check_installed() -> None:
 
 
 def serve_stdio(assistant: Assistant) -> None:
-    """Serve on stdin and stdout until the other side closes them; what nodes print goes to stderr."""
+    """Serve on stdin and stdout until the other side closes them; what nodes print goes to stderr.
+
+    Raises:
+        OSError: stdout cannot be written.
+    """
     server = make_server(assistant)
 
     async def serve() -> None:
@@ -92,10 +96,17 @@ def serve_stdio(assistant: Assistant) -> None:
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
+    failures: list[BaseException] = []
     try:
         asyncio.run(serve())
+    except* BrokenPipeError:
+        pass  # the other side has gone
+    except* OSError as group:  # of the task that writes
+        failures += group.exceptions
     finally:
         assistant.close()
+    if failures:
+        raise failures[0]
 
 
 class LiveServer:

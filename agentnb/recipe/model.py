@@ -336,7 +336,10 @@ class Recipe:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 of all that affects how this recipe runs: nodes, edges, limits and the code of its functions."""
+        """The SHA-256 of all that affects how this recipe runs: nodes, edges, limits, code, settings of calls."""
+        from agentnb.recipe.call_settings import get_call_settings  # it describes the Recipe of this module
+
+        settings = get_call_settings(self)
         parts = [
             [
                 [
@@ -364,6 +367,7 @@ class Recipe:
                 self.timeouts,
                 to_plain(self.init),
                 to_plain(self.limits),
+                *([to_plain(settings)] if settings else []),
             ],
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from operator import is_
 from pathlib import Path
 from typing import Any, Final
 
-from agentnb.board.codec import encode, encode_atom
+from agentnb.board.codec import decode, encode, encode_atom
 from agentnb.board.masking import find_secret_word
 from agentnb.board.paths import OPS
-from agentnb.board.values import ABSENT, thaw
+from agentnb.board.values import ABSENT, FrozenList, FrozenRecord, freeze
 from agentnb.clock import EPOCH, to_microseconds
 from agentnb.engine.core.history import (
     CARRIED,
@@ -28,12 +30,13 @@ from agentnb.engine.core.history import (
     Act,
     ActRow,
     Call,
+    Event,
     FrameRow,
     History,
 )
 from agentnb.engine.persistence.delta_loader import check_version
 from agentnb.engine.persistence.deltas import VERSION, encode_event
-from agentnb.errors import Problem, StoreError
+from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.recipe.model import Recipe
 from agentnb.recordings.formats import read_text
 from agentnb.recordings.trace_files import make_recording
@@ -44,6 +47,7 @@ from agentnb.trace.trace import SimulationTrace
 FORMAT: Final = "agentnb.golden"
 GOLDEN_VERSION: Final = 1
 REDACTED: Final = "<redacted>"
+MOST_KNOWN: Final = 10_000  # paths of a run that are collected, to suggest one for a path that matches nothing
 _CALL: Final = ("result", "error", "tokens_in", "tokens_out", "cost_usd", "provider", "model", "finish_reason")
 
 
@@ -69,17 +73,88 @@ def to_json_text(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
     """Return a run as the text of a golden. Masked.
 
     Args:
-        redact: paths whose values are volatile and are left out: of the board (`answer.id`), or of a call
-            (`calls.NAME.arguments.when`, `calls.NAME.result.id`); `*` stands for any one part.
+        redact: paths whose values are volatile and are left out: of the board (`answer.id`), of a call
+            (`calls.NAME.arguments.when`, `calls.NAME.result.id`), or of an event (`events.TYPE.id`); `*` stands for any
+            one part. What a step reports besides (its thought, its observation) is left out where it has such a value.
+
+    Raises:
+        ExecutionError: L584, nothing in the run is at a path.
     """
-    lines = (json.dumps(line, ensure_ascii=False) for line in _Writer(trace, redact).lines())
+    writer = _Writer(trace, redact)
+    lines = [json.dumps(line, ensure_ascii=False) for line in writer.lines()]
+    writer.redaction.check_all_used()
     return well_formed("\n".join(lines) + "\n")
+
+
+class Redaction:
+    """The declared volatile paths of a golden; notes which of them had a value to leave out."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = tuple(dict.fromkeys(paths))
+        self.patterns = [path.split(".") for path in self.paths]
+        self.used: set[str] = set()
+        self.calls: dict[str, None] = {}  # by the paths of their arguments and results
+        self.known: dict[str, None] = {}  # the paths that have been looked at
+
+    def apply(self, value: Any, *path: Any) -> Any:
+        """Return a value without the parts whose paths match a pattern; `path` is where the value is."""
+        return self._apply(value, ".".join(map(str, path)).split(".") if path else []) if self.patterns else value
+
+    def covers(self, *path: Any) -> bool:
+        """Return True if a value at this path, or a part of it, is left out."""
+        parts = ".".join(map(str, path)).split(".")
+        return any(matches(parts, pattern[: len(parts)]) for pattern in self.patterns)
+
+    def _apply(self, value: Any, path: list[str]) -> Any:
+        if value is ABSENT:
+            return value
+        if path and len(self.known) < MOST_KNOWN:
+            self.known[".".join(path)] = None
+        found = [pattern for pattern in self.patterns if matches(path, pattern)]
+        if found:
+            self.used |= {".".join(pattern) for pattern in found}
+            return REDACTED
+        if isinstance(value, FrozenRecord):
+            fields = self._apply(value.parts, path)
+            return value if fields is value.parts else FrozenRecord(value.template, freeze(fields))
+        if isinstance(value, dict):
+            items = {key: self._apply(item, [*path, *str(key).split(".")]) for key, item in value.items()}
+            return value if all(items[key] is item for key, item in value.items()) else items
+        if isinstance(value, list | tuple):
+            before = list(islice(value.items, value.size)) if isinstance(value, FrozenList) else list(value)
+            parts = [self._apply(item, [*path, str(at)]) for at, item in enumerate(before)]
+            return value if all(map(is_, parts, before)) else type(value)(parts) if type(value) is tuple else parts
+        return value
+
+    def check_all_used(self) -> None:
+        """Raise if a path matches nothing: its value would stay in the file under another name.
+
+        L584: a redacted path matches nothing.
+        """
+        unused = [path for path in self.paths if path not in self.used]
+        if not unused:
+            return
+        known = [path for path in self.known if path]
+        raise ExecutionError(
+            *(
+                Problem("L584", f"nothing in the run is at {path!r}", "redact=[...]",
+                        "a path is a key of the board (`answer.id`), or begins with `calls.NAME.arguments`, "
+                        "`calls.NAME.result` or `events.TYPE`; nothing is written until each path is found",
+                        did_you_mean(path, known, f"use another path, or leave it out; there are: {_list_some(known)}"))
+                for path in unused
+            )
+        )  # fmt: skip
+
+
+def _list_some(paths: Sequence[str]) -> str:
+    short = sorted(paths, key=lambda path: path.count("."))[:12]
+    return ", ".join(short) or "none"
 
 
 class _Writer:
     def __init__(self, trace: SimulationTrace, redact: Sequence[str]) -> None:
         self.trace, self.reading = trace, trace.reading()
-        self.tables, self.redact = self.reading.tables, [path.split(".") for path in redact]
+        self.tables, self.redaction = self.reading.tables, Redaction(redact)
         self.names = [node.id for node in self.reading.nodes]
         self.frames = {0: 0}  # frames are numbered in the order in which they were opened
         self.pushed = 0
@@ -89,12 +164,18 @@ class _Writer:
         origin = dict(trace.origin())
         if "recipe" in origin:  # its text is in a file beside the tests
             origin["recipe"] = {**origin["recipe"], "text": None}
+        outcome = trace.outcome
+        if self.redaction.patterns:
+            if "given" in origin:
+                origin["given"] = encode(self.redaction.apply(freeze(decode(origin["given"]))), lenient=True)
+            if outcome is not None and "outputs" in outcome:
+                outcome = {**outcome, "outputs": self.redaction.apply(outcome["outputs"])}
         yield {
             "format": FORMAT,
             "version": GOLDEN_VERSION,
             "name": safe_str(trace.agent_id),
-            **({"redact": [".".join(path) for path in self.redact]} if self.redact else {}),
-            "outcome": encode(trace.outcome, lenient=True),
+            **({"redact": list(self.redaction.paths)} if self.redaction.paths else {}),
+            "outcome": encode(outcome, lenient=True),
             **origin,
             "nodes": [list(node) for node in self.reading.nodes],
             "edges": [[*edge[:3], safe_str(edge.condition), edge.asks] for edge in self.reading.edges],
@@ -131,14 +212,15 @@ class _Writer:
         line["writes"] = [self._write(history, number) for number in writes]
         line["in_place"] = [at for at, number in enumerate(writes) if number in history.in_place]
         line["order"] = [[at, history.order[number]] for at, number in enumerate(writes) if number in history.order]
-        line["reduced"] = [[at, [[part.node, part.op, [*map(encode_atom, part.path)], encode(part.value, lenient=True)]
+        line["reduced"] = [[at, [[part.node, part.op, [*map(encode_atom, part.path)],
+                                  encode(self.redaction.apply(part.value, *part.path), lenient=True)]
                                  for part in history.reduced[number]]]
                            for at, number in enumerate(writes) if number in history.reduced]  # fmt: skip
-        line["events"] = [encode_event(event, lenient=True) for event in history.events
+        line["events"] = [self._encode_event(event) for event in history.events
                           if event.at == step and (row or not history.base)]  # fmt: skip
         if row and (failure := history.errors.get(step)) is not None:
             line["error"] = [failure.type, safe_str(failure.message), failure.timeout]
-        if row and (note := history.notes.get(step)) is not None:
+        if row and (note := history.notes.get(step)) is not None and not self._has_redacted(history, row):
             line["note"] = [encode(item, name, lenient=True) for name, item in zip(note._fields, note, strict=True)]
         if row and step in history.times:
             line["times"] = [to_microseconds(time) for time in history.times[step]]
@@ -169,7 +251,7 @@ class _Writer:
         frame = self.tables.frames[number]
         self.frames[number] = len(self.frames)
         return [self.frames[frame.parent], self.names[frame.owner], frame.region, frame.policy, frame.branch,
-                self.frames[frame.scope], encode(frame.given, lenient=True)]  # fmt: skip
+                self.frames[frame.scope], encode(self.redaction.apply(frame.given), lenient=True)]  # fmt: skip
 
     def _encode_path(self, number: int) -> Any:
         """Return a path: text for a key of the root; else the parts, and the number of another scope."""
@@ -181,7 +263,7 @@ class _Writer:
     def _write(self, history: History, number: int) -> list[Any]:
         code = history.w_code[number]
         _, path = self.tables.codes[code >> 2]
-        value = _redact(history.w_new[number], [str(part) for part in path], self.redact)
+        value = self.redaction.apply(history.w_new[number], *path)
         return [self._encode_path(code >> 2), OPS[code & 3], encode(value, find_secret_word(path), lenient=True)]
 
     def _call(self, call: Call, own: int) -> dict[str, Any]:
@@ -190,19 +272,46 @@ class _Writer:
             found["of"] = self._encode_intervention(call.act)
         numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
         found |= {name: value for name, value, default in numbers if value != default}
-        said = _redact(call.arguments, ["calls", call.name, "arguments"], self.redact)
+        said = self.redaction.apply(call.arguments, "calls", call.name, "arguments")
         found["arguments"] = encode(said, lenient=True)
         for name in _CALL:
             value = getattr(call, name)
             if name == "result":
-                value = _redact(value, ["calls", call.name, "result"], self.redact)
+                value = self.redaction.apply(value, "calls", call.name, "result")
             if value is not None:
                 found[name] = encode(value, lenient=True)
         return found
 
     def _encode_person(self, act: Act) -> list[Any]:
         key = find_secret_word(tuple(act.target.split(".")))
-        return [act.act, act.target, encode(act.old, key, lenient=True), encode(act.new, key, lenient=True), act.actor]
+        match act.act:
+            case "edit":
+                at: tuple[str, ...] = (act.target,)
+            case "skip":  # its value are writes
+                at = ()
+            case other:
+                at = ("calls", act.target, "arguments" if other == "change" else "result")
+        old, new = (encode(self.redaction.apply(value, *at), key, lenient=True) for value in (act.old, act.new))
+        return [act.act, act.target, old, new, act.actor]
+
+    def _encode_event(self, event: Event) -> list[Any]:
+        payload = self.redaction.apply(event.payload, "events", event.type)
+        return encode_event(event._replace(payload=payload), lenient=True)
+
+    def _has_redacted(self, history: History, row: int) -> bool:
+        """Return True if a step has read or written a redacted value, or sent or received one in a call."""
+        redaction, step = self.redaction, history.base + row
+        if not redaction.patterns:
+            return False
+        codes = [history.w_code[at] for at in range(history.s_wend[row - 1], history.s_wend[row])]
+        codes += [code for code, at in zip(history.r_code, history.r_step, strict=True) if at == step]
+        paths: list[Sequence[Any]] = [self.tables.codes[code >> 2][1] for code in codes]
+        node = self.tables.acts[history.s_act[row]].node
+        paths += dict(self.reading.nodes[node].inputs).values() if node >= 0 else ()
+        names = {call.name for call in history.calls if call.step == step}
+        paths += [("calls", name, part) for name in names for part in ("arguments", "result")]
+        paths += [("events", event.type) for event in history.events if event.at == step]
+        return any(redaction.covers(*path) for path in paths)
 
     def _push(self, history: History, number: int) -> Any:
         act, value = self._encode_intervention(history.p_act[number]), history.p_val[number]
@@ -224,23 +333,6 @@ def _merge(line: dict[str, Any], more: Mapping[str, Any]) -> None:
     for name in ("writes", "people", "next", "events"):
         line[name] += more[name]
     line["queue"] = more["queue"]
-
-
-def _redact(value: Any, path: Sequence[str], patterns: Sequence[Sequence[str]]) -> Any:
-    """Return a value without the parts whose paths match a pattern."""
-    if not patterns or value is ABSENT:
-        return value
-    if any(len(pattern) == len(path) and matches(path, pattern) for pattern in patterns):
-        return REDACTED
-    deeper = [pattern for pattern in patterns if len(pattern) > len(path) and matches(path, pattern[: len(path)])]
-    if not deeper:
-        return value
-    plain = thaw(value) if not isinstance(value, dict | list) else value
-    if isinstance(plain, dict):
-        return {key: _redact(item, [*path, str(key)], deeper) for key, item in plain.items()}
-    if isinstance(plain, list):
-        return [_redact(item, [*path, str(at)], deeper) for at, item in enumerate(plain)]
-    return value
 
 
 def matches(path: Sequence[str], pattern: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.delta_loader import DeltaLoader, damage
 from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
 from agentnb.errors import Problem
+from agentnb.recipe.call_settings import RECORDED
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.recordings.formats import read_text
 from agentnb.session.parts import get_parts
@@ -71,7 +72,9 @@ def _changes(kept: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTr
     """Return the differences between the recorded recipe and a given one."""
     if kept is not None:
         found = changes(kept, recipe)
-        return found or ([] if kept["fingerprint"] == recipe.fingerprint else ["its fingerprint is another one"])
+        # agentnb 0.2 did not record settings, and its fingerprint did not depend on them.
+        is_same = kept["fingerprint"] == recipe.fingerprint or RECORDED not in kept
+        return found or ([] if is_same else ["its fingerprint is another one"])
     names = {node.id for node in trace.reading().nodes}
     return [f"node {name!r} is {'new' if name in recipe.nodes else 'gone'}" for name in names ^ set(recipe.nodes)]
 

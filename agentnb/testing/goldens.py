@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from agentnb.arguments import plain_arguments
 from agentnb.engine.replay.divergence import Divergence
@@ -27,7 +27,7 @@ _ABOUT: Final[Mapping[str, frozenset[str]]] = {
     "route": frozenset({"node", "frame", "phase", "error", "edge", "act"}),
     "values": frozenset({"write", "event"}),
     "reads": frozenset({"read"}),
-    "calls": frozenset({"call"}),
+    "calls": frozenset({"call", "setting"}),
 }
 _COLUMNS: Final = {
     "golden": "object", "recipe": "object", "ok": "bool", "step": "Int64", "node": "object", "what": "object",
@@ -62,28 +62,88 @@ class GoldenReport:
         if self.ok:
             return f"golden {name!r} holds for {self.recipe!r}: {self.steps} steps"
         lines = [f"golden {name!r} does not hold for {self.recipe!r}:"]
-        for row in self.differences[:10]:
-            path = f", {row.path}" if row.path else ""
-            lines.append(f"  step {row.step}, {row.node}{path}: {row.what} differs: {row}")
+        lines += [f"  {row}" for row in self.differences[:10]]
         if len(self.differences) > 10:
             lines.append(f"  and {len(self.differences) - 10} more")
         return "\n".join([*lines, f"  file: {self.golden}; record it again with: pytest --update-goldens"])
 
 
 @plain_arguments
-def record_golden(session: Session, path: str | os.PathLike[str], redact: Sequence[str] = ()) -> Path:
+def record_golden(
+    session: Session,
+    path: str | os.PathLike[str],
+    redact: Sequence[str] = (),
+    holds: Collection[Level] = USUAL,
+) -> Path:
     """Write the run of a session to a golden; a session before its first step is run first. Secrets are masked.
 
     Args:
-        redact: volatile paths that are not recorded: on the board (`answer.id`), or in calls
-            (`calls.NAME.arguments.when`, `calls.NAME.result.id`); `*` stands for any one part.
+        redact: volatile paths that are not recorded: on the board (`answer.id`), in calls
+            (`calls.NAME.arguments.when`, `calls.NAME.result.id`) or in events (`events.TYPE.id`); `*` stands for any
+            one part. A golden that would not hold any more, because a route or another value depends on a redacted
+            one, is not written.
+        holds: what must be as recorded when the golden is replayed; see `replay_golden`.
+
+    Raises:
+        ExecutionError: L582, there is no such level, or none; L584, nothing in the run is at a redacted path; L585, the
+            golden does not hold without a redacted value.
     """
-    if not session.position and get_state(session).locked is None:
+    levels, paths = _check_levels(holds), (redact,) if isinstance(redact, str) else tuple(redact)
+    locked = get_state(session).locked is not None
+    if not session.position and not locked:
         session.run()
+    text = to_json_text(session.trace, paths)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(to_json_text(session.trace, redact), encoding="utf-8")
+    written = target.with_name(f".{target.name}.new")
+    try:
+        written.write_text(text, encoding="utf-8")
+        if paths and not locked:
+            _check_redacted(replay_golden(session.recipe, written, levels), paths)
+        written.replace(target)
+    finally:
+        written.unlink(missing_ok=True)
     return target
+
+
+def _check_redacted(report: GoldenReport, redact: Sequence[str]) -> None:
+    """Raise if a run does not repeat itself without its redacted values.
+
+    L585: a golden would not hold, because something depends on a redacted value.
+    """
+    if report.ok:
+        return
+    first = report.differences[0]
+    if first.what in {"write", "call", "event"}:
+        place = {"write": f"{first.path!r}", "call": "this argument", "event": "this event"}[first.what]
+        do = f"redact {place} too, or neither of the two"
+    else:
+        do = "do not redact what it depends on; make it the same in each run instead: clock=, seed=, llm=, answers="
+    raise ExecutionError(
+        Problem("L585", f"without the redacted values the golden does not hold: {first}", f"redact={list(redact)!r}",
+                "in a replay nodes and conditions run again on redacted values, and this one needs the real one",
+                do)
+    )  # fmt: skip
+
+
+def _check_levels(holds: Collection[Level] | str) -> tuple[Level, ...]:
+    """Return the levels that must hold.
+
+    L582: there is no such level, or none is given.
+
+    Raises:
+        ExecutionError: L582, there is no such level, or none.
+    """
+    levels = cast("tuple[Level, ...]", (holds,) if isinstance(holds, str) else tuple(holds))
+    unknown = [level for level in levels if level not in LEVELS]
+    if levels and not unknown:
+        return levels
+    what = f"there is no level {unknown[0]!r}" if unknown else "no level is to hold, so that nothing would be compared"
+    do = "name some of them"
+    raise ExecutionError(
+        Problem("L582", what, "holds=...", f"the levels are: {', '.join(LEVELS)}",
+                did_you_mean(str(unknown[0]), LEVELS, do) if unknown else f"{do}, or leave `holds` out")
+    )  # fmt: skip
 
 
 @plain_arguments
@@ -95,24 +155,19 @@ def replay_golden(
     Args:
         recipe: a recipe, or a session, of which only the recipe is used.
         holds: what must be as recorded: `route` (nodes, frames, edges, failures), `values` (writes and events),
-            `reads`, `calls` (what is sent).
+            `reads`, `calls` (what is sent to whom: arguments, and the settings of the tool or the model in the recipe).
 
     Raises:
         StoreError: L580, the golden is missing or damaged.
         RecipeError: the recipe has errors.
-        ExecutionError: L582, there is no such level.
+        ExecutionError: L582, there is no such level, or none.
     """
-    unknown = [level for level in holds if level not in LEVELS]
-    if unknown:
-        raise ExecutionError(
-            Problem("L582", f"there is no level {unknown[0]!r}", "holds=...", f"the levels are: {', '.join(LEVELS)}",
-                    did_you_mean(str(unknown[0]), LEVELS, "name some of them"))
-        )  # fmt: skip
+    holds = _check_levels(holds)
     known = recipe.recipe if isinstance(recipe, Session) else recipe
     recorded = open_golden(os.fspath(path))
     strict = "reads" if "reads" in holds else "values" if {"values", "calls"} & set(holds) else "path"
     report = recorded.replay(recipe=known, strict=strict)  # type: ignore[arg-type]  # one of the levels
-    volatile = [pattern.split(".") for pattern in find_redacted_paths(os.fspath(path))]
+    volatile = [_shorten_pattern(pattern) for pattern in find_redacted_paths(os.fspath(path))]
     about = frozenset[str]().union(*(_ABOUT[level] for level in holds))
     found = [row for row in report.divergences if row.ends or row.what in about]
     found = [row for row in found if not any(matches(_find_parts(row), pattern) for pattern in volatile)]
@@ -120,8 +175,17 @@ def replay_golden(
 
 
 def _find_parts(row: Divergence) -> list[str]:
-    parts = row.path.split(".")
-    return ["calls", parts[0], "arguments", *parts[1:]] if row.what == "call" else parts
+    """Return the path of a difference in the form of a shortened pattern."""
+    before = {"call": ["calls"], "setting": ["settings"], "event": ["events"]}.get(row.what, [])
+    return [*before, *row.path.split(".")]
+
+
+def _shorten_pattern(pattern: str) -> list[str]:
+    """Return the parts of a redacted path; that of a call's arguments without this word, as differences have it."""
+    parts = pattern.split(".")
+    if parts[0] == "calls" and "arguments" in parts[2:]:  # a call's name may have dots
+        parts.pop(parts.index("arguments", 2))
+    return parts
 
 
 @plain_arguments

@@ -25,7 +25,8 @@ def replay_golden(request: pytest.FixtureRequest) -> Callable[..., GoldenReport]
 
     `replay_golden(session_or_recipe, name, holds=("route", "values", "calls"), redact=())`: the golden is
     `goldens/NAME.jsonl` beside the test. Nothing is called: of a session only the recipe is used. With
-    `--update-goldens` a session is run (if it has not begun) and recorded; a recipe alone is replayed as usual.
+    `--update-goldens` a session is run (if it has not begun) and recorded; a recipe alone is replayed as usual. If
+    `redact` has changed since, the test fails until it is recorded again.
     """
     folder = Path(request.path).parent / "goldens"
     update = request.config.getoption("--update-goldens")
@@ -35,15 +36,23 @@ def replay_golden(request: pytest.FixtureRequest) -> Callable[..., GoldenReport]
     ) -> GoldenReport:
         __tracebackhide__ = True
         from agentnb.errors import AgentNbError
+        from agentnb.recordings.golden_files import find_redacted_paths
         from agentnb.session.session import Session
         from agentnb.testing import goldens
 
         path = folder / f"{name}.jsonl"
+        redact = (redact,) if isinstance(redact, str) else redact
         try:
             if update and isinstance(subject, Session):
-                goldens.record_golden(subject, path, redact)
+                goldens.record_golden(subject, path, redact, holds)
             elif not path.exists():
                 pytest.fail(f"there is no golden {path}; record it with: pytest --update-goldens", pytrace=False)
+            elif redact and set(redact) != set(find_redacted_paths(str(path))):
+                pytest.fail(
+                    f"golden {path} was recorded with another `redact`: {list(find_redacted_paths(str(path)))}; "
+                    "record it again with: pytest --update-goldens",
+                    pytrace=False,
+                )
             report = goldens.replay_golden(subject, path, holds)
         except AgentNbError as error:
             pytest.fail(f"golden {name!r} cannot be replayed:\n{error}", pytrace=False)

@@ -14,6 +14,7 @@ from agentnb.engine.core.run import Run
 from agentnb.engine.core.work import Kind, Perform
 from agentnb.errors import ExecutionError, Place, Problem
 from agentnb.kinds import KINDS
+from agentnb.recipe.call_settings import RECORDED, get_call_settings
 from agentnb.recipe.model import EDGE_KINDS, ROOT, Edge, Node, Path, Recipe, Region, to_plain
 from agentnb.text import safe_repr, safe_str
 
@@ -52,6 +53,7 @@ def to_snapshot(recipe: Recipe) -> Json:
             name: to_plain(getattr(recipe, name))
             for name in ("entry", "inputs", "outputs", "routing", "timeouts", "init", "limits")
         },
+        RECORDED: get_call_settings(recipe),
     }
     return json.loads(json.dumps(mask_value(document)))  # type: ignore[no-any-return]  # a mapping, as it was
 
@@ -105,6 +107,8 @@ def check_snapshot(kept: Any) -> None:
         _check(source in kept["nodes"] and target in kept["nodes"], "the ends of an edge")
         _check(kind in EDGE_KINDS and isinstance(text, str), "an edge")
         _check_place(place)
+    settings = kept.get(RECORDED, {})
+    _check(isinstance(settings, dict) and isinstance(settings.get("tools", {}), dict), "the settings of calls")
     for id in regions:  # the walk outward from a region must end
         seen = {id}
         while regions.get(id):
@@ -180,7 +184,7 @@ def rebuild_recipe(kept: Mapping[str, Any]) -> Recipe:
         routing=kept["routing"],
         timeouts=kept["timeouts"],
         init=kept["init"],
-        meta=_load_drawing_data(kept),
+        meta={**_load_drawing_data(kept), RECORDED: kept.get(RECORDED, {})},
         text=kept["text"],
         file=kept["file"],
     )
@@ -258,6 +262,9 @@ def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
                 yield f"edge {edge[0]!r} -> {edge[1]!r} ({edge[2]}{told}) is {sign}"
     for word in ("name", "dialect", "entry", "routing", "timeouts", "init", "limits", "regions"):
         yield from _find_differences(word, then[word], now[word])
+    if RECORDED in then:  # agentnb 0.2 did not record them
+        for word in ("tools", "model"):
+            yield from _find_differences(word, then[RECORDED].get(word, {}), now[RECORDED].get(word, {}))
 
 
 def _find_differences(what: str, then: Any, now: Any) -> Iterator[str]:

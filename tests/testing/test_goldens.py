@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import networkx as nx
@@ -75,6 +76,60 @@ def test_what_must_hold_is_chosen(golden):
         replay_golden(other, golden, holds=("value",))
 
 
+def test_at_least_one_level_must_hold(golden):
+    with pytest.raises(ExecutionError, match=r"L582.*no level"):
+        replay_golden(graph(), golden, holds=())
+    assert replay_golden(graph(), golden, holds="route").ok
+
+
+TOOLS = """
+meta:
+  name: asking
+  defaults: {llm: "ours:MODEL"}
+  providers: {ours: {type: simulated}}
+state: {reducer: replace, shape: {question: asked, found: text, answer: text}, init: {question: "why?"}}
+prompts: {templates: {say: {user: "Say {{ found }}"}}}
+tools:
+  - {id: search, kind: python, impl: "tools.py#search", config: {k: 3, filter: {year: 2026}}}
+  - {id: unused, kind: python, impl: "tools.py#unused", config: {size: 3}}
+graph:
+  inputs: [question]
+  outputs: [answer]
+  nodes:
+    - {id: find, type: tool, uses: search, inputs: {query: "{{ question }}"}, map: {set: {found: "{{ result.text }}"}}}
+    - {id: tell, type: llm, prompt: say, map: {set: {answer: "{{ result.text }}"}}}
+  edges: [{from: find, to: tell}]
+"""
+
+
+def load_tools(old="", new=""):
+    assert old in TOOLS
+    return nb.load(TOOLS.replace(old, new, 1).replace("MODEL", "small"))
+
+
+CHANGES = [
+    ("k: 3", "k: 2", "search.config.k", 3, 2),
+    ("year: 2026", "year: 2025", "search.config.filter.year", 2026, 2025),
+    ("tools.py#search", "tools.py#lookup", "search.impl", "tools.py#search", "tools.py#lookup"),
+    ("MODEL", "large", "say.provider", "ours:small", "ours:large"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "path", "then", "now"), CHANGES)
+def test_a_changed_setting_of_a_call_is_a_difference(tmp_path, old, new, path, then, now):
+    made = nb.Session(load_tools(), {"question": "why?"}, llm=["Because."],
+                      tools={name: lambda **given: {"text": "it"} for name in ("search", "unused")})  # fmt: skip
+    file = record_golden(made, tmp_path / "tools.jsonl")
+    assert replay_golden(load_tools(), file).ok
+    assert replay_golden(load_tools("size: 3", "size: 4"), file).ok  # of a tool that is not called
+    changed = load_tools(old, new)
+    report = replay_golden(changed, file, holds=("calls",))
+    assert [(row.path, row.recorded, row.replayed) for row in report.differences] == [(path, then, now)]
+    assert replay_golden(changed, file, holds=("route", "values", "reads")).ok
+    assert [row.path for row in made.replay(recipe=changed).divergences] == [path]
+    assert changed.fingerprint != load_tools().fingerprint
+
+
 def test_volatile_values_are_declared(tmp_path):
     path = record_golden(session(), tmp_path / "one.jsonl", redact=["calls.search.result.id", "id"])
     again = record_golden(session(), tmp_path / "two.jsonl", redact=["calls.search.result.id", "id"])
@@ -82,6 +137,86 @@ def test_volatile_values_are_declared(tmp_path):
     assert replay_golden(graph(), path).ok
     plain = record_golden(session(), tmp_path / "three.jsonl")
     assert plain.read_text() != record_golden(session(), tmp_path / "four.jsonl").read_text()
+
+
+@pytest.mark.parametrize("path", ["calls.search.result.ids", "calls.serch.result.id", "identity", "found.deeper", ""])
+def test_a_redacted_path_that_matches_nothing_is_a_problem(tmp_path, path):
+    file = record_golden(session(), tmp_path / "one.jsonl")
+    before = file.read_text()
+    with pytest.raises(ExecutionError, match="L584") as caught:
+        record_golden(session(), file, redact=["calls.search.result.id", "id", path])
+    assert [problem.code for problem in caught.value.problems] == ["L584"]
+    assert file.read_text() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["one.jsonl"]
+
+
+def test_a_problem_about_a_redacted_path_suggests_another_one(tmp_path):
+    with pytest.raises(ExecutionError, match=r"did you mean 'calls\.search\.result\.id'"):
+        record_golden(session(), tmp_path / "one.jsonl", redact="calls.search.results.id")
+
+
+def test_a_redacted_value_is_nowhere_in_the_file(tmp_path):
+    made = nb.Session(graph(), {"question": "4711"}, tools={"search": search})
+    paths = ["question", "found", "calls.search.arguments.question", "calls.search.result.found"]
+    text = record_golden(made, tmp_path / "one.jsonl", redact=paths).read_text()
+    assert "4711" not in text
+    assert text.count("<redacted>") == 5  # the inputs have it, too
+    assert replay_golden(graph(), tmp_path / "one.jsonl").ok
+
+
+def test_what_a_step_reports_of_a_redacted_value_is_left_out(tmp_path):
+    tools = dict.fromkeys(("search", "unused"), lambda **given: {"text": "4711", "day": "Monday"})
+    made = nb.Session(load_tools(), {"question": "why?"}, llm=["Because."], tools=tools)
+    paths = ["calls.search.result.text", "found", "calls.say.arguments.messages.*.content"]
+    made.run()
+    known = [call.name for call in made.trace.frames.calls.itertuples()]
+    paths[2] = paths[2].replace("say", known[1])
+    assert "4711" not in record_golden(made, tmp_path / "one.jsonl", redact=paths).read_text()
+    assert replay_golden(load_tools(), tmp_path / "one.jsonl").ok
+
+
+def test_an_object_on_the_board_can_be_redacted_in_part(tmp_path):
+    made = nb.Session(graph(lambda found: {"grade": "good", "pair": Pair(len(calls), "same")}), {"question": "where?"},
+                      tools={"search": search})  # fmt: skip
+    path = record_golden(made, tmp_path / "one.jsonl", redact=["id", "calls.search.result.id", "pair.id"])
+    written = [write for line in map(json.loads, path.read_text().splitlines()) for write in line.get("writes", ())]
+    assert str(len(calls)) not in str(next(value for name, _, value in written if name == "pair"))
+
+
+def branching():
+    """Return a graph whose first edge depends on the answer of a tool."""
+    made = nx.DiGraph(name="branching", entry="ask")
+    made.add_node("ask", kind="tool", function="search", inputs={"question": "question"})
+    made.add_node("good", kind="noop")
+    made.add_node("poor", kind="noop")
+    made.add_edge("ask", "good", when="found == 'WHERE?'")
+    made.add_edge("ask", "poor")
+    return nb.load(made)
+
+
+@dataclass
+class Pair:
+    id: int
+    name: str
+
+
+@pytest.mark.parametrize("node", ["condition", "function"])
+def test_a_redacted_value_that_the_run_depends_on_is_a_problem(tmp_path, node):
+    """A golden that fails with the unchanged recipe is of no use, so it is not written."""
+    redact = ["found", "calls.search.result.found"]
+    if node == "condition":
+        made = nb.Session(branching(), {"question": "where?"}, tools={"search": search})
+        expected = "step 1, 'ask'.*'good'.*'poor'.*do not redact what it depends on"
+    else:
+        made = session(grade=lambda found: {"grade": found.lower()})
+        expected = "redact 'grade' too"
+    file = tmp_path / "one.jsonl"
+    with pytest.raises(ExecutionError, match=f"(?s)L585.*{expected}"):
+        record_golden(made, file, redact=redact)
+    assert not file.exists()
+    if node == "function":  # its value need not hold
+        record_golden(made, file, redact=redact, holds=("route",))
+        assert replay_golden(graph(lambda found: {"grade": found.lower()}), file, holds=("route",)).ok
 
 
 def test_the_file_is_lines_that_can_be_read_and_has_no_time_or_place(golden):

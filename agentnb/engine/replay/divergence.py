@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Level = Literal["path", "values", "reads"]
 LEVELS: Final = ("path", "values", "reads")
-What = Literal["node", "frame", "phase", "error", "call", "read", "write", "event", "edge", "act", "masked"]
+What = Literal["node", "frame", "phase", "error", "call", "setting", "read", "write", "event", "edge", "act", "masked"]
 MOST: Final = 20  # places inside one value that are reported
 
 
@@ -30,10 +30,11 @@ MOST: Final = 20  # places inside one value that are reported
 class Divergence:
     """One place where a replay differs from the record. The values are not masked; ABSENT means no value.
 
-    `what` differs: the `node` that ran, its `frame` or `phase`, its `error`, a `call`, a `read`, a `write`, an `event`,
-    a followed `edge` or its condition's value, or an intervention (`act`) that cannot be repeated; `masked` values
-    cannot be compared. `path` is the place: on the board, in a call's arguments, in an event. `ends` is True if the
-    replay could not continue from there, `sure` is False if it is unknown whether the two differ.
+    `what` differs: the `node` that ran, its `frame` or `phase`, its `error`, a `call`, a `setting` of the tool or the
+    model that it calls, a `read`, a `write`, an `event`, a followed `edge` or its condition's value, or an intervention
+    (`act`) that cannot be repeated; `masked` values cannot be compared. `path` is the place: on the board, in a call's
+    arguments or settings, in an event. `ends` is True if the replay could not continue from there, `sure` is False if
+    it is unknown whether the two differ.
     """
 
     step: int
@@ -82,6 +83,8 @@ class Divergence:
                 )
             case "call":
                 return f"it sent {then} as {self.path!r}, and the replay sends {now}"
+            case "setting":
+                return f"setting {self.path!r} of its call was {then}, and in the replay it is {now}"
             case "event":
                 return f"it emitted {then} as {self.path!r}, and the replay emits {now}"
             case "edge":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from agentnb.engine.effects.recorded_calls import freeze_arguments
 from agentnb.engine.effects.recorded_errors import rebuild_error
 from agentnb.engine.replay.divergence import Divergence, Level, iter_inner_differences
 from agentnb.engine.replay.equality import is_known, iter_innermost_differences
+from agentnb.recipe.call_settings import select_settings
+from agentnb.recipe.model import NOTHING
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,10 +53,19 @@ class StepRecording:
 
     Args:
         changes: the arguments that people substituted in calls of this step.
+        settings: the settings of calls of the recorded recipe and of this one, masked; see `get_call_settings`.
     """
 
-    def __init__(self, recorded: StepRecord, node: str, level: Level, changes: Sequence[Any] = ()) -> None:
+    def __init__(
+        self,
+        recorded: StepRecord,
+        node: str,
+        level: Level,
+        changes: Sequence[Any] = (),
+        settings: tuple[Mapping[str, Any], Mapping[str, Any]] = (NOTHING, NOTHING),
+    ) -> None:
         self.recorded, self.node, self.level, self.changes = recorded, node, level, changes
+        self.settings = settings
         self.found: list[Divergence] = []
         self.own_reads, self.unknown = True, ""
         self.during: list[tuple[int, int, Callable[[], object]]] = []
@@ -79,6 +90,7 @@ class StepRecording:
                 (self.recorded.step, self.node, "call"), (effect.name,), rows[0].arguments, sent
             )
             self.found += [row for row in differ if row.sure]  # masked values are compared as masks
+            self.found += self._compare_settings(effect)
         if effect.target is not None:
             self.own_reads = False
             self._repeat_changes(work)
@@ -100,6 +112,13 @@ class StepRecording:
         """Run the interventions that were made before the step reached this point."""
         while self.during and self.during[0][0] <= work.called and self.during[0][1] <= len(work.emitted):
             self.during.pop(0)[2]()
+
+    def _compare_settings(self, effect: Effect) -> Iterable[Divergence]:
+        """Return the differences of what a call's arguments leave out; none if one of the recipes is not known."""
+        then, now = (select_settings(settings, effect.kind, effect.name) for settings in self.settings)
+        if not then or not now:
+            return ()
+        return iter_inner_differences((self.recorded.step, self.node, "setting"), (effect.name,), then, now)
 
     def _was_substituted(self, arguments: Any) -> bool:
         """Return True if a call was sent with arguments that a person had substituted."""

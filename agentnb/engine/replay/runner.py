@@ -6,12 +6,12 @@ the recorded one, and none is sent. Interventions are repeated at their recorded
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.masking import register_secrets
+from agentnb.board.masking import mask_value, register_secrets
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
@@ -31,6 +31,7 @@ from agentnb.engine.replay.recorded_interventions import (
     to_written_value,
 )
 from agentnb.engine.replay.step_record import Record, RecordedIntervention, StepRecord, read_step
+from agentnb.recipe.call_settings import get_call_settings
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -56,6 +57,7 @@ class Replay:
         self._ran: dict[ActRow, int] = {}  # the last step of each recorded activation
         self._later: dict[int, list[tuple[Act, Callable[[], object]]]] = {}  # by step in flight
         self._unseen: dict[int, set[int]] = {}  # by step in flight: later events
+        self._settings: dict[int, Mapping[str, Any]] = {}  # of calls, by recipe
         self._masked: set[tuple[int, str]] = set()  # keys whose value, or its source, is masked here
         for held, end in sorted(self.record.spans.values(), key=lambda span: -span[0].step):
             if held.step <= start < end:
@@ -180,6 +182,15 @@ class Replay:
         return [act.new for act in self.record.changes.get(self.sides.name(recorded.act), ())
                 if since <= act.step < recorded.step]  # fmt: skip
 
+    def _get_settings(self, number: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the masked settings of calls of the recipe that a step was made with, and of the replay's."""
+        found = []
+        for recipe in (self.record.plan(number).recipe, self.run.plan.recipe):
+            if id(recipe) not in self._settings:
+                self._settings[id(recipe)] = mask_value(get_call_settings(recipe))
+            found.append(self._settings[id(recipe)])
+        return found[0], found[1]
+
     def _redo(self, deed: RecordedIntervention, number: int) -> bool:
         """Repeat an intervention after a step; return True if the replay can continue."""
         found = redo(self.run, self.sides, deed, number)
@@ -195,7 +206,8 @@ class Replay:
         if act is None:
             return False
         run, node, before = self.run, act.node.id, self.run.position
-        recording = run.recorded = StepRecording(recorded, node, self.level, self._changes(recorded))
+        settings = self._get_settings(recorded.step)
+        recording = run.recorded = StepRecording(recorded, node, self.level, self._changes(recorded), settings)
         later = self._later.pop(recorded.step, ())
         recording.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
         run.at_emit = (lambda work, _: recording.come(work)) if later else None
