@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -20,6 +21,7 @@ from typing import Any, Final
 from agentnb.errors import Problem, StoreError, did_you_mean
 from agentnb.recordings.builder import LATEST, NodeIds, RecordedCall, RecordedStep, build, reading
 from agentnb.recordings.formats import read_text
+from agentnb.recordings.langchain_messages import to_plain_message
 from agentnb.session.recording import Recording
 
 MOST: Final = 200_000  # spans of one trace
@@ -28,6 +30,9 @@ _MOST_TOKENS: Final = 2**53
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 _MODEL: Final = {"chat", "generate_content", "text_completion", "embeddings"}
 _AGENT: Final = {"invoke_agent", "create_agent", "invoke_workflow"}
+_NAMED: Final[Mapping[str, str]] = MappingProxyType(
+    {"execute_tool": "tool", "execute_task": "task"}
+)  # by what they run
 # How libraries name the kind of a span, and the operations that it stands for; of several, the first.
 _KINDS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({
     "openinference.span.kind": {"llm": "chat", "tool": "execute_tool", "agent": "invoke_agent",
@@ -41,12 +46,16 @@ _OF_MODELS: Final = ("gen_ai.request.model", "gen_ai.prompt.0.content", "gen_ai.
 _ALIASES: Final[Mapping[str, Sequence[str]]] = MappingProxyType({
     "agent": ("gen_ai.agent.name", "agent.name", "traceloop.entity.name"),
     "tool": ("gen_ai.tool.name", "tool.name", "traceloop.entity.name"),
+    "task": ("gen_ai.task.name", "traceloop.entity.name"),
+    "system": ("gen_ai.system_instructions",),
     "arguments": ("gen_ai.tool.call.arguments", "input.value", "tool.parameters", "traceloop.entity.input",
                   "gen_ai.prompt"),
     "result": ("gen_ai.tool.call.result", "output.value", "traceloop.entity.output", "gen_ai.completion"),
     "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.response.model_name",
               "llm.request.model_name"),
-    "provider": ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"),
+    # LangChain is a `gen_ai.system` of its own for some: what it calls is named beside it.
+    "provider": ("langsmith.metadata.ls_provider", "traceloop.association.properties.ls_provider",
+                 "gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"),
     "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
                      "llm.usage.prompt_tokens"),
     "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
@@ -60,6 +69,10 @@ _NUMBERED: Final = {"input": ("gen_ai.prompt.", "llm.input_messages."),
                     "output": ("gen_ai.completion.", "llm.output_messages.")}  # fmt: skip
 _WRAPPERS: Final = ("message", "tool_call", "message_content")  # of OpenInference: a mapping around each item of a list
 _MOST_PARTS: Final = 12  # of the name of an attribute
+_REPR: Final = re.compile(
+    r"(?P<type>[A-Za-z_]\w*)\((?P<quote>['\"])(?P<message>.*)(?P=quote)\)", re.DOTALL
+)  # of an exception
+_TRACEBACK: Final = "Traceback (most recent call last)"  # of OpenInference and LangSmith, behind a failure's message
 _DETAILS: Final = "gen_ai.client.inference.operation.details"  # an event with the messages as attributes
 _EVENTS: Final = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.tool.message": "tool",
                   "gen_ai.assistant.message": "assistant", "gen_ai.choice": "assistant"}  # fmt: skip
@@ -95,7 +108,7 @@ class Span:
     @property
     def label(self) -> str:
         """The name of the node: that of the tool or the agent, else the span's."""
-        kind = "tool" if self.operation == "execute_tool" else "agent" if self.operation in _AGENT else ""
+        kind = _NAMED.get(self.operation, "agent" if self.operation in _AGENT else "")
         return str((kind and self.find(kind)) or self.name or self.id)
 
     def find(self, what: str) -> Any:
@@ -193,6 +206,8 @@ class _Steps:
             asked, answered = _parse_messages(span)
             tokens_in, tokens_out = (_parse_count(span.find(f"{side}_tokens")) for side in ("input", "output"))
             reasons, model, provider = span.find("reasons"), span.find("model"), span.find("provider")
+            if reasons is None and answered and isinstance(answered[0], dict):
+                reasons = answered[0].get("finish_reason")
             for side, number in zip(self.usage, (tokens_in, tokens_out), strict=True):
                 self.usage[side] += number or 0
             step.calls = [
@@ -212,7 +227,7 @@ class _Steps:
             ]
             step.writes = {"messages": [*asked, *answered], "usage": dict(self.usage)}
         elif span.operation == "execute_tool":
-            result, arguments = _parse_json(span.find("result")), _parse_json(span.find("arguments"))
+            result, arguments = _parse_result(span), _parse_arguments(span)
             step.calls = [RecordedCall("tool", span.label, arguments, result, span.error,
                                        (span.ended - span.began) / 1e9)]  # fmt: skip
             step.inputs = arguments if isinstance(arguments, dict) else None
@@ -257,7 +272,29 @@ def _parse_messages(span: Span) -> tuple[list[Any], list[Any]]:
         given = _listed(_parse_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
         numbered = (_collect_numbered(span.attributes, prefix) for prefix in prefixes)
         found[side] = given or next(filter(None, numbered), found[side]) or _listed(_parse_json(span.find(side)), side)
-    return found["input"], found["output"]
+    asked, answered = ([to_plain_message(each) for each in rows] for rows in found.values())
+    system = _parse_json(span.find("system"))
+    if system and not any(isinstance(each, dict) and each.get("role") == "system" for each in asked):
+        asked.insert(0, {"role": "system", "parts" if isinstance(system, list) else "content": system})
+    return asked, answered
+
+
+def _parse_arguments(span: Span) -> Any:
+    """Return the arguments of a tool, without what OpenLLMetry records of LangChain's callback beside them."""
+    arguments = _parse_json(span.find("arguments"))
+    if isinstance(arguments, dict) and {"input_str", "inputs"} <= arguments.keys():
+        arguments = arguments["inputs"] if arguments["inputs"] is not None else arguments["input_str"]
+    return arguments
+
+
+def _parse_result(span: Span) -> Any:
+    """Return the result of a tool: what a tool message of LangChain contains, without the message around it."""
+    result = _parse_json(span.find("result"))
+    if isinstance(result, dict) and "output" in result and result.keys() <= {"output", "kwargs"}:
+        result = _parse_json(result["output"])
+    message = to_plain_message(result)
+    is_wrapped = message is not result and isinstance(message, dict) and message.get("role") == "tool"
+    return _parse_json(message.get("content")) if is_wrapped else result
 
 
 def _listed(value: Any, side: str) -> list[Any]:
@@ -366,13 +403,29 @@ def _parse_span(row: Mapping[str, Any]) -> Span:
     error = None
     if status.get("code") in _ERROR:
         raised = next((said for name, said in events if name == "exception"), {})
-        error = str(status.get("message") or raised.get("exception.message") or "it failed")
-        attributes.setdefault("error.type", raised.get("exception.type") or "Error")
+        type, error = _parse_failure(
+            status.get("message"), raised.get("exception.type"), raised.get("exception.message")
+        )
+        attributes.setdefault("error.type", type)
     began, ended = int(row.get("startTimeUnixNano", 0)), int(row.get("endTimeUnixNano", 0))
     if not 0 <= began <= LATEST or not 0 <= ended <= LATEST:
         raise ValueError("a time is out of range")
     return Span(str(row["spanId"]), str(row.get("parentSpanId") or ""), str(row.get("name", "")), began,
                 max(began, ended), attributes, events, error)  # fmt: skip
+
+
+def _parse_failure(status: Any, type: Any, message: Any) -> tuple[str, str]:
+    """Return the type and the message of a failure, from a status and the exception recorded beside it.
+
+    OpenInference and LangSmith write the exception's repr and its traceback into the status.
+    """
+    said, traced, _ = str(status or "").partition(_TRACEBACK)
+    known, also, _ = str(message or "").partition(_TRACEBACK)
+    text = (known if traced and known else said or known).strip()
+    shown = _REPR.fullmatch(text) if traced or also else None
+    if shown is not None:
+        return shown["type"], shown["message"]
+    return str(type or "Error"), text or "it failed"
 
 
 def _parse_attributes(rows: Any) -> dict[str, Any]:

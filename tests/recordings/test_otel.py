@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -237,6 +238,52 @@ def test_spans_of_other_libraries_are_read_with_their_names(text, tmp_path):
     assert "weather" in (wanted.get("name"), wanted.get("function", {}).get("name"))
     assert session.board["usage"] == {"input_tokens": 11, "output_tokens": 4}
     assert session.who_wrote("weather") == 3
+
+
+FILES = Path(__file__).parent / "otel_files"  # written by the libraries themselves, see write.py there
+
+
+@pytest.mark.parametrize("library", ["openinference", "openllmetry", "langsmith"])
+def test_what_the_libraries_export_shows_the_run_of_the_agent(library):
+    """The scripted run of write.py is the judge: what its model and its tools were asked and said."""
+    session = nb.open(FILES / f"{library}.jsonl")
+    assert (session.status, session.recipe.name) == ("finished", "helper")
+    frame = session.trace.frames.calls
+    order = ["scripted-1", *sorted(["weather", "clock"], key=list(frame["name"]).index), "scripted-1"]
+    assert list(frame["name"]) == order
+    first, second = (call for call in frame.to_dict("records") if call["kind"] == "llm")
+    assert (first["tokens_in"], first["tokens_out"], second["tokens_in"], second["tokens_out"]) == (10, 5, 12, 7)
+    assert first["finish_reason"] in {"tool_calls", "tool_call"}  # OpenLLMetry has a word of its own
+    assert (second["finish_reason"], first["provider"], first["model"]) == ("stop", "openai", "scripted-1")
+    asked = [(message["role"], text_of(message)) for message in first["arguments"]["messages"]]
+    assert asked == [("system", "You are terse."), ("user", "Weather and time in Rome?")]
+    assert [message["role"] for message in second["arguments"]["messages"]][:3] == ["system", "user", "assistant"]
+    board = session.board
+    assert (board["weather"], board["clock"]) == ({"sky": "sunny", "city": "Rome"}, "noon")
+    assert board["usage"] == {"input_tokens": 22, "output_tokens": 12}
+    assert board["messages"][-1]["role"] == "assistant"
+    assert text_of(board["messages"][-1]) == "It is sunny at noon in Rome."
+    tools = frame[frame["kind"] == "tool"]
+    one = "Rome" if library == "openinference" else {"city": "Rome"}  # it writes a single argument without its name
+    assert list(tools["arguments"]) == [one, one]
+    branches = session.trace.frames.steps.set_index("step")["branch"]
+    assert sorted(branches[step] for step in tools["step"]) == [0, 1]  # they ran at the same time
+    assert session.find("weather.sky == 'sunny'")[0] == session.who_wrote("weather")
+    assert session.who_wrote("messages") == int(frame["step"].iloc[-1])
+
+
+def text_of(message):
+    parts = message.get("parts")
+    return message["content"] if parts is None else "".join(part["content"] for part in parts)
+
+
+@pytest.mark.parametrize("library", ["openinference", "langsmith"])
+def test_a_failure_is_told_without_the_traceback_around_it(library):
+    session = nb.open(FILES / f"{library}_failed.jsonl")
+    assert session.status == "failed"
+    errors = session.trace.frames.steps.set_index("node")["error"].dropna()
+    assert set(errors) == {"ValueError: the clock has stopped"}
+    assert list(session.trace.frames.calls["error"].dropna()) == ["the clock has stopped"]
 
 
 @pytest.mark.parametrize("said", [
