@@ -55,10 +55,14 @@ class QueueIndex:
         self._count(act.frame, -1)
 
     def _count(self, frame: Frame, change: int) -> None:
-        for outer in frame.around():
-            self.within[outer.id] += change
-            if outer.parent is not None:
-                self.groups[outer.parent.id, outer.row.owner] += change
+        within, groups = self.within, self.groups
+        while True:
+            within[frame.id] += change
+            parent = frame.parent
+            if parent is None:
+                return
+            groups[parent.id, frame.row.owner] += change
+            frame = parent
 
 
 def _get_frame(run: Run, number: int) -> Frame:
@@ -79,12 +83,13 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
     new = [*front, *pushes]
     if not new and frame.parent is not None and index.groups[frame.parent.id, frame.row.owner] == 1:
         new = [(run.turn(frame.row.owner, frame.parent, RESUME).id, CARRIED)]
-    if any(number in index.rows for number, _ in new):
-        return -1
     history, step = run.history, run.position + 1
     start = len(history.p_act)
-    history.p_act.extend([number for number, _ in new])
-    history.p_val.extend([value for _, value in new])
+    if new:
+        if any(number in index.rows for number, _ in new):
+            return -1
+        history.p_act.extend([number for number, _ in new])
+        history.p_val.extend([value for _, value in new])
     history.replace(row, step, start, start + len(new))
     index.remove(act)
     for place, (number, _) in enumerate(new, start):

@@ -304,9 +304,11 @@ class Run(LazyAttributes):
         """
         code = scope.codes.get(key)
         if code is None:
-            if not isinstance(key, str):
-                raise make_key_error(key, "what a node returned")
-            code = self.tables.code(scope.id, (str.__str__(key),))
+            if type(key) is not str:
+                if not isinstance(key, str):
+                    raise make_key_error(key, "what a node returned")
+                key = str.__str__(key)
+            code = self.tables.code(scope.id, (key,))
             if not is_secret(key):  # a secret's code is not cached, so that `write` sees each of its values
                 scope.codes[key] = code
         return code

@@ -24,6 +24,8 @@ from agentnb.engine.core.work import Enter, SendTarget
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Edge
 
+_new_row = tuple.__new__  # the constructor of a named tuple costs twice as much
+
 Pushes = list[tuple[int, Any]]
 SHORT: Final = 16  # a queue of so many entries is written anew where it changes in the middle
 
@@ -273,7 +275,7 @@ def announce(run: Run, work: Any) -> Pushes:
     """Return the queue entries for the events that a node emitted."""
     if not run.plan.listeners or run.plan.recipe.reactive is not None:  # a reactive run queues the events themselves
         return []
-    return [(run.tables.act(ActRow(-1, 0, 0, event.seq)), CARRIED) for event in work.emitted]
+    return [(run.tables.act(_new_row(ActRow, (-1, 0, 0, event.seq, -1))), CARRIED) for event in work.emitted]
 
 
 # -- opening and closing frames --------------------------------------------------------------------------------------
@@ -298,24 +300,25 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
                 "allow more: budget={'max_frames': ...} or GraphExecutor(max_recursion_depth=...); or nest less",
             )
         )
-    number, front, opened = run.position + 1, [], []
+    number, front, opened, frames = run.position + 1, [], [], run.tables.frames
+    if opening.bodies:
+        run.history.opened[number] = ()  # known to `repair` before the first frame is open
+        run.history.mark_rare(number)
     for path, value in act.work.own:  # before a child scope is open: afterwards this scope cannot be written
         run.write(act.scope, path, value)
     for body in opening.bodies:
-        own = len(run.tables.frames) if body.policy != "shared" else act.frame.row.scope
-        given = None if body.given is None else freeze(dict(body.given))
-        row = FrameRow(
-            *(len(run.tables.frames), act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number),
-            given=given,
-        )
-        run.tables.frames.append(row)
-        opened.append(row.id)
-        run.history.opened[number] = tuple(opened)
-        run.history.mark_rare(number)
+        id_, given = len(frames), None if body.given is None else freeze(dict(body.given))
+        own = id_ if body.policy != "shared" else act.frame.row.scope
+        fields = (id_, act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number, given)
+        row = _new_row(FrameRow, fields)
+        frames.append(row)
+        opened.append(id_)
         frame = run.open_frame(row)
         for key, value in body.inputs.items():
             run.write(frame.scope, (key,), value)
         front += [(run.turn(node, frame).id, CARRIED) for node in run.plan.entries[body.region]]
+    if opened:
+        run.history.opened[number] = tuple(opened)
     if not front:
         front = [(run.turn(act.node.index, act.frame, RESUME).id, CARRIED)]
     code = finish(run, act, began, ENTER, advance(run, act, [], front))
