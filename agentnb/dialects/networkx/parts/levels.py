@@ -36,6 +36,10 @@ class Level:
         """Return the place of a part of this graph."""
         return make_inner_place(self.place, path)
 
+    def place_of(self, node: Any) -> Place:
+        """Return the place of a node of this graph."""
+        return self.at(f"nodes[{safe_repr(node)}]")
+
     @property
     def title(self) -> str:
         """The title of the region in a drawing."""
@@ -78,7 +82,7 @@ def list_levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
     """Return the graph and all graphs inside it, outermost first."""
     counts = Counter(str(node) for inner in _iter_graphs(graph) for node in inner)
     found: list[Level] = []
-    taken: dict[str, Place] = {}
+    taken: dict[str, tuple[Level, Any]] = {}
     waiting = deque([(graph, ROOT, Place(f"<graph {name!r}>"), ())])
     while waiting:
         inner, region, place, around = waiting.popleft()
@@ -120,15 +124,16 @@ def _make_ids(graph: Any, region: str, counts: Counter[str]) -> dict[Any, str]:
     return {node: str(node) if counts[str(node)] == 1 else f"{region}/{node}" for node in graph}
 
 
-def _iter_clashes(level: Level, taken: dict[str, Place]) -> Iterator[Problem]:
-    """R106: two nodes have the same id."""
+def _iter_clashes(level: Level, taken: dict[str, tuple[Level, Any]]) -> Iterator[Problem]:
+    """R106: two nodes have the same id. `taken` has the first node of each id with its graph."""
     for node, name in level.ids.items():
-        place = level.at(f"nodes[{safe_repr(node)}]")
         if name in taken:
-            yield Problem("R106", f"node id {name!r} is used twice", str(place),
-                          f"ids are converted to text, and {taken[name].path} has the same text",
+            other, first = taken[name]
+            yield Problem("R106", f"node id {name!r} is used twice", str(level.place_of(node)),
+                          f"ids are converted to text, and {other.place_of(first).path} has the same text",
                           "rename one of the two")  # fmt: skip
-        taken.setdefault(name, place)
+        else:
+            taken[name] = level, node
 
 
 def _check_inner_graphs(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
