@@ -472,12 +472,15 @@ def iter_inner_edges(nodes: Mapping[str, Node], regions: Mapping[str, Region], e
     An edge of a decision or a switch has the name of its branch as its condition. Nodes that a region names but `nodes`
     lacks are omitted: the checks report them.
     """
+    owners = [node for node in nodes.values() if node.bodies]
+    if not owners:
+        return
     going_on = {edge.source for edge in edges if edge.kind in _GOES_ON}
     ends: dict[str, list[Node]] = {}
     for node in nodes.values():
         if node.id not in going_on:
             ends.setdefault(node.scope, []).append(node)
-    for node in (node for node in nodes.values() if node.bodies):
+    for node in owners:
         for region in (regions[body] for body in node.bodies if body in regions):
             kind = _INTO.get(node.kind, "sequential")
             condition = region.title if kind == "conditional" else ""

@@ -122,12 +122,12 @@ class Account:
         if len(self.depths) < end:
             reactive = None if history.plan is None else history.plan.recipe.reactive
             del self.events[len(self.depths) + 1 :], self.turns[len(self.depths) + 1 :]  # after an interrupt
-            step, place = None, -1  # of the event before, and of the event that its node handles
+            last, place = -1, -1  # the step of the event before, and the place of the event that its node handles
             for event in events[len(self.depths) : end]:
                 self.events.append(self.events[-1] + (event.type == PATCH))
                 self.turns.append(self.turns[-1] + (reactive is None or reactive.waits(event)))
-                if event.step is None or event.step != step:
-                    step, place = event.step, _find_handled_event(history, event)
+                if event.step is None or event.step != last:
+                    last, place = -1 if event.step is None else event.step, _find_handled_event(history, event)
                 if 0 <= place < len(self.depths) and event.cause in (None, events[place].id):
                     self.depths.append(self.depths[place] + 1)
                 else:
