@@ -11,7 +11,7 @@ from agentnb.load import dialects
 from agentnb.samples import samples
 from agentnb.scenarios import run_scenarios
 from agentnb.session import Session
-from tests.samples.installed import NAMES
+from tests.samples.installed import ANSWERS, EVENTS, NAMES
 
 
 def test_the_list_names_each_sample_with_its_dialect():
@@ -61,18 +61,6 @@ def test_a_misspelt_name_is_asked_for():
         samples("tirage")
     (problem,) = caught.value.problems
     assert (problem.code, problem.do) == ("R132", "did you mean 'triage'?")
-
-
-ANSWERS = {
-    "triage": ["shorter, please", "approve"],
-    "approval": ["yes", "yes"],
-    "trip": ["Rome"],
-    "cafe": ["tea", "cake", "steak", "pay"],
-}
-EVENTS = {
-    "team": [("goal.created", {"goal": "Write about swifts"})],
-    "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
-}
 
 
 @pytest.mark.parametrize("name", NAMES)

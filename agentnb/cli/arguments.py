@@ -207,6 +207,8 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="an input; text where it is declared so, else JSON where it is JSON, else text",
     )
+    run.add_argument("--emit", dest="events", action="append", default=[], type=_parse_key_value, metavar="TYPE=JSON",
+                     help="an event for nodes that react to its type, and its payload; may be repeated")  # fmt: skip
     run.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer, what agents return")
     run.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
     run.add_argument("--store", metavar="URL", help="keep the run: a path, sqlite:///..., or postgresql://...")

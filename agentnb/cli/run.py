@@ -47,6 +47,8 @@ def run_command(args: argparse.Namespace) -> int:
             session = at_end.enter_context(closing(Session(recipe, inputs, **words, **options)))
             if not args.json:
                 session.subscribe(lambda step: print(step_line(step), flush=True))
+            for type_, payload in args.events:
+                session.emit(type_, parse_typed(payload, None))
             session.run()
         return report(args, recipe, session)
 

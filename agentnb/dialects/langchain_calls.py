@@ -2,11 +2,15 @@
 
 Callbacks cannot answer in a model's place, as a replay must. So the methods through which each call of a model or of a
 tool goes are wrapped once; outside the step of a node the wrappers do nothing.
+
+If the session has a model, it answers in place of the program's models. Arguments and answers are recorded in
+LangChain's form all the same, so that one record serves both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -23,8 +27,10 @@ from langchain_core.tools import BaseTool
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingCallbackHandler
 
 from agentnb.dialects.inner_calls import CALLS, Calls, Suspended, outside
+from agentnb.dialects.langchain_messages import Exchange
 from agentnb.world.effect import Effect
-from agentnb.world.llm.base import LLMResponse, Usage
+from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse, Usage
+from agentnb.world.llm.direct_call import acomplete, complete
 from agentnb.world.world import count_earlier_calls
 
 _ATOMS: Final = (str, int, float, bool, type(None))
@@ -57,6 +63,25 @@ def _to_response(model: Any, result: Any) -> LLMResponse:
 def _name_of(model: Any) -> str:
     name = getattr(model, "model_name", None) or getattr(model, "model", None)
     return name if isinstance(name, str) else type(model).__name__
+
+
+class _SessionRequest:
+    """A call of a program's model that the session's model answers."""
+
+    def __init__(self, calls: Calls, model: Any, messages: Any, stop: Any, options: Mapping[str, Any]) -> None:
+        self.exchange = Exchange(messages, stop, options)
+        work, effect = calls.work, Effect("llm", _name_of(model), self.exchange.arguments)
+        self.client: LLMClient
+        self.client, requests = work.run.world.open_request(effect, work)
+        self.request: LLMRequest = requests.next()
+
+    def to_response(self, response: LLMResponse) -> LLMResponse:
+        """Return the response as it is recorded: with LangChain's message."""
+        return replace(response, content=message_to_dict(self.exchange.to_message(response)), tool_calls=())
+
+
+def _has_session_model(calls: Calls) -> bool:
+    return calls.work.run.world.model_of(calls.work.node) is not None
 
 
 def _to_model_result(response: Any) -> Any:
@@ -105,9 +130,12 @@ def _wrap_model(cls: Any) -> None:
 
         def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with outside(_name_of(self)):
-                read = messages_from_dict(messages)
+                read, options = messages_from_dict(messages), {**kwargs, **changed}
+                if _has_session_model(calls):
+                    asked = _SessionRequest(calls, self, read, stop, options)
+                    return asked.to_response(complete(asked.client, asked.request))
                 heard = _to_chunk(calls, self, run_manager)
-                return _to_response(self, generate(self, read, stop, heard, **{**kwargs, **changed}))
+                return _to_response(self, generate(self, read, stop, heard, **options))
 
         arguments = _request(messages, stop, kwargs)
         return _to_model_result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
@@ -119,9 +147,12 @@ def _wrap_model(cls: Any) -> None:
 
         async def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with outside(_name_of(self)):
-                read = messages_from_dict(messages)
+                read, options = messages_from_dict(messages), {**kwargs, **changed}
+                if _has_session_model(calls):
+                    asked = _SessionRequest(calls, self, read, stop, options)
+                    return asked.to_response(await acomplete(asked.client, asked.request))
                 heard = _to_chunk(calls, self, run_manager)
-                return _to_response(self, await agenerate(self, read, stop, heard, **{**kwargs, **changed}))
+                return _to_response(self, await agenerate(self, read, stop, heard, **options))
 
         arguments = _request(messages, stop, kwargs)
         try:

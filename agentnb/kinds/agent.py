@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from agentnb.board.values import FrozenDict, freeze
@@ -21,6 +22,7 @@ from agentnb.world.call_arguments import (
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import SIMULATED
 from agentnb.world.llm.simulated import SimulatedClient, mock_answer
+from agentnb.world.llm.structured import find_json
 from agentnb.world.llm.text import to_text
 from agentnb.world.world import count_earlier_calls
 
@@ -34,7 +36,7 @@ def bind(node: Node, world: Any) -> Perform:
 
     A mapping in the answer is merged into the board; anything else is written under `params["output"]`. A model
     receives `params["prompt"]` first, a text or a template; `params["model"]` is its name, or a mapping of the
-    request's settings.
+    request's settings. A model answers in text: if that is one JSON object, it counts as a mapping.
 
     Raises:
         RecipeError: the bound callable cannot be called with the node's inputs.
@@ -52,11 +54,13 @@ def bind(node: Node, world: Any) -> Perform:
 
     async def perform(work: Work) -> Outcome:
         given = arguments(work)
-        effect_of = asking if work.asks_model(usual) else own
-        answer = await work.call(effect_of(work, given))
+        by_model = work.asks_model(usual)
+        answer = await work.call((asking if by_model else own)(work, given))
         if type(answer) is FrozenDict:
             return Outcome(answer, inputs=given, observation=answer)
         answer = getattr(answer, "content", answer)
+        if by_model and isinstance(answer, str) and answer.lstrip().startswith(_JSON_STARTS):
+            answer = _parse_object(answer)
         writes = to_writes(key, answer)
         return Outcome(writes, inputs=given, observation=writes if type(writes) is dict else dict(writes))
 
@@ -93,6 +97,19 @@ def has_only_simulated_model(node: Node, world: Any) -> bool:
     return simulated and node.kind in MODEL_KINDS and not bound
 
 
+# How the text of a model begins that is one JSON object, perhaps in a code fence.
+_JSON_STARTS: Final = ("{", "```")
+
+
+def _parse_object(text: str) -> Any:
+    """Return the JSON object in a model's text; the text unchanged if it holds none."""
+    with suppress(ValueError):
+        value = find_json(text)
+        if isinstance(value, Mapping):
+            return dict(value)
+    return text
+
+
 EffectOf = Callable[[Work, dict[str, Any]], Effect]
 Options = Mapping[str, Any]
 
@@ -118,7 +135,13 @@ def _make_asking_effect(node: Node, ref: str, options: Options, prompt: Text) ->
     return effect
 
 
-def _simulate(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, options: Options) -> EffectOf:
+def find_simulated_answer(script: Sequence[Any], work: Work) -> Any:
+    """Return the next simulated answer of a node: each call takes one, and the last one is repeated."""
+    answer = script[min(count_earlier_calls(work, "agent", work.node.id), len(script) - 1)]
+    return dict(answer) if isinstance(answer, Mapping) else answer
+
+
+def _simulate(ref: str, key: str, script: Sequence[Any] | None, options: Options) -> EffectOf:
     """Answer with the recipe's simulated answers in order, repeating the last; without any, with a mock."""
     if not script:
         answer = freeze({key: mock_answer(ref)})
@@ -131,8 +154,8 @@ def _simulate(ref: str, key: str, script: Sequence[Mapping[str, Any]] | None, op
         return lambda _work, given: Effect("agent", ref, given, **options) if given else same
 
     def effect(work: Work, given: dict[str, Any]) -> Effect:
-        turn = min(count_earlier_calls(work, "agent", work.node.id), len(script) - 1)
-        return Effect("agent", ref, given, target=lambda **_: dict(script[turn]), is_simulated=True, **options)
+        answer = find_simulated_answer(script, work)
+        return Effect("agent", ref, given, target=lambda **_: answer, is_simulated=True, **options)
 
     return effect
 

@@ -14,6 +14,7 @@ from agentnb.board.masking import register_secrets
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Append, Kind, Outcome, Perform, Work
 from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, advice, error_text
+from agentnb.kinds.agent import find_simulated_answer
 from agentnb.kinds.context import ODD, get_own_id
 from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import get_options
@@ -116,13 +117,14 @@ def bind_chat(node: Node, world: Any) -> Perform:
     """Return the function that sends the `request` on the board (messages and the settings of the request).
 
     It writes `answer` (the response, a text or mapping), `model` (the requested model), and `usage`, summed over the
-    agent's requests. Without a model the answer is simulated in the requested form. If the request offers tools and the
-    answer calls some, `answer` is a mapping of `content` and `tool_calls`.
+    agent's requests. Without a model the answer is the next of `params["simulated"]`, else a mock in the requested
+    form. If the request offers tools and the answer calls some, `answer` is a mapping of `content` and `tool_calls`.
     """
     name, options = str(node.params.get("name", node.id)), get_options(node)
     client = world.model_of(node)
     json = bool(node.params.get("json"))
-    mock, has_model = _make_simulated_answer(name, json=json), client is not None
+    script = node.params.get("simulated") or (_make_simulated_answer(name, json=json),)
+    has_model = client is not None
     asked = {**options, "is_simulated": True} if getattr(client, "is_simulated", False) else options
 
     async def perform(work: Work) -> Outcome:
@@ -132,6 +134,7 @@ def bind_chat(node: Node, world: Any) -> Perform:
                 hides = _hide_in_calls if request.get("tools") else _hide_secrets if json else None
                 effect = Effect("llm", name, request, check=hides, **asked)
             else:
+                mock = find_simulated_answer(script, work)
                 effect = Effect("agent", name, request, target=lambda **_: mock, is_simulated=True, **options)
             answer = await work.call(effect)
         content = answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)

@@ -17,7 +17,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.paths import format_path
-from agentnb.kinds.agent import is_simulated_answer, needs_model
+from agentnb.kinds.agent import find_simulated_answer, is_simulated_answer, needs_model
 from agentnb.kinds.context import Text, compile_text
 from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import Node
@@ -244,10 +244,10 @@ def _simulate(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Ef
     script = node.params.get("simulated")
 
     def effect(work: Work, value: Any) -> Effect:
-        number = count_earlier_calls(work, "agent", node.id)
         if script:
-            answer = dict(script[min(number, len(script) - 1)])
+            answer = find_simulated_answer(script, work)
         else:
+            number = count_earlier_calls(work, "agent", node.id)
             chance = random.Random(f"{work.run.seed}:{node.id}:{number}")  # noqa: S311  (to be repeated, not to be safe)
             answer = {"score": round(chance.random(), 2)}
         return Effect("agent", ref, {name: value}, target=lambda **_: answer, is_simulated=True, **options)

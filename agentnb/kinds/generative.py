@@ -15,7 +15,7 @@ from agentnb.board.values import freeze
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.json_schema import Fault, Schema
-from agentnb.kinds.agent import is_simulated_answer, needs_model
+from agentnb.kinds.agent import find_simulated_answer, is_simulated_answer, needs_model
 from agentnb.kinds.context import Text, compile_text
 from agentnb.recipe.model import Node
 from agentnb.secrets import is_secret
@@ -223,11 +223,13 @@ def _simulate(task: _Task) -> EffectOf:
     node, script = task.node, task.node.params.get("simulated") or ()
 
     def effect(work: Work) -> Effect:
-        number = count_earlier_calls(work, "agent", node.id)
-        seed = f"{work.run.seed}:{node.id}:{number}"
+        if script:
+            answer = find_simulated_answer(script, work)
+            return Effect("agent", node.id, {}, target=lambda: answer, is_simulated=True, **task.options)
+        seed = f"{work.run.seed}:{node.id}:{count_earlier_calls(work, 'agent', node.id)}"
 
         def make() -> Any:
-            return script[min(number, len(script) - 1)] if script else fill(task.schema, seed, node.id, task.where)
+            return fill(task.schema, seed, node.id, task.where)
 
         return Effect("agent", node.id, {}, target=make, is_simulated=True, **task.options)
 

@@ -56,16 +56,23 @@ _ALL: Final = (
     ),
     Sample("support", "symphony", "a clerk with two tools: it looks an order up before it pays money back"),
     Sample("refine", "networkx", "a loop around a subgraph: a square root, nearer with each round"),
-    Sample("fanout", "networkx", "three parallel branches, a join, and a choice by a condition"),
+    Sample("fanout", "networkx", "an offer: three parallel branches, a join, a choice by a condition, and a letter"),
+    Sample("inbox", "networkx", "letters are sorted one by one: bills are filed, questions answered"),
     Sample("search", "polaris", "systems in a loop, two at the same time, one that fails, its handler, and a decision"),
     Sample(
         "checkout", "polaris", "an order is paid by card or by invoice, packed, and sent; a refused card has a handler"
     ),
+    Sample("translation", "polaris", "an agent in a loop translates a text sentence by sentence"),
     Sample(
         "team", "activegraph", "a research team on a graph of tasks: emit goal.created, and it works until it is idle"
     ),
     Sample("incident", "activegraph", "an incident board: emit alert.raised; what is changed, a person has approved"),
-    Sample("trip", "langgraph", "fares asked for side by side, and a person who chooses one of the offers"),
+    Sample(
+        "feedback",
+        "activegraph",
+        "customers' comments: emit comment.received; a model finds the topic, and three of one make a task",
+    ),
+    Sample("trip", "langgraph", "fares asked for side by side, a person who chooses an offer, and advice on packing"),
     Sample("forecast", "langgraph", "an agent that asks a tool about the weather until it can answer"),
     Sample("cafe", "burr", "a guest orders dish by dish; a person says what they wish, until they pay"),
     Sample("poster", "burr", "a headline that streams word by word is shortened until it fits on the poster"),

@@ -61,7 +61,12 @@ def moderation() -> AgentExecutor:
         directives="Look up the rule before you act. Never argue with readers.",
         max_calls=3,
     )
-    executor = AgentExecutor(config, tools=registry)
+    simulated = [
+        {"tool_name": "find_rule", "parameters": {"topic": "insult"}},
+        {"tool_name": "hide_comment", "parameters": {"comment_id": 7, "reason": "It insults another reader."}},
+        {"tool_name": "none", "response": "Comment 7 is hidden, and Kim was told why."},
+    ]
+    executor = AgentExecutor(config, tools=registry, simulated=simulated)
     executor.recipe = replace(executor.recipe, init=MappingProxyType({"task": "Comment 7 by Kim: You are a fool."}))
     return executor
 
@@ -111,7 +116,12 @@ def support() -> AgentExecutor:
         directives="Look an order up before you pay money back.",
         max_calls=3,
     )
-    executor = AgentExecutor(config, tools=registry)
+    simulated = [
+        {"tool_name": "find_order", "parameters": {"number": 1001}},
+        {"tool_name": "refund", "parameters": {"number": 1001, "amount": 40}},
+        {"tool_name": "none", "response": "I am sorry about the lamp. The 40 euros are on their way to you."},
+    ]
+    executor = AgentExecutor(config, tools=registry, simulated=simulated)
     task = "My lamp (order 1001) arrived broken. I want my 40 euros back."
     executor.recipe = replace(executor.recipe, init=MappingProxyType({"task": task}))
     return executor

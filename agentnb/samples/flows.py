@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentnb.dialects.polaris import Graph, Out, system
+from agentnb.dialects.symphony import AgentConfig, AgentExecutor
 
 PLACES = ("the shelf", "the drawer", "the letter tray")
 
@@ -136,7 +137,7 @@ class Receipt:
 
 
 def checkout() -> Graph:
-    """Return the checkout of a shop: a switch, a payment that is refused and its handler, and two concurrent steps."""
+    """Return the checkout of a shop: a switch, a refused payment and its handler, concurrent steps, and an agent."""
 
     def by_card(graph: Graph) -> None:
         payment = graph.add_system_node(charge_card)
@@ -147,8 +148,15 @@ def checkout() -> Graph:
     cases: dict[str, Callable[..., Any]] = {"card": by_card, "invoice": write_invoice}
     graph.add_switch("payment", Order, lambda order: order.method, cases)
     graph.add_parallel("dispatch", [pack, write_receipt])
+    graph.add_system(ask_for_thanks)
+    graph.add_system(_make_writer("clerk", "thank customers", "Thank you for your order. Enjoy it!"))
     graph.add_system(send)
     return graph
+
+
+def _make_writer(name: str, task: str, *simulated: str) -> AgentExecutor:
+    """Return an agent without tools: it gets the last text, and its answer is the next one."""
+    return AgentExecutor(AgentConfig(name=name, description="a writer", task=task), simulated=simulated)
 
 
 @system
@@ -190,6 +198,62 @@ def write_receipt(payment: Out[Payment]) -> Receipt:
 
 
 @system
-def send(parcel: Out[Parcel], receipt: Out[Receipt]) -> Report:
-    """Send the parcel with its receipt."""
-    return Report(f"sent: {parcel.label}; {receipt.text}")
+def ask_for_thanks(order: Out[Order]) -> str:
+    """Say what the agent is to write."""
+    return f"Write one friendly sentence to a customer who has ordered {order.item}."
+
+
+@system
+def send(parcel: Out[Parcel], receipt: Out[Receipt], thanks: Out[str]) -> Report:
+    """Send the parcel with its receipt and the agent's words."""
+    return Report(f"sent: {parcel.label}; {receipt.text}; {thanks}")
+
+
+@dataclass
+class Manuscript:
+    """The sentences that have to be translated, and those that are."""
+
+    left: tuple[str, ...]
+    done: tuple[str, ...] = ()
+
+
+def translation() -> Graph:
+    """Return a translation: an agent in a loop, which takes the text sentence by sentence."""
+
+    def one_sentence(graph: Graph) -> None:
+        graph.add_system(take_sentence)
+        graph.add_system(
+            _make_writer(
+                "translator", "translate English into German", "Der Mond scheint.", "Es ist still.", "Ein Hund bellt."
+            )
+        )
+        graph.add_system(keep_translation)
+
+    graph = Graph("translation").add_system(read_manuscript)
+    graph.add_loop("each_sentence", Manuscript, lambda manuscript: not manuscript.left, one_sentence)
+    graph.add_system(bind_translation)
+    return graph
+
+
+@system
+def read_manuscript() -> Manuscript:
+    """Read the text."""
+    return Manuscript(("The moon is shining.", "It is quiet.", "A dog barks."))
+
+
+@system
+def take_sentence(manuscript: Out[Manuscript]) -> str:
+    """Give the next sentence to the translator."""
+    return f"Translate into German, and answer with the translation alone: {manuscript.left[0]}"
+
+
+@system
+def keep_translation(manuscript: Out[Manuscript], translated: Out[str]) -> Manuscript:
+    """Keep what the translator has answered."""
+    return Manuscript(manuscript.left[1:], (*manuscript.done, translated))
+
+
+@system
+def bind_translation(manuscript: Out[Manuscript]) -> Report:
+    """Put the sentences together."""
+    return Report(" ".join(manuscript.done))

@@ -38,11 +38,11 @@ def refine() -> nx.DiGraph[str]:
 
 
 def fanout() -> nx.DiGraph[str]:
-    """Return an offer: three questions asked concurrently, a join, and a choice by a condition."""
+    """Return an offer: three concurrent questions, a join, a choice by a condition, and a letter by an agent."""
     import networkx as nx
 
     inputs = {"item": {"type": "string", "default": "lamp"}, "count": {"type": "integer", "default": 3}}
-    graph: nx.DiGraph[str] = nx.DiGraph(name="fanout", inputs=inputs, outputs=["offer"])
+    graph: nx.DiGraph[str] = nx.DiGraph(name="fanout", inputs=inputs, outputs=["offer", "letter"])
     graph.add_node("order", kind="noop")
     graph.add_node("price", function=_price, inputs={"item": "item", "count": "count"}, writes=["price"])
     graph.add_node("stock", function=_stock, inputs={"item": "item"}, writes=["stock"])
@@ -55,6 +55,52 @@ def fanout() -> nx.DiGraph[str]:
     graph.add_node("postpone", function=_postpone, inputs={"item": "item"}, writes=["offer"])
     graph.add_edge("meet", "confirm", when="stock >= count")
     graph.add_edge("meet", "postpone")
+    graph.add_node("write", kind="agent", inputs={"item": "item", "count": "count", "offer": "offer"}, output="letter",
+                   prompt="Write a letter of three sentences to the customer who asked for this offer.",
+                   simulated="Thank you for asking. You will find our offer enclosed. We look forward to your order.",
+                   writes=["letter"])  # fmt: skip
+    graph.add_edge("confirm", "write")
+    graph.add_edge("postpone", "write")
+    return graph
+
+
+LETTERS = [
+    "Your invoice of May over 80 euros is due on Friday.",
+    "Can we meet on Tuesday instead of Monday?",
+    "YOU HAVE WON a cruise! Answer today!",
+]
+
+
+def inbox() -> nx.DiGraph[str]:
+    """Return an inbox that is sorted letter by letter: an agent in a cycle, a router, and an agent that answers."""
+    import networkx as nx
+
+    inputs = {"letters": {"type": "array", "items": {"type": "string"}, "default": LETTERS}}
+    graph: nx.DiGraph[str] = nx.DiGraph(
+        name="inbox", inputs=inputs, outputs=["bills", "answers"], init={"bills": [], "answers": [], "thrown_away": []}
+    )
+    graph.add_node("open", function=_open_letter, inputs={"letters": "letters"}, writes=["letter", "letters"])
+    graph.add_node("sort", kind="agent", inputs={"letter": "letter"}, writes=["sort"],
+                   prompt='Of which sort is this letter? Answer with one JSON object: {"sort": "bill"}, '
+                   '{"sort": "question"} or {"sort": "advertising"}.',
+                   simulated=[{"sort": "bill"}, {"sort": "question"}, {"sort": "advertising"}])  # fmt: skip
+    routes = {"bill": "file", "question": "answer"}
+    graph.add_node("by_sort", kind="router", input_key="sort", routes=routes, default="throw_away")
+    graph.add_node("file", function=_file, inputs={"bills": "bills", "letter": "letter"}, writes=["bills"])
+    graph.add_node("answer", kind="agent", inputs={"letter": "letter"}, output="reply", writes=["reply"],
+                   prompt="Answer this letter in one friendly sentence.",
+                   simulated="Tuesday suits me well; the same time as on Monday?")  # fmt: skip
+    graph.add_node("send", function=_send, inputs={"answers": "answers", "reply": "reply"}, writes=["answers"])
+    graph.add_node("throw_away", function=_throw_away, inputs={"thrown_away": "thrown_away", "letter": "letter"},
+                   writes=["thrown_away"])  # fmt: skip
+    graph.add_node("done", kind="noop")
+    graph.add_edge("open", "sort")
+    graph.add_edge("sort", "by_sort")
+    graph.add_edge("answer", "send")
+    for last in ("file", "send", "throw_away"):
+        graph.add_edge(last, "open", when="letters|length > 0")
+        graph.add_edge(last, "done")
+    graph.graph["entry"] = "open"
     return graph
 
 
@@ -92,6 +138,23 @@ def _freight(count: int) -> dict[str, float]:
 
 def _confirm(price: float, freight: float) -> dict[str, str]:
     return {"offer": f"{price + freight:.2f}, sent today"}
+
+
+def _open_letter(letters: list[str]) -> dict[str, object]:
+    first, *others = letters
+    return {"letter": first, "letters": others}
+
+
+def _file(bills: list[str], letter: str) -> dict[str, list[str]]:
+    return {"bills": [*bills, letter]}
+
+
+def _send(answers: list[str], reply: str) -> dict[str, list[str]]:
+    return {"answers": [*answers, reply]}
+
+
+def _throw_away(thrown_away: list[str], letter: str) -> dict[str, list[str]]:
+    return {"thrown_away": [*thrown_away, letter]}
 
 
 def _postpone(item: str) -> dict[str, str]:

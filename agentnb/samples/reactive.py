@@ -1,8 +1,8 @@
-"""Samples of activegraph: behaviors on events, as a research team on a task graph and as an incident board."""
+"""Samples of activegraph: behaviors on events, as a research team, an incident board, and a reader of comments."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel
 
@@ -187,3 +187,65 @@ def roll_out(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
 def call(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
     """Call an engineer when a person has denied a change."""
     graph.add_object("call", {"who": "on duty", "because": event.payload["reason"] or "a change was denied"})
+
+
+# -- what customers say --------------------------------------------------------------------------------------------
+
+TOPICS: Final = {"late": "delivery", "parcel": "delivery", "price": "price", "expensive": "price"}  # word -> topic
+MANY: Final = 3  # comments on one topic before somebody looks into it
+
+
+class Topic(BaseModel):
+    """The answer of the reader's model: what a comment is about."""
+
+    topic: Literal["delivery", "price", "quality"]
+
+
+def feedback() -> Runtime:
+    """Return a reader of comments (`comment.received`: text): a model finds topics, and many of one make a task."""
+    return Runtime(
+        Graph(),
+        behaviors=[
+            Behavior("receive_comment", receive_comment, on=["comment.received"], creates=["comment"]),
+            LLMBehavior("find_topic", find_topic, on=["object.created"], where={"object.type": "comment"},
+                        handler=find_topic, output_schema=Topic, description="You say what a comment is about."),
+            Behavior("count_topic", count_topic, on=["topic.found"], creates=["topic"]),
+            Behavior("look_into", look_into, on=["patch.applied"], where={"diff.comments.new": MANY}, creates=["task"]),
+        ],
+        llm_provider=reader,
+        name="feedback",
+    )  # fmt: skip
+
+
+def receive_comment(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
+    """Add a comment to the graph."""
+    graph.add_object("comment", {"text": event.payload["text"]})
+
+
+def find_topic(event: Event, graph: BehaviorGraph, _ctx: Context, answer: Topic) -> None:
+    """Store the topic that the model has found."""
+    comment = event.payload["object"]["id"]
+    graph.patch_object(comment, {"topic": answer.topic})
+    graph.emit("topic.found", {"comment": comment, "topic": answer.topic})
+
+
+def count_topic(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
+    """Count the comments on a topic."""
+    name = event.payload["topic"]
+    known = ctx.view.objects("topic", where={"data.name": name})
+    topic = known[0] if known else graph.add_object("topic", {"name": name, "comments": 0})
+    graph.add_relation(event.payload["comment"], topic.id, "about")
+    graph.patch_object(topic.id, {"comments": topic.data["comments"] + 1})
+
+
+def look_into(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
+    """Create a task when there are many comments on a topic."""
+    topic = ctx.view.get_object(event.payload["target"])
+    if topic is not None:
+        graph.add_object("task", {"title": f"look into {topic.data['name']}", "comments": topic.data["comments"]})
+
+
+def reader(request: LLMRequest) -> dict[str, str]:
+    """Simulate a model: find the topic of a comment by a word of it."""
+    comment = request.prompt.rpartition("What you answer to:")[2].lower()
+    return {"topic": next((topic for word, topic in TOPICS.items() if word in comment), "quality")}

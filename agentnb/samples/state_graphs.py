@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Send, interrupt
+
+from agentnb.samples.chat_models import SimulatedChatModel
 
 FARES = {"Lisbon": 180, "Oslo": 240, "Rome": 120}
 RAIN = {"Lisbon": 10, "Oslo": 70, "Rome": 30}
 
 
 class Trip(TypedDict):
-    """A trip that is planned: cities to compare, their offers, and the one that a person chose."""
+    """A trip that is planned: cities to compare, their offers, the one that a person chose, and what to pack."""
 
     cities: list[str]
     offers: Annotated[list[dict[str, Any]], operator.add]
     choice: str
     booking: str
+    advice: str
 
 
 class Quote(TypedDict):
@@ -60,18 +62,28 @@ def book(trip: Trip) -> dict[str, Any]:
     return {"booking": f"{offer['city']} for {offer['price']} euros"}
 
 
+ADVISER = SimulatedChatModel(answer=lambda _: "Pack light shoes, and a coat for the evenings.")
+
+
+def advise(trip: Trip) -> dict[str, Any]:
+    """Ask a model what to pack."""
+    return {"advice": ADVISER.invoke(f"In one sentence: what should I pack for {trip['booking']}?").content}
+
+
 def trip() -> StateGraph[Trip]:
-    """Return a travel planner: fares are asked for side by side, a person chooses, and the trip is booked."""
+    """Return a travel planner: fares are asked for side by side, a person chooses, and a model says what to pack."""
     graph = StateGraph(Trip)
     graph.add_node("plan", plan)
     graph.add_node("quote", quote)
     graph.add_node("choose", choose)
     graph.add_node("book", book)
+    graph.add_node("advise", advise)
     graph.add_edge(START, "plan")
     graph.add_conditional_edges("plan", ask_fares, ["quote"])
     graph.add_edge("quote", "choose")
     graph.add_edge("choose", "book")
-    graph.add_edge("book", END)
+    graph.add_edge("book", "advise")
+    graph.add_edge("advise", END)
     return graph
 
 
@@ -87,37 +99,18 @@ def rain(city: str) -> str:
     return f"{RAIN[city]} % in {city}"
 
 
-class ScriptedForecaster(BaseChatModel):
-    """A chat model without a network: it asks for the rain in each city that was named, then answers."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Any, **words: Any) -> Any:
-        """Return itself: it knows its tool."""
-        del tools, words
-        return self
-
-    def _generate(self, messages: list[Any], stop: Any = None, run_manager: Any = None, **words: Any) -> ChatResult:
-        del stop, run_manager, words
-        known = [str(message.content) for message in messages if isinstance(message, ToolMessage)]
-        cities = [city for city in re.findall(r"\w+", str(messages[0].content)) if city in RAIN]
-        if known:
-            answer = AIMessage(f"The chance of rain: {'; '.join(known)}.")
-        else:
-            calls = [{"name": "rain", "args": {"city": city}, "id": f"call_{city}"} for city in cities]
-            answer = AIMessage("", tool_calls=calls)
-        return ChatResult(generations=[ChatGeneration(message=answer)])
+def foretell(messages: Sequence[BaseMessage]) -> str | AIMessage:
+    """Answer in place of a model: ask for the rain in each city that was named, then say it."""
+    known = [str(message.content) for message in messages if isinstance(message, ToolMessage)]
+    if known:
+        return f"The chance of rain: {'; '.join(known)}."
+    cities = [city for city in re.findall(r"\w+", str(messages[0].content)) if city in RAIN]
+    return AIMessage("", tool_calls=[{"name": "rain", "args": {"city": city}, "id": f"call_{city}"} for city in cities])
 
 
-def forecast(model: BaseChatModel | None = None) -> StateGraph[Messages]:
-    """Return an agent that asks a tool about the weather until it can answer.
-
-    Args:
-        model: a chat model of LangChain that can call tools; without one, a scripted model answers offline.
-    """
-    bound = (model or ScriptedForecaster()).bind_tools([rain])
+def forecast() -> StateGraph[Messages]:
+    """Return an agent that asks a tool about the weather until it can answer."""
+    bound = SimulatedChatModel(answer=foretell).bind_tools([rain])
 
     def ask(state: Messages) -> dict[str, Any]:
         """Ask a question of its own if nobody has asked one."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from burr.core import Application, ApplicationBuilder, State, action, default, expr, when
 from burr.core.action import streaming_action
+
+from agentnb.samples.chat_models import SimulatedChatModel
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 MENU = {"tea": 3, "coffee": 4, "cake": 5, "soup": 7}
 
@@ -36,17 +41,31 @@ def charge(state: State[Any]) -> tuple[dict[str, Any], State[Any]]:
     return {"dishes": len(state["order"])}, state.update(bill=bill)
 
 
+WAITER = SimulatedChatModel(answer=lambda _: "Thank you, and have a lovely afternoon!")
+
+
+@action(reads=["order", "declined", "bill"], writes=["farewell"])
+def part(state: State[Any]) -> State[Any]:
+    """Let a model say goodbye."""
+    dishes = ", ".join(dish["what"] for dish in state["order"]) or "nothing"
+    asked = (
+        f"You are a waiter. In one sentence, say goodbye to a guest who had {dishes}, and paid {state['bill']} euros."
+    )
+    return state.update(farewell=WAITER.invoke(asked).content)
+
+
 def cafe() -> Application[Any]:
     """Return a cafe: a guest orders dish by dish until they say "pay", and what is not on the menu is declined."""
     on_menu = when(wish__in=list(MENU))
     return (
         ApplicationBuilder()
-        .with_actions(listen, add, decline, charge)
+        .with_actions(listen, add, decline, charge, part)
         .with_transitions(
             ("listen", "charge", when(wish="pay")),
             ("listen", "add", on_menu),
             ("listen", "decline", default),
             (["add", "decline"], "listen"),
+            ("charge", "part"),
         )
         .with_state(order=[], declined=[], bill=0)
         .with_entrypoint("listen")
@@ -72,10 +91,21 @@ def measure(state: State[Any]) -> State[Any]:
     return state.update(over=max(0, len(state["headline"]) - state["width"]))
 
 
+def find_longest_word(messages: Sequence[BaseMessage]) -> str:
+    """Answer in place of a model: the longest word of the headline, which is the last line."""
+    return max(str(messages[-1].content).splitlines()[-1].split(), key=len)
+
+
+EDITOR = SimulatedChatModel(answer=find_longest_word)
+
+
 @action(reads=["headline", "dropped"], writes=["dropped"])
 def shorten(state: State[Any]) -> State[Any]:
-    """Drop the longest word."""
-    return state.append(dropped=max((word.strip(",") for word in state["headline"].split()), key=len))
+    """Drop the word that a model chooses; the longest one if its answer is no word of the headline."""
+    words = [word.strip(",") for word in state["headline"].split()]
+    asked = f"Which word of this headline is needed least? Answer with that word alone.\n{state['headline']}"
+    chosen = str(EDITOR.invoke(asked).content).strip(" .,")
+    return state.append(dropped=chosen if chosen in words else max(words, key=len))
 
 
 @action(reads=["headline"], writes=["poster"])
@@ -86,7 +116,7 @@ def print_poster(state: State[Any]) -> State[Any]:
 
 
 def poster() -> Application[Any]:
-    """Return a printer's: a headline is shortened, word by word, until it fits on the poster."""
+    """Return a printer's: a model shortens a headline, word by word, until it fits on the poster."""
     return (
         ApplicationBuilder()
         .with_actions(write, measure, shorten, print=print_poster)

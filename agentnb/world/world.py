@@ -114,13 +114,8 @@ class World:
                     return lambda asked: _ask_for_verdict(asked) if found is WAIT else to_verdict(found)
                 return lambda asked: _ask_for_input(asked) if found is WAIT else found
             case "llm":
-                client = self.model_of(work.node)
-                if client is None:
-                    raise _make_no_model_error(work.node)
-                request, attempts = self._request(effect, work), _Attempts()
-                _note_call(work, "llm")
-                model = request.model or str(getattr(client, "model", None) or "")
-                return lambda _asked: client.complete(attempts.telling(request, work, model))
+                client, requests = self.open_request(effect, work)
+                return lambda _asked: client.complete(requests.next())
         raise ExecutionError(
             Problem(
                 "X301",
@@ -130,6 +125,19 @@ class World:
                 "use one of them",
             )
         )
+
+    def open_request(self, effect: Effect, work: CallingStep) -> tuple[LLMClient, Requests]:
+        """Return the model of a node, and the requests to send to it for an effect: one for each attempt.
+
+        Raises:
+            ExecutionError: X302, there is no model.
+        """
+        client = self.model_of(work.node)
+        if client is None:
+            raise _make_no_model_error(work.node)
+        request = self._request(effect, work)
+        _note_call(work, "llm")
+        return client, Requests(request, work, request.model or str(getattr(client, "model", None) or ""))
 
     def preparing(self, effect: Effect, work: CallingStep) -> Awaitable[None] | None:
         """Return an awaitable to run before the time of a model's answer begins.
@@ -175,15 +183,16 @@ def _make_no_model_error(node: Node) -> ExecutionError:
     )
 
 
-class _Attempts:
-    """The attempts of one model call: pieces are accepted only from the current one, and only within its time limit."""
+class Requests:
+    """The requests of one model call: pieces are accepted only for the last one, and only within its time limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, request: LLMRequest, work: CallingStep, model: str) -> None:
+        self.request, self.work, self.model = request, work, model
         self.last = 0
 
-    def telling(self, request: LLMRequest, work: CallingStep, model: str) -> LLMRequest:
+    def next(self) -> LLMRequest:
         """Return the request of the next attempt; if the run's tokens have a listener, they are passed to it."""
-        heard = work.run.tell
+        request, work, heard = self.request, self.work, self.work.run.tell
         if heard is None:
             return request
         self.last += 1
@@ -191,7 +200,7 @@ class _Attempts:
 
         def tell(text: str) -> None:
             if attempt == self.last and not work.dead and (end is None or monotonic() < end):
-                heard(work.node.id, text, attempt, request.of_node, model)
+                heard(work.node.id, text, attempt, request.of_node, self.model)
 
         return replace(request, tell=tell)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from functools import cache
 from importlib import import_module
@@ -25,6 +26,10 @@ ANSWERS: dict[str, Any] = {
 EVENTS = {
     "team": [("goal.created", {"goal": "Write about swifts"})],
     "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
+    "feedback": [
+        ("comment.received", {"text": text})
+        for text in ("It came late.", "Where is my parcel?", "Too expensive!", "Two days late.")
+    ],
 }
 MODULES = {
     "activegraph": "reactive", "burr": "state_machines", "langgraph": "state_graphs", "networkx": "graphs",
@@ -115,16 +120,15 @@ arrow keys, select a node. The pages need no kernel and no network. Each sample 
 happens next and shows it after the right answer.
 """
 LIVE = (
-    "With a key in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY), "
-    "`agentnb run {name} --live` asks a real model; `--llm provider:model` names one. In a cell: "
-    '`nb.Session(recipe, llm="openai:gpt-4o")`.'
+    "With a key in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY), `{command} --live` asks a "
+    'real model; `--llm provider:model` names one. In a cell: `nb.Session(recipe, llm="openai:gpt-4o")`.'
 )
-OWN_MODEL = {
-    "forecast": (
-        "The model of this program is its own. To ask a real one, pass a chat model of LangChain that calls tools: "
-        "`nb.load(forecast(model))`, with `from agentnb.samples.state_graphs import forecast`."
-    ),
-}
+
+
+def make_command(name: str) -> str:
+    """Return the command that runs a sample."""
+    emits = "".join(f" --emit {type_}='{json.dumps(payload)}'" for type_, payload in EVENTS.get(name, ()))
+    return f"agentnb run {name}{emits}"
 
 
 def sample_page(name: str, dialect: str, about: str) -> str:
@@ -132,10 +136,13 @@ def sample_page(name: str, dialect: str, about: str) -> str:
     session = ran(name)
     language, text = recipe_text(name, dialect)
     asks = session.trace.frames.calls["kind"].isin(["agent", "llm"]).any()
-    live = OWN_MODEL.get(name) or (LIVE.format(name=name) if asks else "No node of it asks a model.")
+    command = make_command(name)
+    live = (
+        LIVE.format(command=f"agentnb run {name} ..." if name in EVENTS else command) if asks else "It asks no model."
+    )
     answers = f", answers={ANSWERS[name]!r}" if name in ANSWERS else ""
     emits = "".join(f"\nsession.emit({type_!r}, {payload!r})" for type_, payload in EVENTS.get(name, ()))
-    extra = ' It needs `pip install "agentnb[langgraph]"`.' if dialect == "langgraph" else ""
+    extra = f' It needs `pip install "agentnb[{dialect}]"`.' if dialect in {"burr", "langgraph"} else ""
     return f"""\
 ---
 hide: [navigation, toc]
@@ -160,7 +167,13 @@ session = nb.Session(recipe{answers}){emits}
 session  # the cockpit
 ```
 
-On the command line: `agentnb run {name}`. {live}
+On the command line:
+
+```sh
+{command}
+```
+
+{live}
 
 ## The recipe
 

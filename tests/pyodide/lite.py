@@ -2,7 +2,8 @@
 
 SITE was built by `.ci/lite`, PYODIDE is the folder of the npm package. Pyodide is served from the site, and the wheels
 that a visitor's browser would fetch from its index are made from this environment, as `packing.py` does: without
-compiled modules, `rpds` as a stub, and numpy and pandas as packages without content.
+compiled modules, `rpds` as a stub, and numpy and pandas as packages without content. Cells of the tour that need these
+two print that they are missing.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ def localize(site: Path, pyodide: Path) -> None:
         _pack_wheel(index, name, metadata.version(name), None)
     wheel_of_pydantic_core(index)
     _write_index(index)
+    tour = site / "files" / "00_tour.ipynb"
+    notebook = json.loads(tour.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        lines = "".join(cell["source"]).splitlines()
+        if cell["cell_type"] == "code" and any("frames" in line for line in lines):
+            body = [f"    {line}\n" for line in lines]
+            cell["source"] = ["try:\n", *body, "except (ImportError, NameError) as error:\n", "    print(error)"]
+    tour.write_text(json.dumps(notebook), encoding="utf-8")
     for file in (site / "jupyter-lite.json", *site.glob("*/jupyter-lite.json")):
         settings = json.loads(file.read_text(encoding="utf-8"))
         config = settings.setdefault("jupyter-config-data", {}).setdefault("litePluginSettings", {})

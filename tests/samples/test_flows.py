@@ -27,7 +27,8 @@ def test_the_checkout_asks_for_a_transfer_where_the_bank_refuses_the_card():
     session = nb.Session(nb.samples("checkout"))
     session.run()
     assert session.board[f"{flows.__name__}.Report"].text == (
-        "sent: parcel with a desk; paid: 640 euros by bank transfer, asked for by e-mail"
+        "sent: parcel with a desk; paid: 640 euros by bank transfer, asked for by e-mail; "
+        "Thank you for your order. Enjoy it!"
     )
     assert [step.node_id for step in session.trace.steps if step.error] == ["charge_card"]
 
@@ -38,4 +39,11 @@ def test_a_cheaper_order_is_paid_by_card():
     key = f"{flows.__name__}.Order"
     fork = session.fork(edit={key: flows.Order("a lamp", 40, "card")})
     fork.run()
-    assert fork.board[f"{flows.__name__}.Report"].text == "sent: parcel with a lamp; paid: 40 euros by card"
+    assert fork.board[f"{flows.__name__}.Report"].text.startswith("sent: parcel with a lamp; paid: 40 euros by card;")
+
+
+def test_a_text_is_translated_sentence_by_sentence():
+    session = nb.Session(nb.samples("translation"))
+    session.run()
+    assert session.board[f"{flows.__name__}.Report"].text == "Der Mond scheint. Es ist still. Ein Hund bellt."
+    assert [step.node_id for step in session.trace.steps if step.phase == "leave"].count("translator") == 3

@@ -12,19 +12,8 @@ from agentnb.errors import ExecutionError
 from agentnb.load import load
 from agentnb.samples import samples
 from agentnb.session import Session
-from tests.samples.installed import NAMES
+from tests.samples.installed import ANSWERS, EVENTS, NAMES
 from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, looping, session
-
-ANSWERS = {
-    "triage": ["shorter, please", "approve"],
-    "approval": ["yes", "yes"],
-    "trip": ["Rome"],
-    "cafe": ["tea", "pay"],
-}
-EVENTS = {
-    "team": [("goal.created", {"goal": "Write about swifts"})],
-    "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
-}
 
 
 def begun(name, **options):

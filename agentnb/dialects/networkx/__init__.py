@@ -41,6 +41,9 @@ which it reads as `input`), or a list of them.
 A function node with `asks=True` may call `nb.ask(question)`: the session waits for the answer, and the function runs
 again with it. `breakpoint` ("before" or "after") makes every session stop there.
 
+An agent, an evaluator and a generative node may have `simulated` answers for a session without a model: a text or a
+mapping, or a list of them, of which each call takes the next and the last one is repeated.
+
 Prompts and goals are templates: `{{ order.total }}` is the value on the board.
 
 Edge attributes: `when` (a condition text, JsonLogic, or a callable of the board), `kind` (`parallel` edges are all

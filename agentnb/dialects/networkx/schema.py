@@ -163,6 +163,14 @@ def parse_side(value: Any) -> str:
     return str(value)
 
 
+def parse_simulated(value: Any) -> tuple[Any, ...]:
+    """Return simulated answers: one, or a list of several in turn; each is a text or a mapping."""
+    answers = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not answers or not all(isinstance(answer, str | Mapping) for answer in answers):
+        raise InvalidValue("an answer is a text or a mapping, several are a list of them", "write it as {'key': value}")
+    return answers
+
+
 def parse_any(value: Any) -> Any:
     """Return any value; it is validated elsewhere."""
     return value
@@ -196,6 +204,7 @@ BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
         "prompt": parse_template,
         "model": parse_text,
         "output": parse_text,
+        "simulated": parse_simulated,
         **_CALL,
     },
     "llm": {
@@ -225,6 +234,7 @@ BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
         "pass_route": parse_any,
         "fail_route": parse_any,
         "model": parse_text,
+        "simulated": parse_simulated,
         **_CALL,
     },
     "generative": {
@@ -232,6 +242,7 @@ BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
         "schema": parse_mapping,
         "prompt": parse_template,
         "model": parse_text,
+        "simulated": parse_simulated,
         **_CALL,
     },
     "router": {"input_key": convert_path, "routes": parse_any, "default": parse_any},

@@ -42,6 +42,8 @@ class AgentExecutor:
         llm: an LLMHandler, a client of agentnb.world.llm, a callable (LLMRequest -> LLMResponse, text or dict), a
             script, or "provider:model"; left out, the shared LLMHandler is asked.
         tools: a ToolRegistry, or a mapping name -> ToolConfig or function; left out, the shared registry.
+        simulated: what a model would answer, for sessions without one: texts or mappings, of which each request takes
+            the next; the last one is repeated.
 
     Raises:
         RecipeError: the config has mistakes.
@@ -54,11 +56,11 @@ class AgentExecutor:
         'Hello'
     """
 
-    def __init__(self, config: Any, llm: Any = None, tools: Any = None) -> None:
+    def __init__(self, config: Any, llm: Any = None, tools: Any = None, *, simulated: Sequence[Any] = ()) -> None:
         self.config = to_config(config)
         self.tools = to_registry(tools)
         self.llm = _to_handler(llm, self.config)
-        self.recipe = make_recipe(self.config, Agent(self.llm, self.tools))
+        self.recipe = make_recipe(self.config, Agent(self.llm, self.tools), simulated=tuple(simulated))
         self._session: Session | None = None
 
     @property

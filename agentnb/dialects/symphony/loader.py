@@ -69,12 +69,20 @@ def _load_prompt(config: AgentConfig, source: Source) -> AgentConfig:
     return config.model_copy(update={"system_prompt": text})
 
 
-def make_recipe(config: AgentConfig, agent: Agent | None = None, source: Source | None = None) -> Recipe:
-    """Return the steps of an agent's task as a recipe; `agent` holds its model and tools."""
+def make_recipe(
+    config: AgentConfig,
+    agent: Agent | None = None,
+    source: Source | None = None,
+    simulated: tuple[Any, ...] = (),
+) -> Recipe:
+    """Return the steps of an agent's task as a recipe; `agent` holds its model and tools.
+
+    `simulated` are its answers in a session without a model.
+    """
     from agentnb.world.agents import Agent
 
     places = _Places(source or Source(config, "<AgentConfig>"))
-    nodes = {node.id: replace(node, place=places.of(node.id)) for node in _make_nodes(config)}
+    nodes = {node.id: replace(node, place=places.of(node.id)) for node in _make_nodes(config, simulated)}
     model = config.model
     named = model.provider and agent is None
     provider: dict[str, Any] = {"provider": (f"{model.provider}:{model.model or ''}", {})} if named else {}
@@ -110,12 +118,12 @@ class _Places:
         return self.source.place(("name",), key=True)
 
 
-def _make_nodes(config: AgentConfig) -> list[Node]:
+def _make_nodes(config: AgentConfig, simulated: tuple[Any, ...]) -> list[Node]:
     """Return the steps of an agent; those of tools only where it has some."""
     from agentnb.dialects.symphony.parts import agent_run
 
     known = {name: value for name, value in config if name != "llm"}
-    asked = {"timeout": config.model.timeout or config.timeout}
+    asked = {"timeout": config.model.timeout or config.timeout, **({"simulated": simulated} if simulated else {})}
     tools, native, requesting = tuple(config.tools), config.native, agent_run.RequestStage(config)
     compose = agent_run.compose_native_prompt if native else agent_run.compose_prompt
     offered = ("tools",) if native else ()

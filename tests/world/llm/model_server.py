@@ -62,7 +62,7 @@ class Server:
                 size = int(self.headers.get("content-length", 0))
                 body = json.loads(self.rfile.read(size) or b"{}")
                 server.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-                answer = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
+                answer = server.choose_answer(body)
                 if answer.hold is not None:
                     answer.hold.wait(10)
                 self.send_response(answer.status)
@@ -82,6 +82,9 @@ class Server:
                     super().handle()
 
         return Handler
+
+    def choose_answer(self, body):
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
     def close(self):
         for answer in self.answers:

@@ -220,8 +220,9 @@ class Context:
 
     @property
     def llm_provider(self) -> Any:
-        """The model provider."""
-        return self._party.llm
+        """The model provider: the session's model, else the runtime's."""
+        asking = self._party.asking
+        return self._party.llm if asking is None else asking.of_world(self._hand.ledger.run.world).provider
 
     @property
     def settings(self) -> Any:

@@ -5,6 +5,7 @@ The effects do not raise: an answer states in itself that it is a failure, so th
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from decimal import Decimal
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.recorded import ToolInvoker
     from agentnb.dialects.activegraph.parts.run_config import RuntimeConfig
     from agentnb.engine.core.work import Work
+    from agentnb.world.world import World
 
 TOO_MANY: Final = 429  # the HTTP status of a rate limit
 UNKNOWN_HERE: Final = frozenset({401, 403})  # the HTTP statuses of a rejected key
@@ -63,9 +65,23 @@ class EffectCaller:
         native: bool = False,
     ) -> None:
         self.party, self.attempts, self.delays, self.reinvoke, self.tools = party, attempts, delays, reinvoke, tools
+        self.session_model: Any = None
         self.invoker, self.native = invoker, native
         self.caching = (caching[0] or caches[0] is not None, caching[1] or caches[1] is not None)
         self.llm_cache, self.tool_cache = caches[0] or LLMCache(), caches[1] or ToolCache()
+
+    @property
+    def provider(self) -> Any:
+        """The model that is asked: the session's, else the runtime's."""
+        return self.party.llm if self.session_model is None else self.session_model
+
+    def of_world(self, world: World) -> EffectCaller:
+        """Return the caller in a session; if the session has a model, it takes the place of the runtime's."""
+        if world.llm is None:
+            return self
+        found = copy.copy(self)
+        found.session_model = ClientProvider(world.llm)
+        return found
 
     def retries(self, attempts: int | None, first: float | None, most: float | None) -> dict[str, Any]:
         """Return the retry policy of model requests in a Runtime's terms; None for the default."""
@@ -87,11 +103,11 @@ class EffectCaller:
 
     def model_of(self, behavior: Any) -> str:
         """Return the name of the model that a behavior asks."""
-        return str(behavior.model or getattr(self.party.llm, "default_model", None) or DEFAULT_MODEL)
+        return str(behavior.model or getattr(self.provider, "default_model", None) or DEFAULT_MODEL)
 
     def is_native(self, behavior: Any) -> bool:
         """Return True if the provider itself enforces the schema of a behavior's answer."""
-        supports = getattr(self.party.llm, "supports_native_structured_output", None)
+        supports = getattr(self.provider, "supports_native_structured_output", None)
         return (
             self.native
             and behavior.output_schema is not None
@@ -109,7 +125,7 @@ class EffectCaller:
 
         `words` are the arguments of the request; afterwards they include a person's changes to the pending call.
         """
-        provider, given, clock = self.party.llm, dict(words), work.run.ns
+        provider, given, clock = self.provider, dict(words), work.run.ns
 
         def send_request(**now: Any) -> Any:
             began = clock()
@@ -135,7 +151,7 @@ class EffectCaller:
 
     def _prepare(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
-        provider = self.party.llm
+        provider = self.provider
         return provider.preparing() if isinstance(provider, ClientProvider) else None
 
     async def wait(self, work: Work, attempt: int, failure: Mapping[str, Any]) -> None:
@@ -147,7 +163,7 @@ class EffectCaller:
 
     def estimate(self, words: Mapping[str, Any]) -> tuple[int, Any] | None:
         """Return the number of tokens of a request and its maximum cost; None if the provider cannot estimate them."""
-        provider = self.party.llm
+        provider = self.provider
         if not hasattr(provider, "estimate_cost"):
             return None
         tokens = provider.count_tokens(system=words["system"], messages=words["messages"], model=words["model"])

@@ -141,11 +141,11 @@ class _ModelRequests:
 
     def __init__(self, behavior: Any, turn: DeliveryInProgress) -> None:
         self.behavior, self.turn, self.work = behavior, turn, turn.work
-        self.asking = turn.party.asking
+        self.asking = turn.party.asking.of_world(turn.work.run.world)
         self.cause = turn.kept.id
         self.calls = 0
         self.words: dict[str, Any] = {
-            "system": make_system_prompt(behavior, turn),
+            "system": make_system_prompt(behavior, turn, native=self.asking.is_native(behavior)),
             "messages": to_messages(behavior, turn),
             "model": self.asking.model_of(behavior),
             "max_tokens": behavior.max_tokens,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 HIDDEN = ("provenance", "timestamp", "run_id")
 
 
-def make_system_prompt(behavior: Any, turn: DeliveryInProgress) -> str:
-    """Return the system prompt."""
+def make_system_prompt(behavior: Any, turn: DeliveryInProgress, *, native: bool) -> str:
+    """Return the system prompt; with `native` the provider itself enforces the schema of the answer."""
     frame, schema = turn.party.frame, behavior.output_schema
     parts = [f"You act as {behavior.name!r}, one of several behaviors that share a graph of objects."]
     if behavior.description:
@@ -24,7 +24,7 @@ def make_system_prompt(behavior: Any, turn: DeliveryInProgress) -> str:
         parts.append(f"The goal of all: {frame.goal}")
         parts += [f"This must hold: {each}" for each in frame.constraints]
         parts += [f"It is done when: {each}" for each in frame.success_criteria]
-    if schema is not None and turn.party.asking.is_native(behavior):
+    if schema is not None and native:
         parts.append("Answer with one JSON object.")
     elif schema is not None:
         text = json.dumps(schema.model_json_schema(), indent=1, sort_keys=True)
