@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import Board
@@ -67,21 +67,53 @@ def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
     Raises:
         RecipeError: R205, a required input is missing; R206, an input has a wrong type; R208, it breaks another rule.
     """
-    if not recipe.inputs and not recipe.meta.get("required") and "input_schema" not in recipe.meta:
-        return
-    given = {key: value for key, value in recipe.init.items() if key in recipe.inputs} | dict(inputs)
-    problems = list(_find_absent(recipe, inputs, {**recipe.init, **inputs}))
-    wrong = {}
-    for name, schema in recipe.inputs.items():
-        kinds = list_types(schema) if name in given and _is_schema(schema) else []
-        if kinds and not any(_is_a(given[name], kind) for kind in kinds):
-            wrong[name] = kinds
-    problems += (_make_type_problem(recipe, name, given[name], kinds) for name, kinds in wrong.items())
-    problems += _find_violations(
-        recipe, {name: value for name, value in given.items() if name not in wrong}, set(wrong)
+    rules = _get_input_rules(recipe)
+    if rules.is_declared:
+        given = {key: value for key, value in recipe.init.items() if key in recipe.inputs} | dict(inputs)
+        problems = list(_find_absent(recipe, inputs, {**recipe.init, **inputs}))
+        wrong = {
+            name: kinds for name, kinds in rules.types.items()
+            if name in given and not any(_is_a(given[name], kind) for kind in kinds)
+        }  # fmt: skip
+        problems += (_make_type_problem(recipe, name, given[name], kinds) for name, kinds in wrong.items())
+        if rules.whole is not None or rules.schemas:
+            others = {name: value for name, value in given.items() if name not in wrong}
+            problems += _find_violations(recipe, rules, others, set(wrong))
+        if problems:
+            raise RecipeError(*problems)
+
+
+class _InputRules(NamedTuple):
+    """What a recipe declares of its inputs (`is_declared`: if anything), without what is no JSON Schema.
+
+    `types` has the types of those that name some; `whole` is a schema of all inputs together, `schemas` are those of
+    single inputs: where there is more to them than types.
+    """
+
+    is_declared: bool
+    types: Mapping[str, list[str]]
+    whole: Any
+    schemas: Mapping[str, Any]
+
+
+def _get_input_rules(recipe: Recipe) -> _InputRules:
+    derived = recipe.derived
+    if "input rules" not in derived:
+        derived["input rules"] = _make_input_rules(recipe)
+    found: _InputRules = derived["input rules"]
+    return found
+
+
+def _make_input_rules(recipe: Recipe) -> _InputRules:
+    valid = {name: schema for name, schema in recipe.inputs.items() if _is_schema(schema)}
+    types = {name: kinds for name, schema in valid.items() if (kinds := list_types(schema))}
+    whole = recipe.meta.get("input_schema")
+    if whole is not None and (_has_simple_schema(whole) or not _is_schema(whole)):
+        whole = None
+    schemas = {} if whole is not None else {name: each for name, each in valid.items() if not is_types_only(each)}
+    return _InputRules(
+        bool(types or schemas or whole is not None or recipe.meta.get("required")), types, whole, schemas
     )
-    if problems:
-        raise RecipeError(*problems)
 
 
 def find_unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Problem]:
@@ -129,17 +161,15 @@ def _make_type_problem(recipe: Recipe, name: str, value: Any, kinds: list[str]) 
                    f"pass {with_article(kinds[0])}, or validate_inputs=False")  # fmt: skip
 
 
-def _find_violations(recipe: Recipe, given: Mapping[str, Any], told: set[str]) -> Iterator[Problem]:
-    """Yield violations of the schema beyond simple types; `told` are the inputs reported already."""
-    whole = recipe.meta.get("input_schema")
-    if whole is not None and not _has_simple_schema(whole) and _is_schema(whole):
+def _find_violations(recipe: Recipe, rules: _InputRules, given: Mapping[str, Any], told: set[str]) -> Iterator[Problem]:
+    """Yield violations of the schemas beyond simple types; `told` are the inputs reported already."""
+    if rules.whole is not None:
         absent = {f"{name!r} is a required property" for name in (*recipe.meta.get("required", ()), *told)}
-        for fault in Schema(whole).faults(given):
+        for fault in Schema(rules.whole).faults(given):
             if fault.path or fault.rule not in absent:
                 yield _make_violation_problem(recipe, given, fault)
-        return
-    for name, schema in recipe.inputs.items():
-        if name in given and not is_types_only(schema) and _is_schema(schema):
+    for name, schema in rules.schemas.items():
+        if name in given:
             for fault in Schema(schema).faults(given[name]):
                 yield _make_violation_problem(recipe, given, fault._replace(path=(name, *fault.path)))
 
