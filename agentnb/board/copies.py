@@ -34,6 +34,7 @@ from agentnb.board.values import (
     freeze_dict,
     freeze_list,
     include,
+    is_unchanged,
     make_frozen_dict,
     measure_extent,
     thaw,
@@ -504,6 +505,16 @@ def _remember(loan: ItemCopies) -> None:
         oldest = _loans.popleft()()
         if oldest is not None:
             oldest.copies = []
+
+
+def seems_unchanged(copied: Any, frozen: Any) -> bool:
+    """Return whether a copy is unchanged, without looking into the objects of a long list that was read as a whole.
+
+    Comparing those would cost as much as reading them.
+    """
+    if type(copied) is LazyList and copied.whole and copied.changes is None:
+        return copied.source is frozen and list.__len__(copied) == frozen.size
+    return is_unchanged(copied, frozen)
 
 
 # -- freezing a copy -------------------------------------------------------------------------------------------------

@@ -105,6 +105,12 @@ def test_an_error_is_of_its_class_again(error, base):
     assert isinstance(again(error), base)
 
 
+@pytest.mark.parametrize("key", ["key", "it's", ""])
+def test_a_key_error_has_its_key(key):
+    error = again(KeyError(key))
+    assert (type(error), error.args, repr(error)) == (KeyError, (key,), repr(KeyError(key)))
+
+
 def test_a_class_of_a_name_that_two_have_is_not_guessed():
     error = again(Twin.SameError("which?"))
     assert not isinstance(error, Twin.SameError | OtherTwin.SameError)

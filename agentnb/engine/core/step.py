@@ -168,6 +168,10 @@ def commit(
         for path, value in work.own:
             run.write(scope, path, value)
         work.own, work.kept = [], work.own
+    if work.copies and scope.parent is None:
+        for key, changed in work.in_place_before(writes):
+            if scope.get(key) is work.copies[key][1]:
+                run.write(scope, (key,), changed, in_place=True)
     for key, value in writes.items():
         if type(value) in PLAIN and key in codes and not scope.open:
             history.w_code.append(codes[key])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
-from agentnb.board.copies import lend
+from agentnb.board.copies import lend, seems_unchanged
 from agentnb.board.key_checks import UnknownKey
 from agentnb.board.paths import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
@@ -15,6 +15,7 @@ from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, is_unchanged, thaw
 from agentnb.engine.core.events import make_event, restore_event
 from agentnb.engine.core.frames import get_frame_inputs, get_last_observation
 from agentnb.engine.core.lazy_attributes import LazyAttributes
+from agentnb.engine.core.reducers import Reduced, replaces_value
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -342,10 +343,20 @@ class Work(LazyAttributes):
         self.looped = True
         await self.run.require_loop()
 
+    def in_place_before(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return the keys whose copies this node has changed before reducers add to them what it wrote.
+
+        Changes inside the objects of a long list are not among them.
+        """
+        added = [key for key, value in writes.items() if type(value) is Reduced and not replaces_value(value.parts)]
+        found = [(key, *self.copies[key]) for key in added if key in self.copies]
+        return [(key, mine) for key, mine, frozen in found if not seems_unchanged(mine, frozen)]
+
     def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return the keys whose copies this node has changed, with the changed copies.
 
-        A copy of a key that the node also wrote is dropped: the explicit write takes precedence.
+        A copy of a key that the node also wrote is dropped: the explicit write takes precedence. What reducers add to is
+        in `in_place_before`.
         """
         for key in writes:
             self.copies.pop(key, None)

@@ -80,6 +80,8 @@ def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
         return base(*(problems or (message,)))
     if base is _PLAIN_ERRORS.get(kind) and str(base(message)) == message:
         return base(message)
+    if base is KeyError and str(KeyError(message[1:-1])) == message:  # the text of a KeyError is its key's repr
+        return KeyError(message[1:-1])
     words = {
         "__str__": lambda _self: message,
         "__init__": Exception.__init__,

@@ -57,6 +57,58 @@ def test_siblings_do_not_see_each_others_writes():
     assert [step.node_id for step in session.trace.steps] == ["a", "b", "c", "last"]
 
 
+def returns_nothing(state):
+    state["xs"].append("mine")
+
+
+def returns_an_update(state):
+    state["xs"].append("mine")
+    return {"xs": ["a"]}
+
+
+def returns_what_it_has_changed(state):
+    state["xs"].append("mine")
+    return {"xs": state["xs"]}
+
+
+def returns_the_state(state):
+    state["xs"].append("mine")
+    state["n"] = 7
+    return state
+
+
+def replaces_the_value(state):
+    state["xs"].append("mine")
+    return {"xs": Overwrite(["only"])}
+
+
+@pytest.mark.parametrize("many", [1, 100], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "node", [returns_nothing, returns_an_update, returns_what_it_has_changed, returns_the_state, replaces_the_value]
+)
+def test_reducers_add_to_what_a_node_has_changed_in_place(node, many):
+    seen = []
+
+    def choose(state):
+        seen.append(list(state["xs"]))
+        return END
+
+    graph = StateGraph(State)
+    graph.add_node("node", node)
+    graph.add_edge(START, "node")
+    graph.add_conditional_edges("node", choose)
+    known = graph.compile().invoke({"xs": ["in"] * many, "n": 0})
+    session = Session(load(graph), {"xs": ["in"] * many, "n": 0})
+    session.run()
+    assert dict(session.board) == known
+    assert seen[0] == seen[1]
+    writes = session.trace.frames.writes
+    assert set(writes.key[writes.in_place]) == ({"xs"} if node is not replaces_the_value else set())
+    assert session.replay().ok
+    session.back()
+    assert session.board["xs"] == ["in"] * many
+
+
 def test_an_edit_between_two_nodes_of_a_superstep_is_seen_by_the_second():
     graph = StateGraph(State)
     graph.add_node("a", says("a"))

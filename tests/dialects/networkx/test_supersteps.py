@@ -71,6 +71,19 @@ def test_a_transient_key_lasts_for_one_superstep():
     assert run(made).board["log"] == [1, None]
 
 
+@pytest.mark.parametrize("supersteps", [True, False])
+def test_a_reducer_adds_to_what_a_function_has_changed_in_place(supersteps):
+    def change(board):
+        log = board["log"]
+        log.append("mine")
+        return {"log": ["a"]}
+
+    made = graph(("a", "b"))
+    made.graph["supersteps"] = supersteps
+    made.nodes["a"]["function"] = change
+    assert run(made, {"log": ["in"]}).board["log"][:3] == ["in", "mine", "a"]
+
+
 def test_two_nodes_that_write_one_key_need_a_reducer():
     made = graph(("a", "b"), ("a", "c"))
     for name in "bc":

@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
-from agentnb.board.copies import lend
+from agentnb.board.copies import lend, seems_unchanged
 from agentnb.board.paths import SET
 from agentnb.board.values import ABSENT, ATOMS, freeze, thaw
 from agentnb.dialects.inner_calls import Suspended, run_in_context
@@ -404,7 +404,7 @@ def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, u
     keys = ["__root__"] if branch.keys == "__root__" else branch.keys
     for key, _, write in updates:
         if key in keys:
-            own[key] = apply_write(own[key] if key in own else work.scope.get(key), key, write, work.run.plan)
+            own[key] = apply_write(own[key] if key in own else _get_as_left(work, key), key, write, work.run.plan)
     values: dict[str, Any] = {}
     for key in keys:
         if key in plan.channels.managed:
@@ -421,6 +421,14 @@ def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, u
     if isinstance(given, dict) and isinstance(result, dict) and branch.spec.input_schema is None:
         return {**result, **given}
     return given
+
+
+def _get_as_left(work: Work, key: str) -> Any:
+    """Return the frozen value of a key as the node's function has left it."""
+    value, held = work.scope.get(key), work.copies.get(key)
+    if held is None or held[1] is not value or seems_unchanged(*held):
+        return value
+    return freeze(held[0], value)
 
 
 # -- what a node returns -----------------------------------------------------------------------------------------------
