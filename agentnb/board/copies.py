@@ -513,7 +513,8 @@ def seems_unchanged(copied: Any, frozen: Any) -> bool:
     Comparing those would cost as much as reading them.
     """
     if type(copied) is LazyList and copied.whole and copied.changes is None:
-        return copied.source is frozen and list.__len__(copied) == frozen.size
+        source = copied.source
+        return source is not None and source is frozen and list.__len__(copied) == source.size
     return is_unchanged(copied, frozen)
 
 

@@ -7,7 +7,7 @@ the counter (after an interrupt, an error, a failing condition) is undone by one
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from types import CoroutineType
 from typing import Any
 
@@ -169,9 +169,7 @@ def commit(
             run.write(scope, path, value)
         work.own, work.kept = [], work.own
     if work.copies and scope.parent is None:
-        for key, changed in work.in_place_before(writes):
-            if scope.get(key) is work.copies[key][1]:
-                run.write(scope, (key,), changed, in_place=True)
+        _write_in_place(run, act, work.in_place_before(writes))
     for key, value in writes.items():
         if type(value) in PLAIN and key in codes and not scope.open:
             history.w_code.append(codes[key])
@@ -181,9 +179,7 @@ def commit(
         else:
             run.write(scope, (key,), value)
     if work.copies:
-        for key, changed in work.in_place(writes):
-            if scope.get(key) is work.copies[key][1]:
-                run.write(scope, (key,), changed, in_place=True)
+        _write_in_place(run, act, work.in_place(writes))
     if act.quick and chosen is None:
         after = act.next
         if after >= 0:
@@ -196,6 +192,13 @@ def commit(
         pos = scheduler.append_next_activations(run, act, chosen, handlers or [])
     flag = LEAVE if act.what else RUN
     return finish(run, act, began, flag if handlers is None else flag | ERROR, pos)
+
+
+def _write_in_place(run: Run, act: Activation, changes: Iterable[tuple[str, Any]]) -> None:
+    """Write what a node has changed in place, except for keys that have another value since it read them."""
+    for key, changed in changes:
+        if act.scope.get(key) is act.work.copies[key][1]:
+            run.write(act.scope, (key,), changed, in_place=True)
 
 
 def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counted: bool = True) -> int:

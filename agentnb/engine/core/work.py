@@ -355,8 +355,8 @@ class Work(LazyAttributes):
     def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return the keys whose copies this node has changed, with the changed copies.
 
-        A copy of a key that the node also wrote is dropped: the explicit write takes precedence. What reducers add to is
-        in `in_place_before`.
+        A copy of a key that the node also wrote is dropped: the explicit write takes precedence. `in_place_before` has
+        those that reducers add to.
         """
         for key in writes:
             self.copies.pop(key, None)
