@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # What Python and the conditions' language evaluate alike, for numbers. Products are not: they may grow without limit.
 _GRAMMAR: Final = (
     ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not,
-    ast.BinOp, ast.Add, ast.Sub, ast.Mod, ast.FloorDiv, ast.Name, ast.Load, ast.Constant,
+    ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mod, ast.FloorDiv, ast.Name, ast.Load, ast.Constant,
 )  # fmt: skip
 _RULES: Final = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
                  ">=": operator.ge}  # fmt: skip
