@@ -72,6 +72,22 @@ def test_a_public_name_says_what_it_means(name):
     assert inspect.getdoc(getattr(agentnb, name))
 
 
+def test_each_parameter_of_a_public_function_is_described():
+    """Their docstrings name each parameter, unless there is one alone or they refer to another function."""
+    functions = {name: getattr(agentnb, name) for name in agentnb.__all__ if inspect.isroutine(getattr(agentnb, name))}
+    for cls in (agentnb.Session, agentnb.SimulationTrace):
+        functions |= {f"{cls.__name__}.{name}": value for name, value in vars(cls).items() if inspect.isfunction(value)}
+    missing = {}
+    for name, function in functions.items():
+        text, parameters = inspect.getdoc(function) or "", [*inspect.signature(function).parameters]
+        refers = re.match(r"Like `|The same ", text) or re.search(r"see `", text.partition("\n")[0])
+        if name.rpartition(".")[2].startswith("_") or len(parameters) < 3 or refers:
+            continue
+        if absent := [each for each in parameters if each != "self" and not re.search(rf"\b{each}\b", text)]:
+            missing[name] = absent
+    assert missing == {}
+
+
 def test_importing_agentnb_is_light():
     program = "import sys, agentnb; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -32,6 +32,7 @@ def minimize(
     not failing.
 
     Args:
+        recipe: what is run with them.
         fails: called with each run, at its end: whether it shows the failure.
         session_options: as for a Session: llm, tools, budget ...
 

@@ -61,6 +61,7 @@ def run_scenarios(
         chaos: fault injection that delays calls and makes some fail: latency_ms, error_rate, token_throttle. Each
             scenario is affected in different places; the judge is exempt.
         seed: determines random values and where faults are injected.
+        budget: the limits of each scenario's session.
         fuzzy: the minimum text similarity of `fuzzy`, 0 to 1; also the minimum score of a judge that returns only a
             score.
         clock: the clock of every session.

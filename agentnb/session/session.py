@@ -407,6 +407,8 @@ class Session:
         """Emit an event from outside, for the nodes that listen to its type.
 
         Args:
+            payload: what the event carries, a value that a board can hold.
+            actor: who emits it.
             words: further fields of the event: id, cause, time, mark; see agentnb.engine.core.history.Event.
         """
         self._parts.interventions.emit(type, payload, actor, words)
@@ -455,7 +457,7 @@ class Session:
         return self._parts.interventions.decide("approve", id, by)
 
     def deny(self, id: str | None = None, reason: str = "", by: str | None = None) -> SimulationStep | None:
-        """Deny a pending request, as `approve` approves it; the node receives the reason.
+        """Deny a pending request; the node receives the reason. `id` and `by` are those of `approve`.
 
         Raises:
             ExecutionError: X115, no approval is pending.
@@ -465,7 +467,8 @@ class Session:
     def change(self, id: str, arguments: Mapping[str, Any] | None = None, answer: Any = ABSENT) -> Self:
         """Change a paused call: its arguments or its answer (before the call is sent, an answer replaces it).
 
-        The arguments of a pending approval may be changed too: `approve` then applies the changed request.
+        `id` is that of the call in `pending`. The arguments of a pending approval may be changed too: `approve` then
+        applies the changed request.
 
         Raises:
             ExecutionError: X115, there is no such call or approval; X126, X127, this part of an approval cannot be
@@ -495,7 +498,7 @@ class Session:
     def subscribe(
         self, listener: Listener, to: Literal["step", "error", "end", "change", "token"] = "step"
     ) -> Callable[[], None]:
-        """Call `listener` at a moment (step, error, end, change, token); return a function that unsubscribes it."""
+        """Call `listener` at each moment of the sort that `to` names; return a function that unsubscribes it."""
         return self._parts.state.hooks.add(to, listener)
 
     # -- forks --------------------------------------------------------------------------------------------------
@@ -506,8 +509,12 @@ class Session:
         """Return a new session that shares the steps up to `at` (a step number or an event id; default: here).
 
         Args:
+            name: shown by `tree()` and `nb.runs`.
+            edit: path -> value, changes to the fork's board before its first step.
             recipe: another version of the recipe to continue with; it must have the nodes of the shared steps, in
                 place.
+            llm: another model, as for a Session.
+            tools: name -> callable, in place of tools of the session.
             note: why the fork is made; `tree()` shows it.
             expect: a condition, as `when` of a breakpoint, that the fork should satisfy; `tree()` and `nb.compare`
                 state whether it does. Neither is stored with the run.
@@ -578,6 +585,7 @@ class Session:
         """Return the backward slice of a value: the writes, reads, conditions and calls that led to it, as a Slice.
 
         Args:
+            path: a key of the board, or a path to a value in it.
             at: after which step; default: the current position.
 
         Raises:
@@ -643,7 +651,7 @@ class Session:
         return self._parts.explanations.why(at)
 
     def why_not(self, behavior: str, at: int | str | None = None) -> WhyNot:
-        """Return why a node did not run: a missing event, a delivery still in the queue, or edges not taken.
+        """Return why a node or behavior did not run: a missing event, a delivery still in the queue, edges not taken.
 
         Args:
             at: a step number or an event id; default: the current position.
@@ -667,7 +675,10 @@ class Session:
     # -- pictures -----------------------------------------------------------------------------------------------
 
     def draw(self, board: bool = True, direction: str = "TB", collapsed: Collection[str] = ()) -> Drawing:
-        """Return the recipe's drawing with the state of the run; `collapsed` as in `Recipe.draw`."""
+        """Return the recipe's drawing with the state of the run.
+
+        `board`, `direction` and `collapsed` are those of `Recipe.draw`.
+        """
         return self._parts.pictures.draw(board, direction, collapsed)
 
     def draw_objects(self, at: int | None = None) -> Drawing:
@@ -682,7 +693,7 @@ class Session:
         return self._parts.pictures.draw_objects(at)
 
     def to_html(self, path: str | Path | None = None, *, quiz: Sequence[Any] = ()) -> str | None:
-        """Write the run as one HTML page that needs no kernel; see `SimulationTrace.to_html`.
+        """Write the run as one HTML page that needs no kernel; `path` and `quiz` as in `SimulationTrace.to_html`.
 
         The page also has what only the recipe knows, such as the source of functions.
         """

@@ -127,7 +127,7 @@ LIVE = (
 
 def make_command(name: str) -> str:
     """Return the command that runs a sample."""
-    emits = "".join(f" --emit {type_}='{json.dumps(payload)}'" for type_, payload in EVENTS.get(name, ()))
+    emits = "".join(f" \\\n  --emit {type_}='{json.dumps(payload)}'" for type_, payload in EVENTS.get(name, ()))
     return f"agentnb run {name}{emits}"
 
 

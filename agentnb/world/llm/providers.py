@@ -34,6 +34,7 @@ def client_of(
     colons. An empty provider means openai. Nothing is imported or requested yet.
 
     Args:
+        llm: the text.
         settings: those of the provider; `type` says which one it is, if the text uses a custom name.
         temperature: where the settings set none.
         where: the place of the settings in a file, for Problems.
