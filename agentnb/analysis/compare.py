@@ -241,7 +241,7 @@ class Comparison:
                 found.append(f"what led to it in {name}:")
                 found += [f"  {line}" for line in part.lines(6)]
         found.append(
-            f"{counts['differs']} aligned steps differ, {counts['only_a']} are in a only, {counts['only_b']} in b only"
+            f"aligned steps that differ: {counts['differs']}; only in a: {counts['only_a']}, in b: {counts['only_b']}"
         )
         found += [f"  {each}" for each in islice(self.differences, 1, _MOST_LINES)]
         rest = len(self.differences) - _MOST_LINES

@@ -74,7 +74,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
             what=_describe_failure(error),
             where=f"agentnb {args.command}",
             why="the operating system refused it",
-            do="use another path, fix its permissions, or make room",
+            do="use a path in a folder that exists, fix its permissions, or make room",
         )
         return refuse([problem], as_json=args.json)
     except KeyboardInterrupt:

@@ -124,6 +124,8 @@ def make_parser() -> argparse.ArgumentParser:
     export.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help=f"a {', '.join(FORMATS)} file; left out: SOURCE.html"
     )
+    export.add_argument("--redact", action="append", default=[], metavar="PATH",
+                        help="a path to leave out of a golden: calls.NAME.result.id; may be repeated")  # fmt: skip
     _add_recorded_run_commands(command)
 
     mcp = command("mcp", run_mcp, "serve runs to a coding assistant, which debugs them (MCP on stdin and stdout)")

@@ -35,6 +35,8 @@ def run_diff(args: argparse.Namespace) -> int:
         )
     else:
         print("\n".join(found.lines()))
+        if args.output is not None:
+            print(f"{args.output}: both routes")
     return 0 if parted is None else 1
 
 

@@ -12,10 +12,11 @@ from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.session import Session
 from agentnb.testing.goldens import record_golden
 
+GOLDEN: Final = ".jsonl"
 FORMATS: Final[Mapping[str, Callable[[Session, Path], object]]] = {
     ".html": lambda session, path: session.to_html(path),
     ".json": lambda session, path: session.trace.to_json(path),
-    ".jsonl": record_golden,
+    GOLDEN: record_golden,
     ".parquet": lambda session, path: session.trace.to_parquet(path),
     ".csv": lambda session, path: session.trace.to_event_log().to_csv(path, index=False),
     ".mmd": lambda session, path: path.write_text(session.trace.sequence_diagram(), encoding="utf-8"),
@@ -26,7 +27,8 @@ def export_command(args: argparse.Namespace) -> int:
     """Write a run as a file; the suffix of the file decides the format.
 
     Raises:
-        AgentNbError: U592, no format has this suffix; otherwise what `nb.open` raises.
+        AgentNbError: U592, no format has this suffix; U594, its format has nothing to redact; otherwise what `nb.open`
+            raises.
     """
     from agentnb.recordings.formats import open as open_run
 
@@ -38,8 +40,17 @@ def export_command(args: argparse.Namespace) -> int:
                     f"a run is exported as: {', '.join(FORMATS)}",
                     did_you_mean(path.suffix, FORMATS, "use one of these suffixes"))
         )  # fmt: skip
+    if args.redact and path.suffix.casefold() != GOLDEN:
+        raise AgentNbError(
+            Problem("U594", f"--redact does not apply to {path.suffix!r}", str(path),
+                    f"only a golden ({GOLDEN}) leaves out declared paths; secrets are masked in every format",
+                    f"write a {GOLDEN} file, or leave --redact out")
+        )  # fmt: skip
     session = open_run(args.source, args.run)
-    write(session, path)
+    if args.redact:
+        record_golden(session, path, args.redact)
+    else:
+        write(session, path)
     if args.json:
         print_json({"run": session.run_id, "steps": len(session.trace), "output": str(path)})
     else:

@@ -13,7 +13,7 @@ from agentnb.board.masking import mask_value
 from agentnb.cli.output import print_all, print_json
 from agentnb.cli.scenarios import parse_chaos, run_all, wants_scenarios
 from agentnb.cli.script import read_script
-from agentnb.errors import Problem
+from agentnb.errors import Problem, pluralize
 from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.descriptions import parse_typed
 from agentnb.session.state import get_state
@@ -95,7 +95,7 @@ def _print_end(session: Session) -> None:
     used = "" if limit is None else f": its {limit} is used up"
     log = get_state(session).log
     kept = "" if log is None else f", kept as run {session.run_id!r} in {log.url}"
-    print(f"\n{session.status} after {session.position} steps{used}{kept}")
+    print(f"\n{session.status} after {pluralize(session.position, 'step')}{used}{kept}")
     if session.simulated:
         print(f"no model was given: the answers of {', '.join(session.simulated)} are simulated")
     width = max(map(len, session.board), default=0)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 TABLES: Final = ("steps", "writes", "reads", "edges", "calls", "interventions", "events")
 FILTERS: Final = ("recipe", "fingerprint", "status", "since", "until", "contains", "limit", "after")  # of `nb.runs`
-_SHOWN: Final = {"steps": ["step", "node", "phase", "status", "seconds", "inputs", "outputs", "error"]}
+_SHOWN: Final = {
+    "steps": ["step", "node", "phase", "status", "seconds", "inputs", "outputs", "error"],
+    "calls": ["step", "node", "kind", "name", "attempt", "seconds", "arguments", "result", "error"],
+}  # of the tables that are wider than a terminal
 
 
 def run_runs(args: argparse.Namespace) -> int:

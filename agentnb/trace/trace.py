@@ -381,8 +381,9 @@ class SimulationTrace:
         outcome = self.outcome
         if not outcome:
             return "no outcome yet"
-        rest = {key: value for key, value in outcome.items() if key != "status" and value is not None}
-        return str(outcome.get("status", "")) + (f" {safe_repr(rest)}" if rest else "")
+        rest = [f"{key} {safe_repr(value, key=key)}" for key, value in outcome.items()
+                if key not in {"status", "steps"} and value is not None]  # fmt: skip
+        return ", ".join([str(outcome.get("status", "")), *rest])
 
 
 def _unanswered(run: Run) -> Sequence[UnansweredCall]:

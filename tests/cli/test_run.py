@@ -148,7 +148,7 @@ graph:
 def test_a_node_that_fails_is_told_with_its_place_and_what_to_do(there, capsys):
     Path("fails.yaml").write_text(FAILS)
     code, out, err = called(capsys, "run", "fails.yaml", "-i", 'x={"there": 1}')
-    assert (code, "failed after 1 steps" in out) == (1, True)
+    assert (code, "failed after 1 step" in out) == (1, True)
     assert "fails.yaml:7:" in err
     assert "why:" in err
     assert "do:" in err

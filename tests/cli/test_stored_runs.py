@@ -55,6 +55,14 @@ def test_a_run_is_exported_replayed_and_told_where_it_differs(module, capsys):
     assert (code, "U592" in err, "'.json'" in err) == (1, True, True)
     code, out, _ = called(capsys, "replay", f"{module}:make", "run.jsonl")
     assert (code, "holds" in out) == (0, True)
+    assert "WHERE" in Path("run.jsonl").read_text()
+    redact = ("--redact", "found", "--redact", "calls.search.result.found")
+    code, _, err = called(capsys, "export", "runs.db", "-o", "redacted.jsonl", *redact)
+    assert (code, err, "WHERE" in Path("redacted.jsonl").read_text()) == (0, "", False)
+    code, _, err = called(capsys, "export", "runs.db", "-o", "run.html", *redact)
+    assert (code, "U594" in err) == (1, True)
+    code, _, err = called(capsys, "export", "runs.db", "-o", "other.jsonl", "--redact", "fond")
+    assert (code, "L584" in err, Path("other.jsonl").exists()) == (1, True, False)
     code, out, _ = called(capsys, "replay", f"{module}_other:make", "run.jsonl")
     assert code == 1
     for word in ("step 2", "grade", "'GRADE'", "'poor'"):

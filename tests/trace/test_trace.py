@@ -79,7 +79,7 @@ def test_outcome_and_the_words_of_a_trace():
     assert trace.outcome == outcome
     assert (trace.agent_id, trace.agent_version, trace.score) == ("counter", "v2", None)
     assert trace.trace_id == SimulationTrace.of(started(), run_id="r1").trace_id
-    assert repr(trace) == "<SimulationTrace of 'counter': 3 steps, exhausted {'api_key': '********'}>"
+    assert repr(trace) == "<SimulationTrace of 'counter': 3 steps, exhausted, api_key '********'>"
     assert SimulationTrace.of(started()).outcome is None
     assert bool(SimulationTrace.of(started()))
 
