@@ -25,6 +25,7 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool
 from langchain_core.tracers._streaming import _StreamingCallbackHandler as StreamingCallbackHandler
+from pydantic import ValidationError
 
 from agentnb.dialects.inner_calls import CALLS, Calls, Suspended, outside
 from agentnb.dialects.langchain_messages import Exchange
@@ -205,6 +206,15 @@ def _answer_in(calls: Calls, found: Any) -> Any:
     return calls.answer_in(found)
 
 
+def _validate_again(tool: Any, given: Any, words: Mapping[str, Any], error: Exception) -> None:
+    """Raise what the schema of a tool says of arguments that it refused when the call was made.
+
+    An error that comes from the record is not of pydantic's class, by which agents know that a model may try again.
+    """
+    if type(error).__name__ == ValidationError.__name__ and not isinstance(error, ValidationError):
+        tool._parse_input(given, words.get("tool_call_id"))  # noqa: SLF001  (all that `run` does before it calls it)
+
+
 def _wrap_tool(cls: Any) -> None:
     run, arun = cls.run, cls.arun
 
@@ -220,7 +230,12 @@ def _wrap_tool(cls: Any) -> None:
                 except Exception as error:  # noqa: BLE001  (raised unless it asks)
                     return _to_question(calls, error)
 
-        return _answer_in(calls, calls.call(Effect("tool", self.name, _parse_arguments(tool_input), target=call)))
+        try:
+            found = calls.call(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
+        except Exception as error:
+            _validate_again(self, tool_input, kwargs, error)
+            raise
+        return _answer_in(calls, found)
 
     async def aran(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         calls = CALLS.get()
@@ -234,9 +249,12 @@ def _wrap_tool(cls: Any) -> None:
                 except Exception as error:  # noqa: BLE001  (raised unless it asks)
                     return _to_question(calls, error)
 
-        return _answer_in(
-            calls, await calls.acall(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
-        )
+        try:
+            found = await calls.acall(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
+        except Exception as error:
+            _validate_again(self, tool_input, kwargs, error)
+            raise
+        return _answer_in(calls, found)
 
     cls.run, cls.arun = ran, aran
 

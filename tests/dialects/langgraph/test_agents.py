@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 
 import pytest
@@ -95,6 +96,22 @@ def test_a_tools_arguments_are_changed_before_it_is_called(make):
     session.run()
     assert [message.content for message in session.board["messages"]] == ["2+3?", "", "103", "so"]
     assert [call for call in CALLS if call[0] == "add"] == [("add", 100, 3)]
+
+
+@pytest.mark.parametrize("way", ["run", "arun"])
+def test_arguments_that_a_tool_refuses_are_told_to_the_model_in_a_replay_too(way):
+    agent = create_agent(model(asks("add", {"a": "two", "b": 3}), AIMessage("sorry")), [add])
+    session = Session(load(agent), {"messages": [HumanMessage("2+3?")]})
+    if way == "run":
+        session.run()
+    else:
+        asyncio.run(session.arun())
+    refusal = session.board["messages"][2]
+    assert (refusal.status, "valid integer" in refusal.content) == ("error", True)
+    assert "ValidationError" in session.trace.frames.calls.error[1]
+    report = session.replay()
+    assert report.ok, report
+    assert [call for call in CALLS if call[0] == "add"] == []
 
 
 def test_a_models_answer_is_given_in_its_place():

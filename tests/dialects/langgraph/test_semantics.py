@@ -819,6 +819,19 @@ def test_the_config_of_a_node():
     assert seen == known
 
 
+@pytest.mark.parametrize("config", [{}, {"tags": ["mine"], "run_name": "the run", "max_concurrency": 2}])
+def test_the_config_of_a_node_has_the_keys_that_it_has_there(config):
+    seen = []
+
+    def looks(state, config: RunnableConfig):
+        seen.append(sorted(config.keys() - {"recursion_limit"}))
+
+    graph = chain(("looks", looks))
+    graph.invoke({"n": 0}, config)
+    Session(load_graph(graph, config=config), {"n": 0}).run()
+    assert seen[0] == seen[1]
+
+
 def test_a_node_cannot_drain_the_run():
     session = Session(load(chain(("a", _drains))), {})
     session.run()

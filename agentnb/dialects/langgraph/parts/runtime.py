@@ -33,6 +33,9 @@ class Settings:
     def __init__(self, config: dict[str, Any], context: Any, store: Any, only_async: bool = False) -> None:
         own = {"callbacks": config.get("callbacks") or [], "metadata": dict(config.get("metadata") or {})}
         self.config = {**config, **own}
+        self.config.pop("run_name", None)  # that of the graph, not of its nodes
+        if not self.config.get("tags"):
+            self.config.pop("tags", None)
         self.configurable = dict(self.config.pop("configurable", None) or {})
         self.context, self.store, self.only_async = context, store, only_async
         self.run_id = self.config.get("run_id")
