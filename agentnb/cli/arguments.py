@@ -179,7 +179,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
 
     replay = command("replay", replay_command, "replay goldens with a recipe; nothing is called, exit 1 if one differs")
     replay.add_argument("file", metavar="RECIPE", help=RECIPE)
-    replay.add_argument("goldens", nargs="+", metavar="GOLDEN", help="a .jsonl file")
+    replay.add_argument("goldens", nargs="+", metavar="GOLDEN", help="a .jsonl file, or a folder of them")
     replay.add_argument("--holds", action="append", default=[], choices=("route", "values", "reads", "calls"),
                         help="what must hold; may be repeated; left out: route, values, calls")  # fmt: skip
     _add_tools_option(replay)

@@ -10,18 +10,22 @@ from agentnb.cli.output import print_json
 def replay_command(args: argparse.Namespace) -> int:
     """Replay goldens with recipes, no call goes out; return 1 if one differs."""
     from agentnb.cli.python_objects import load_recipe
-    from agentnb.testing.goldens import USUAL, replay_golden, replay_goldens
+    from agentnb.testing.goldens import USUAL, list_goldens, replay_golden, replay_goldens
 
     recipe = load_recipe(args.file, args.allow)
     holds = tuple(args.holds) or USUAL
     if args.json:
         frame = replay_goldens(args.goldens, recipe, holds)
-        print_json({"ok": bool(frame["ok"].all()), "goldens": frame})
-        return 0 if frame["ok"].all() else 1
-    reports = [replay_golden(recipe, golden, holds) for golden in args.goldens]
+        holds_all = len(frame) > 0 and bool(frame["ok"].all())
+        print_json({"ok": holds_all, "goldens": frame})
+        return 0 if holds_all else 1
+    goldens = list_goldens(args.goldens)
+    reports = [replay_golden(recipe, golden, holds) for golden in goldens]
     for found in reports:
         print(found)
-    return 0 if all(found.ok for found in reports) else 1
+    if not reports:
+        print(f"no goldens in {', '.join(args.goldens)}")
+    return 0 if reports and all(found.ok for found in reports) else 1
 
 
 __all__ = ["replay_command"]

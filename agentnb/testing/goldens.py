@@ -86,12 +86,18 @@ def record_golden(
 
     Raises:
         ExecutionError: L582, there is no such level, or none; L584, nothing in the run is at a redacted path; L585, the
-            golden does not hold without a redacted value.
+            golden does not hold without a redacted value; L586, the run has no step.
     """
     levels, paths = _check_levels(holds), (redact,) if isinstance(redact, str) else tuple(redact)
     locked = get_state(session).locked is not None
     if not session.position and not locked:
         session.run()
+    if not len(session.trace):
+        raise ExecutionError(
+            Problem("L586", "there is nothing to record: the run has no step", f"session {session.name!r}",
+                    f"its status is {session.status}; a golden without steps would hold for every recipe",
+                    "run it first: give it its inputs, answers or events")
+        )  # fmt: skip
     text = to_json_text(session.trace, paths)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -188,6 +194,14 @@ def _shorten_pattern(pattern: str) -> list[str]:
     return parts
 
 
+def list_goldens(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the files of goldens in these places: a folder stands for the `.jsonl` files in it."""
+    found: list[Path] = []
+    for place in map(Path, places):
+        found += sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    return found
+
+
 @plain_arguments
 def replay_goldens(
     goldens: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
@@ -200,16 +214,16 @@ def replay_goldens(
     `differences` counts them. A golden that does not fit a recipe at all is a row with `ok` False and the reason.
 
     Args:
-        goldens: a folder, or paths.
+        goldens: a folder, or paths of files or folders.
         recipes: a recipe, several, or a mapping of names of your own to recipes.
+
+    Raises:
+        ExecutionError: L582, there is no such level, or none.
     """
+    holds = _check_levels(holds)
     from agentnb.trace.frames import make_table, to_cell
 
-    if isinstance(goldens, str | os.PathLike):
-        place = Path(goldens)
-        paths: list[Any] = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
-    else:
-        paths = list(goldens)
+    paths = list_goldens([goldens] if isinstance(goldens, str | os.PathLike) else goldens)
     named = {recipes.name: recipes} if isinstance(recipes, Recipe) else recipes
     pairs = list(named.items()) if isinstance(named, Mapping) else [(recipe.name, recipe) for recipe in named]
     rows: list[dict[str, Any]] = []
@@ -238,4 +252,4 @@ def replay_goldens(
     return make_table(rows, _COLUMNS)
 
 
-__all__ = ["LEVELS", "GoldenReport", "record_golden", "replay_golden", "replay_goldens"]
+__all__ = ["LEVELS", "GoldenReport", "list_goldens", "record_golden", "replay_golden", "replay_goldens"]

@@ -82,6 +82,28 @@ def test_at_least_one_level_must_hold(golden):
     assert replay_golden(graph(), golden, holds="route").ok
 
 
+def test_a_run_without_steps_is_no_golden(tmp_path):
+    """It would hold for every recipe."""
+    with pytest.raises(ExecutionError, match="L586"):
+        record_golden(nb.Session(nb.samples("incident"), {}), tmp_path / "idle.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_stands_for_its_goldens(golden, capsys):
+    from agentnb.cli import main
+
+    record_golden(session(), golden.parent / "more" / "other.jsonl")
+    places = [golden, golden.parent / "more"]
+    assert list(replay_goldens(places, graph()).golden) == ["asking", "other"]
+    with pytest.raises(ExecutionError, match="L582"):
+        replay_goldens(places, graph(), holds=())
+    assert main(["replay", "rag", str(golden.parent / "more")]) == 1
+    assert "'other'" in capsys.readouterr().out
+    (golden.parent / "none").mkdir()
+    assert main(["replay", "rag", str(golden.parent / "none")]) == 1
+    assert main(["replay", "rag", str(golden.parent / "none"), "--json"]) == 1
+
+
 TOOLS = """
 meta:
   name: asking
