@@ -17,6 +17,9 @@ from agentnb.secrets import SECRETS, Secrets
 if TYPE_CHECKING:
     from tests.store.postgres import Server
 
+# A script, which needs libraries that the tests do not: its imports would fail when doctests are collected.
+collect_ignore = ["recordings/otel_files/write.py"]
+
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 # mark -> (the names a program goes by, what to do where it is missing)
