@@ -34,7 +34,7 @@ class _Writer:
         self.names: dict[tuple[str, str], str] = {}
         self.people = trace.reading().acts()
         self.before = self.name("node", "start")
-        edges = trace.frames.edges
+        edges = trace.frames.edges.dropna(subset=["source", "target"])  # an event from outside has no source
         self.came: dict[int, str] = {}
         waiting: dict[str, list[str]] = {}
         ran = {step.step: step.node_id for step in trace.steps}

@@ -17,6 +17,7 @@ from agentnb.export.otel import send_live
 from agentnb.trace.frames import NAMES
 from tests.export.finished_sessions import RUNS, answered, approved, nested
 from tests.recordings.test_otel import encoded
+from tests.samples.installed import EVENTS
 
 
 def collector():
@@ -163,6 +164,23 @@ def test_process_mining_reads_the_event_log(make):
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["incident", "feedback", "team"])
+def test_a_run_that_events_from_outside_started_has_every_export(name, tmp_path):
+    session = nb.Session(nb.samples(name))
+    for event in EVENTS[name]:
+        session.emit(*event)
+    session.run()
+    trace = session.trace
+    lines = trace.sequence_diagram().splitlines()
+    assert sum(": emit " in line for line in lines) == len(EVENTS[name])
+    assert not any(line.endswith(" as nan") for line in lines)
+    assert len(trace.to_event_log()) == len(trace)
+    trace.to_parquet(tmp_path / "run.parquet")
+    session.to_html(tmp_path / "run.html")
+    for chart in ("timeline", "durations", "board", "usage"):
+        getattr(trace.charts, chart).to_dict()
 
 
 @pytest.mark.parametrize("make", RUNS)
