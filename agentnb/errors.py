@@ -285,16 +285,16 @@ def no_attribute(owner: object, name: str) -> AttributeError:
     return AttributeError(f"{noun} has no attribute {name!r}; {hint}")
 
 
-def misspelt(word: str, known: Collection[str]) -> str | None:
+def find_misspelling(word: str, known: Collection[str]) -> str | None:
     """Return the known word that an unknown one is very likely a misspelling of; None for a known or a new word.
 
     Names that differ in their number, plural or a short part ("note" and "notes", "input_a" and "input_b") are usually
     two names, so they do not count; neither does a part of two letters, in which no typo can be recognised.
 
     Example:
-        >>> misspelt("bugdet", ["budget", "order"])
+        >>> find_misspelling("bugdet", ["budget", "order"])
         'budget'
-        >>> misspelt("orders", ["budget", "order"])
+        >>> find_misspelling("orders", ["budget", "order"])
     """
     if word in known:
         return None

@@ -179,17 +179,17 @@ def page_rows(browser: str, what: str, session: nb.Session) -> Iterator[Row]:
 
 def long_rows(browser: str | None) -> Iterator[Row]:
     """Yield what a step costs after very many, and how long such a run takes to open and to be moved through."""
-    from agentnb.ui.commands import carry_out
+    from agentnb.ui.commands import run_command
 
     Watched(ring(10)).close()  # what is imported at the first picture is not what is measured
     what, session = f"{LONG:,} steps", ring(10)
     session.step(LONG)
     yield Row(f"{what}: the cockpit is made", seconds_of(lambda: Watched(session).close()) * 1_000, "ms", OPENED_MS)
     window = {"from": LONG // 2, "to": LONG // 2 + 100}
-    looks = [seconds_of(lambda: carry_out(session, "look", "timeline", window)) for _ in range(SHOWN)]
+    looks = [seconds_of(lambda: run_command(session, "look", "timeline", window)) for _ in range(SHOWN)]
     yield Row(f"{what}: a window of the timeline", median(looks) * 1_000, "ms", MOVED_MS)
     places = [LONG // 2 if turn % 2 else LONG - 1_000 for turn in range(6)]
-    moves = [seconds_of(partial(carry_out, session, "goto", place)) for place in places]
+    moves = [seconds_of(partial(run_command, session, "goto", place)) for place in places]
     assert session.position == places[-1]
     yield Row(f"{what}: the slider goes half of them back", median(moves) * 1_000, "ms", MOVED_MS)
     session.goto(LONG)
@@ -227,7 +227,7 @@ CLICKS = """async count => {
 
 def click_rows(browser: str, size: int) -> Iterator[Row]:
     """Yield how long it takes from a click on Step to the paint."""
-    from agentnb.ui.commands import carry_out
+    from agentnb.ui.commands import run_command
     from tests.ui.pages import HOST, opened
 
     watched = Watched(ring(size))
@@ -238,7 +238,7 @@ def click_rows(browser: str, size: int) -> Iterator[Row]:
         if message["do"] == "nothing":
             return []
         watched.sent.clear()
-        found = carry_out(session, message["do"], message.get("value"), message.get("target"))
+        found = run_command(session, message["do"], message.get("value"), message.get("target"))
         return [*watched.sent, {"heard": message["number"], "view": message["view"], "found": found}]
 
     with opened(browser) as (context, _):

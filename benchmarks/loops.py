@@ -196,7 +196,7 @@ class Travels:
 
     def _at_the_end(self) -> Session:
         if self.session.position < self.steps:
-            if not get_state(self.session).run.past:
+            if not get_state(self.session).run.is_rewound:
                 self.session.run(max_steps=self.steps - self.session.position)
             self.session.goto(self.steps)
         gc.collect()

@@ -122,7 +122,7 @@ def polaris(names):
 
 
 def cockpit(names):
-    assert names["session"].why(2).went == ("check_order",)
+    assert names["session"].why(2).targets == ("check_order",)
     assert [row.node for row in names["session"].breakpoints] == ["write", "review"]
 
 

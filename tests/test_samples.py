@@ -152,7 +152,7 @@ def test_the_rag_agent_asks_with_what_its_search_has_found():
     assert all(passage["text"] in asked[0].prompt for passage in session.board["passages"])
     assert "Answer in two sentences" in asked[0].messages[0].content
     session.goto(2)
-    assert [answer.taken for answer in session.why().asked] == [True]
+    assert [answer.taken for answer in session.why().conditions] == [True]
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def _sample(session: Session, trial: Trial, judge: Judge, options: Mapping[str, 
     if model.is_late():
         return
     before, model.refused = model.calls, False
-    asks = options["llm"] is not None or model.is_there()  # else answers are simulated, as in the session
+    asks = options["llm"] is not None or model.is_recorded()  # else answers are simulated, as in the session
     outcome, steps = _try_change(session, trial.change, judge, {**options, "llm": model if asks else None})
     trial.is_live = trial.is_live or model.refused or model.calls > before
     if not model.refused:
@@ -445,7 +445,7 @@ class _Model:
         self._tokens, self._cost = 0, 0.0
         self.calls, self.refused = 0, False
 
-    def is_there(self) -> bool:
+    def is_recorded(self) -> bool:
         """Return True if the session has a model."""
         return self._live is not None
 

@@ -167,10 +167,10 @@ class MergedRows(StepIndex):
                     if step <= end:
                         own = (numbers.frames.get(number) for number in found)
                         table[step + start] = tuple(number for number in own if number is not None)
-        for name in ("errors", "notes", "waited"):
+        for name in ("errors", "notes", "waiting_ns"):
             if found := getattr(rows, name):
                 getattr(history, name).update({step + start: value for step, value in found.items() if step <= end})
-        history.people += [act._replace(step=act.step + start) for act in rows.people if act.step <= end]
+        history.interventions += [act._replace(step=act.step + start) for act in rows.interventions if act.step <= end]
         history.calls += [
             call._replace(step=call.step + start, act=int(numbers.acts[call.act]))
             for call in rows.calls if call.step <= end or call.call == OUTSIDE

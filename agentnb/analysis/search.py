@@ -151,17 +151,17 @@ def _iter_answers(
                 data.pop(key, None)
             else:
                 data[key] = top
-        pending = pending or not seen.evaluated or seen.whole or key in seen.noted
+        pending = pending or not seen.evaluated or seen.reads_all or key in seen.read_keys
         if not pending or (row < last and numbers[row + 1] == numbers[row]):
             continue
         pending = False
         value = data.get(key, ABSENT)
-        alone = seen.evaluated and not seen.whole and len(seen.noted) == 1 and type(value) in _HASHED
+        alone = seen.evaluated and not seen.reads_all and len(seen.read_keys) == 1 and type(value) in _HASHED
         known = answers.get((type(value), value)) if alone else None
         if known is None:
             seen.forget()
             known = _holds(asked, seen)
-            if alone and seen.noted == {key} and not seen.whole and len(answers) < _MOST_ANSWERS:
+            if alone and seen.read_keys == {key} and not seen.reads_all and len(answers) < _MOST_ANSWERS:
                 answers[type(value), value] = known
         if known != answer or not row:
             answer = known
@@ -171,24 +171,24 @@ def _iter_answers(
 class _Tracked(Board):
     """A board that records which keys were read: a condition needs no new answer until one of them is written."""
 
-    __slots__ = ("evaluated", "noted", "whole")
+    __slots__ = ("evaluated", "read_keys", "reads_all")
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.noted: set[str] = set()
-        self.whole = self.evaluated = False
+        self.read_keys: set[str] = set()
+        self.reads_all = self.evaluated = False
 
     def forget(self) -> None:
         """Begin a new evaluation."""
-        self.noted = set()
-        self.whole, self.evaluated = False, True
+        self.read_keys = set()
+        self.reads_all, self.evaluated = False, True
 
     def _note(self, key: object) -> None:
         text = str(key)
-        self.noted.add(text)
+        self.read_keys.add(text)
         if "." in text:
             parts = text.split(".")
-            self.noted.update(".".join(parts[:size]) for size in range(1, len(parts)))
+            self.read_keys.update(".".join(parts[:size]) for size in range(1, len(parts)))
 
     def __getitem__(self, key: str) -> Any:
         self._note(key)
@@ -199,11 +199,11 @@ class _Tracked(Board):
         return super().__contains__(key)
 
     def __iter__(self) -> Iterator[str]:
-        self.whole = True
+        self.reads_all = True
         return super().__iter__()
 
     def __len__(self) -> int:
-        self.whole = True
+        self.reads_all = True
         return super().__len__()
 
 
@@ -328,7 +328,11 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
             step = history.base + row
             scope = int(scopes[step - 1]) if step else 0
             keys = (str(codes[history.w_code[number] >> 2][1][0]) for number in range(start, end))
-            if seen.evaluated and scope == scope_before and not any(seen.whole or key in seen.noted for key in keys):
+            if (
+                seen.evaluated
+                and scope == scope_before
+                and not any(seen.reads_all or key in seen.read_keys for key in keys)
+            ):
                 pass
             else:
                 replica.roll(history, at, step, writes)
@@ -339,7 +343,7 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
                 seen.forget()
                 names: Mapping[str, Any] = seen
                 if frames is not None:
-                    seen.whole, frame = True, int(frames[step - 1]) if step else 0
+                    seen.reads_all, frame = True, int(frames[step - 1]) if step else 0
                     names = Context(seen, partial(get_frame_inputs, get_state(session).run, frame), None, NO_NODE)
                 answer = _holds(asked, names)
             if row and answer:

@@ -136,7 +136,7 @@ def _run_in_chunks(
     """
     flying: dict[Future[Chunk], Sequence[Job]] = {}
     lost: list[Job] = []
-    least = work.together()  # a chunk with fewer runs would leave an event loop idle
+    least = work.get_group_size()  # a chunk with fewer runs would leave an event loop idle
     size, begin = min(least, len(jobs) // (workers * _AHEAD) or 1), 0
     try:
         while lost or begin < len(jobs) or flying:

@@ -90,7 +90,7 @@ class SweepSettings:
         chosen = {"llm": self.models[job.model]} if self.models else {}
         return {"seed": job.seed, **self.options, **chosen, "run_id": job.run_id}
 
-    def together(self) -> int:
+    def get_group_size(self) -> int:
         """Return how many runs share an event loop."""
         return self.concurrency or (TOGETHER if self._is_async() else 1)
 
@@ -121,7 +121,7 @@ def run_pickled(work: bytes, jobs: Sequence[Job]) -> Chunk:
 
 def run_chunk(work: SweepSettings, jobs: Sequence[Job]) -> Chunk:
     """Make these runs: one after the other, or several at a time on one event loop."""
-    begun, together = perf_counter(), work.together()
+    begun, together = perf_counter(), work.get_group_size()
     made = [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
     return make_chunk(made, tables=work.tables)._replace(seconds=perf_counter() - begun)
 

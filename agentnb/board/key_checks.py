@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Self
 
-from agentnb.errors import Problem, did_you_mean, misspelt
+from agentnb.errors import Problem, did_you_mean, find_misspelling
 from agentnb.text import safe_repr
 
 _MOST_LISTED = 12
@@ -28,7 +28,7 @@ def check_keys(
     """
     unknown = (str(path[0]) for path in paths if path and not _is_known([*map(str, path)], known))
     for name in filter(str.isidentifier, dict.fromkeys(unknown)):  # in other texts it is unclear where the key ends
-        near = misspelt(name, known)
+        near = find_misspelling(name, known)
         if near is not None or complete:
             keys = ", ".join([*known][:_MOST_LISTED]) + (", ..." if len(known) > _MOST_LISTED else "")
             declare = f"did you mean {near!r}? If a node does write {name!r}, list it in the node's `writes`"

@@ -101,6 +101,6 @@ def _make_row(result: ScenarioResult) -> dict[str, Any]:
     row = result.row()
     mismatches, problem = list(map(str, result.mismatches)), result.problem and asdict(result.problem)
     return {
-        "id": row.pop("scenario"), **row, "told": result.told, "problem": problem, "mismatches": mismatches,
+        "id": row.pop("scenario"), **row, "told": result.description, "problem": problem, "mismatches": mismatches,
         "reason": result.reason,
     }  # fmt: skip

@@ -102,7 +102,7 @@ class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ign
 
     def on_llm_new_token(self, token: Any, **_: Any) -> None:
         """Pass on a piece of text."""
-        if isinstance(token, str) and token and self.heard is not None and not self.work.dead:
+        if isinstance(token, str) and token and self.heard is not None and not self.work.has_ended:
             self.heard(self.work.node.id, token, 1, self.of_node, self.model)
 
     def tap_output_aiter(self, run_id: Any, output: Any) -> Any:

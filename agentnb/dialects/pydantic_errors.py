@@ -40,29 +40,29 @@ class ValidatedInput:
     def __init__(self, source: Source, content: Mapping[str, Any], root: type[BaseModel]) -> None:
         self.source, self.content, self.root = source, content, root
 
-    def real(self, path: Path) -> Path:
+    def to_source_path(self, path: Path) -> Path:
         """Return the path in the source of a part of the content."""
         return path
 
-    def member(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:
+    def choose_class(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:
         """Return the class that a mapping is meant to be: by its type, or else the most specific one."""
         if all("type" in model.model_fields for model in models):
             return next((each for each in models if each.model_fields["type"].default == value.get("type")), None)
         return models[-1]
 
-    def hint(self, path: Path, needed: list[str], found: Any) -> str:
+    def explain_missing(self, path: Path, needed: list[str], found: Any) -> str:
         """Return why the key at the end of `path` is needed; `found` is the value around it."""
         return f"needed here are: {', '.join(needed)}; given are: {', '.join(map(str, found)) or 'none'}"
 
-    def beside(self, path: Path) -> tuple[str, str, str] | None:
+    def explain_unknown(self, path: Path) -> tuple[str, str, str] | None:
         """Return (key, why, do) for an unknown key that needs a specific text instead of the list of known keys."""
         return None
 
     def place(self, path: Path, *, key: bool = False) -> Place:
         """Return the place of a part, identified by its path in the content."""
-        return self.source.place(self.real(path), key=key)
+        return self.source.place(self.to_source_path(path), key=key)
 
-    def at(self, path: Path) -> Any:
+    def get_value(self, path: Path) -> Any:
         """Return the value at a path of the content; None if there is none."""
         value: Any = self.content
         for key in path:
@@ -101,7 +101,7 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
         match fault["type"]:
             case "missing":
                 yield from _make_missing_problems(path[:-1], missing.pop(path[:-1], []), strange, written)
-            case "union_tag_not_found" if isinstance(written.at(path), Mapping):
+            case "union_tag_not_found" if isinstance(written.get_value(path), Mapping):
                 yield from _make_missing_problems(path, ["type"], strange, written)
             case "union_tag_not_found":
                 yield _make_value_problem(path, "a mapping is needed here: keys with values", written)
@@ -158,7 +158,7 @@ def _make_missing_problems(
     around: Path, keys: list[str], strange: Mapping[Path, list[str]], written: ValidatedInput
 ) -> Iterator[Problem]:
     """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelt."""
-    model, found = _find_model(around, written), written.at(around)
+    model, found = _find_model(around, written), written.get_value(around)
     needed = [name for name, field in _list_fields(model).items() if field.is_required()] if model else keys
     others = [*strange.get(around, ())]
     if model is not None and model.model_config.get("extra") == "ignore" and isinstance(found, Mapping):
@@ -166,7 +166,7 @@ def _make_missing_problems(
     where = str(written.place(around, key=True))
     absent: dict[str, list[str]] = {}
     for key in keys:
-        near, why = close_match(key, others), written.hint((*around, key), needed, found)
+        near, why = close_match(key, others), written.explain_missing((*around, key), needed, found)
         if near is None:
             absent.setdefault(why, []).append(key)
         else:
@@ -181,7 +181,7 @@ def _make_unknown_key_problem(path: Path, written: ValidatedInput, *, warning: b
     """R112: a key is not known there."""
     key, model = str(path[-1]), _find_model(path[:-1], written)
     known = list(_list_fields(model)) if model else []
-    said = written.beside(path)
+    said = written.explain_unknown(path)
     name, why, order = said or (
         key,
         f"the keys here are: {', '.join(known)}",
@@ -195,7 +195,7 @@ def _make_unknown_key_problem(path: Path, written: ValidatedInput, *, warning: b
 
 def _make_choice_problem(path: Path, expected: str, written: ValidatedInput) -> Problem:
     """R114: a value is not valid there."""
-    value, known = written.at(path), _QUOTED.findall(expected)
+    value, known = written.get_value(path), _QUOTED.findall(expected)
     return Problem(
         "R114",
         f"{_name(path)} {_shorten(value)} is not a valid value",
@@ -207,8 +207,8 @@ def _make_choice_problem(path: Path, expected: str, written: ValidatedInput) -> 
 
 def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
     """R114: a value is not valid there."""
-    value, place = written.at(path), written.place(path)
-    word = written.source.texts.get(written.real(path))
+    value, place = written.get_value(path), written.place(path)
+    word = written.source.texts.get(written.to_source_path(path))
     if isinstance(value, bool):
         return make_unquoted_value_problem(word or str(value), place)
     name = _name(path)
@@ -228,7 +228,11 @@ def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
 
 def _make_value_problem(path: Path, message: str, written: ValidatedInput, order: str = "") -> Problem:
     """R114: a value is not valid there."""
-    what = f"{_name(path)!r} is {_shorten(written.at(path))}" if path else f"the recipe is {_shorten(written.content)}"
+    what = (
+        f"{_name(path)!r} is {_shorten(written.get_value(path))}"
+        if path
+        else f"the recipe is {_shorten(written.content)}"
+    )
     why = f"the rule is: {message[:1].lower()}{message[1:]}"
     return Problem("R114", what, str(written.place(path)), why, order or "write a valid value")
 
@@ -308,7 +312,7 @@ def _find_meant(described: Any, value: Any, written: ValidatedInput) -> type[Bas
     """Return the class among an annotation's alternatives that describes a value; None where there is none."""
     models = [each for each in _list_alternatives(described) if isinstance(each, type) and issubclass(each, BaseModel)]
     if len(models) > 1 and isinstance(value, Mapping):
-        return written.member(models, value)
+        return written.choose_class(models, value)
     return models[0] if models else None
 
 

@@ -21,7 +21,7 @@ KEY_WIDTH, VALUE_WIDTH, ROW_HEIGHT, HEAD_HEIGHT = 116.0, 146.0, 20.0, 24.0
 WIDTH = KEY_WIDTH + VALUE_WIDTH
 KEY_SIZE, VALUE_SIZE = 9.5, 9.0
 _TIP, _NAMES = 400, 12
-Way = Literal["read", "write"]
+Access = Literal["read", "write"]
 Touched = Mapping[str, Mapping[str, bool]]
 
 
@@ -45,7 +45,7 @@ class Flow:
     """
 
     node: str
-    way: Way
+    direction: Access
     rows: tuple[int, ...]
     tip: str
     active: bool = False
@@ -94,7 +94,7 @@ def make_board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, roo
     stands = get_area(recipe, view, areas)
     here = [node for node in recipe.nodes.values() if areas[node.scope] == stands]
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
-    touched: dict[Way, Touched] = {"read": {}, "write": {}}
+    touched: dict[Access, Touched] = {"read": {}, "write": {}}
     for way in touched:
         touched[way] = dict(_find_touched(here, view, way, literal))
     own = list_own_keys(recipe, here, literal)
@@ -170,13 +170,13 @@ def list_own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, A
     return keys | dict.fromkeys(find_row(path, known) for path in paths) | dict.fromkeys(initial)
 
 
-def list_declared_rows(node: Node, way: Way) -> tuple[str, ...]:
+def list_declared_rows(node: Node, way: Access) -> tuple[str, ...]:
     """Return the paths that the recipe says a node reads, or writes."""
     return tuple(node.reads if way == "read" else node.writes)
 
 
 def _find_touched(
-    nodes: Iterable[Node], view: RunView, way: Way, literal: Mapping[str, Any]
+    nodes: Iterable[Node], view: RunView, way: Access, literal: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, bool]]]:
     """Return each node with the rows that it reads or writes; True if declared by the recipe, False if observed."""
     seen = view.seen_reads if way == "read" else view.seen_writes
@@ -201,7 +201,7 @@ def _make_row(
     key: str,
     values: Mapping[str, Any],
     recipe: Recipe,
-    users: Mapping[Way, Mapping[str, list[str]]],
+    users: Mapping[Access, Mapping[str, list[str]]],
     marked: list[set[str]],
 ) -> Row:
     said = [f"{key} = {safe_repr(values[key], _TIP, key=key)}" if key in values else key]
@@ -219,7 +219,7 @@ def _join_names(names: Collection[str]) -> str:
     return ", ".join(some) + (f" and {len(names) - len(some)} more" if len(names) > len(some) else "")
 
 
-def _make_flows(touched: Mapping[Way, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:
+def _make_flows(touched: Mapping[Access, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:
     for way, found in touched.items():
         for id, rows in found.items():
             places = tuple(sorted(numbers[key] for key in rows if key in numbers))

@@ -46,11 +46,11 @@ def _make_thing(row: ChainEvent) -> GenericBox:
     family = "event" if row.node else "person"
     family = next((colour for begin, colour in _FAMILIES.items() if row.type.startswith(begin)), family)
     about = ", ".join(row.about)
-    tip = f"{row.id} {row.type}\ntold by {row.actor} {_format_where(row)}" + (f"\nabout {about}" if about else "")
+    tip = f"{row.id} {row.type}\nemitted by {row.actor} {_format_where(row)}" + (f"\nabout {about}" if about else "")
     marks = ("self",) if row.part == "self" else ()
     notes = (about,) if about else ()
     return GenericBox(
-        row.id, f"{row.id} · {row.actor}", row.type, notes, tip, family, marks=(*marks, row.part), said=_SAID[row.part]
+        row.id, f"{row.id} · {row.actor}", row.type, notes, tip, family, marks=(*marks, row.part), badge=_SAID[row.part]
     )
 
 

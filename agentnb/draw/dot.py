@@ -225,7 +225,7 @@ def _add_board(graph: graphviz.Digraph, picture: Picture) -> None:
     look = {"constraint": "false", "weight": "0", "penwidth": "0.8", "arrowsize": "0.5"}
     names = {box.id: box.name for box in picture.boxes if box.id or box.kind != "start"}
     for flow in table.flows:
-        ends = ("board", names[flow.node]) if flow.way == "read" else (names[flow.node], "board")
+        ends = ("board", names[flow.node]) if flow.direction == "read" else (names[flow.node], "board")
         colour = COLOURS["accent" if flow.active else "flow"]
         graph.edge(*ends, color=colour, tooltip=quote_dot(flow.tip), **look)
 

@@ -29,7 +29,7 @@ class PlacedBox(NamedTuple):
     height: float
     shape: str
 
-    def rim(self, x: float) -> float:
+    def compute_boundary(self, x: float) -> float:
         """Return the distance of its outline above and below its centre at this x."""
         part = min(abs(x - self.x) / (self.width / 2), 1.0)
         if self.shape == "diamond":
@@ -57,12 +57,12 @@ def make_route(
     sign = 1.0 if first[0] <= last[0] else -1.0
     xs = [x for x, _ in bends] or [target.x]
     out, into = _find_port(source, xs[0]), _find_port(target, bends[-1][0] if bends else source.x)
-    points = [(out, source.y + sign * source.rim(out)), (out, first[1] if sign > 0 else first[0])]
+    points = [(out, source.y + sign * source.compute_boundary(out)), (out, first[1] if sign > 0 else first[0])]
     for x, (top, bottom) in bends:
         # Past a row of boxes a line runs vertically; past a row of labels it runs through the middle.
         ends = [(top + bottom) / 2] * 2 if bottom - top < _LABELS else [top, bottom]
         points += [(x, y) for y in (ends if sign > 0 else reversed(ends))]
-    points += [(into, last[0] if sign > 0 else last[1]), (into, target.y - sign * target.rim(into))]
+    points += [(into, last[0] if sign > 0 else last[1]), (into, target.y - sign * target.compute_boundary(into))]
     points = _drop_repeats(points)
     if any((after[1] - before[1]) * sign <= 0 for before, after in pairwise(points)):
         points = [points[0], points[-1]]

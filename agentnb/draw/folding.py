@@ -73,7 +73,7 @@ class Folds:
         """Return the board with the flows of the nodes inside a box as flows of the box."""
         known: dict[tuple[str, str], list[Flow]] = {}
         for flow in table.flows:
-            known.setdefault((flow.way, self.nodes.get(flow.node, flow.node)), []).append(flow)
+            known.setdefault((flow.direction, self.nodes.get(flow.node, flow.node)), []).append(flow)
         flows = tuple(one[0] if one[0].node == node else _join(node, one, table) for (_, node), one in known.items())
         return replace(table, flows=flows)
 
@@ -81,7 +81,7 @@ class Folds:
 def _join(node: str, flows: list[Flow], table: BoardTable) -> Flow:
     rows = tuple(sorted({row for flow in flows for row in flow.rows}))
     keys = ", ".join(table.rows[row].key for row in rows)
-    word = "reads" if flows[0].way == "read" else "writes"
+    word = "reads" if flows[0].direction == "read" else "writes"
     return replace(
         flows[0], node=node, rows=rows, tip=f"what is inside {word} {keys}",
         active=any(flow.active for flow in flows), seen=any(flow.seen for flow in flows),

@@ -45,7 +45,7 @@ class GenericBox:
     family: str = "plain"
     shape: str = "box"
     marks: tuple[str, ...] = ()
-    said: str = ""
+    badge: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _make_box(name: str, thing: GenericBox) -> Box:
     lines = wrap(thing.name, WIDTH, LABEL_SIZE) or ("(no name)",)
     caption = cut(clean(thing.caption), WIDTH, KIND_SIZE) or "–"
     notes = tuple(filter(None, (cut(clean(note), WIDTH, NOTE_SIZE) for note in thing.notes)))
-    said = clean(thing.said)
+    said = clean(thing.badge)
     widths = [measure_width(f"{caption} {said}", KIND_SIZE) + 6, 40.0]
     widths += [measure_width(line, LABEL_SIZE) for line in lines] + [measure_width(note, NOTE_SIZE) for note in notes]
     high = KIND_LINE + LINE * len(lines) + NOTE_LINE * len(notes)

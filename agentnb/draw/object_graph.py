@@ -103,7 +103,7 @@ def _make_thing(id: str, found: Any, past: Any, change: str, colours: Mapping[st
     tip = "\n".join([f"{id} ({kind}), version {version}", *fields])
     marks = (change,) if change else ()
     return GenericBox(
-        id, f"{kind} {was}v{version}", id, tuple(notes), tip, colours[kind], marks=marks, said=_SIGNS.get(change, "")
+        id, f"{kind} {was}v{version}", id, tuple(notes), tip, colours[kind], marks=marks, badge=_SIGNS.get(change, "")
     )
 
 

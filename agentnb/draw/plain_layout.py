@@ -30,7 +30,7 @@ class _Part:
     height: float = 0.0
     middles: dict[Item, Point] = field(default_factory=dict)
     bands: dict[Item, tuple[float, float]] = field(default_factory=dict)
-    ways: list[tuple[Link, list[Item]]] = field(default_factory=list)
+    routes: list[tuple[Link, list[Item]]] = field(default_factory=list)
 
 
 def compute_plain_layout(picture: Picture) -> Geometry:
@@ -65,7 +65,7 @@ class _Plain:
         spots, frames = self._compute_absolute()
         routes = {
             link.name: self._route(link, way, area, spots, frames)
-            for area, part in self.parts.items() for link, way in part.ways
+            for area, part in self.parts.items() for link, way in part.routes
         }  # fmt: skip
         whole = self.parts[""]
         frames.pop("")
@@ -116,7 +116,7 @@ class _Plain:
         x = place_items(rows, ways, widths)
         part = _Part(width=max((x[item] + widths[item] / 2 for item in x), default=0.0))
         self._stack_parts(part, rows, x, heights)
-        part.ways = [
+        part.routes = [
             (line[0], way[::-1] if flip else way) for line, way, flip in zip(lines, ways, flips, strict=True)
         ] + [(link, [item]) for link, item, _ in loops]
         return part

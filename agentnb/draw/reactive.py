@@ -144,10 +144,10 @@ def list_types(recipe: Recipe, edge: Edge) -> tuple[str, ...]:
 def _find_shown(recipe: Recipe, reactions: Reactions | None) -> Iterator[EventLine]:
     if reactions is None:
         return
-    for node, type_ in reactions.told:
+    for node, type_ in reactions.emissions:
         if node in recipe.nodes:
             yield EventLine("tells", node, type_, "", f"{node} has told of {type_}")
-    for type_, node in reactions.heard:
+    for type_, node in reactions.deliveries:
         if node in recipe.nodes and type_ not in recipe.nodes[node].on and ANY not in recipe.nodes[node].on:
             yield EventLine("hears", node, type_, "", f"{node} was triggered by {type_}")
 
@@ -192,11 +192,14 @@ def get_event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tu
     reactions = None if run is None else run.reactions
     if reactions is None:
         return (), ""
-    came = reactions.came.get(type_, 0)
+    came = reactions.counts.get(type_, 0)
     if type_ == ANY:
         own = tuple(recipe.meta.get("events", {}).get("own", ()))
-        came = sum(number for each, number in reactions.came.items() if not (own and each.startswith(own)))
-    last = reactions.last is not None and type_ in (reactions.last[0], _find_matched_type(recipe, *reactions.last))
+        came = sum(number for each, number in reactions.counts.items() if not (own and each.startswith(own)))
+    last = reactions.last_delivery is not None and type_ in (
+        reactions.last_delivery[0],
+        _find_matched_type(recipe, *reactions.last_delivery),
+    )
     stops = run is not None and type_ in run.stops_at
     marks = {"visited": came > 0, "breakpoint": stops, "last": last or type_ in reactions.last_emitted}
     return tuple(mark for mark, holds in marks.items() if holds), count_text(came)
@@ -216,15 +219,17 @@ def get_way_marks(recipe: Recipe, way: EventLine, run: RunView | None) -> tuple[
     reactions = None if run is None else run.reactions
     if reactions is None:
         return ()
-    last = reactions.last
+    last = reactions.last_delivery
     if way.kind == "tells":
         marks = {
-            "taken": (way.node, way.type) in reactions.told,
+            "taken": (way.node, way.type) in reactions.emissions,
             "last": last is not None and last[1] == way.node and way.type in reactions.last_emitted,
         }
     else:
         mine = [
-            pair for pair in reactions.heard if pair[1] == way.node and _find_matched_type(recipe, *pair) == way.type
+            pair
+            for pair in reactions.deliveries
+            if pair[1] == way.node and _find_matched_type(recipe, *pair) == way.type
         ]
         marks = {"taken": bool(mine), "last": last in mine}
     return tuple(mark for mark, holds in marks.items() if holds)

@@ -16,10 +16,10 @@ class Reactions:
     The last step was the delivery `last`, by type and node, and emitted events of the types `last_emitted`.
     """
 
-    came: Mapping[str, int] = field(default_factory=dict)
-    heard: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    told: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    last: tuple[str, str] | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    deliveries: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    emissions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    last_delivery: tuple[str, str] | None = None
     last_emitted: AbstractSet[str] = frozenset()
 
 
@@ -58,6 +58,8 @@ class RunView:
             "failed": node in self.failed,
             "current": node == self.current,
             "breakpoint": node in self.breakpoints,
-            "last": self.reactions is not None and self.reactions.last is not None and node == self.reactions.last[1],
+            "last": self.reactions is not None
+            and self.reactions.last_delivery is not None
+            and node == self.reactions.last_delivery[1],
         }
         return tuple(name for name, holds in marks.items() if holds)

@@ -15,7 +15,7 @@ class Fit(NamedTuple):
     across: float
     side: float
     down: float
-    rim: float
+    boundary: float
 
 
 _PLAIN: Final = Fit(1, 28, 1, 16)
@@ -53,7 +53,7 @@ def choose_shape(shape: str) -> str:
 def measure_around(shape: str, width: float, height: float) -> tuple[float, float]:
     """Return the size in whole points of this shape around a text of this size."""
     fit = _FITS.get(shape, _PLAIN)
-    return float(round(width * fit.across + fit.side)), float(round(height * fit.down + fit.rim))
+    return float(round(width * fit.across + fit.side)), float(round(height * fit.down + fit.boundary))
 
 
 def make_outline(shape: str, width: float, height: float) -> str:

@@ -54,7 +54,7 @@ def _render_flows(picture: Picture, table: BoardTable, geometry: Geometry, spot:
     for flow, (line, heads) in zip(table.flows, iter_flow_lines(picture, table, geometry, spot), strict=True):
         classes = " ".join(get_flow_classes(flow))
         yield (
-            f'<g class="{classes}" data-node="{to_attribute(flow.node)}" data-way="{flow.way}">'
+            f'<g class="{classes}" data-node="{to_attribute(flow.node)}" data-way="{flow.direction}">'
             f'<title>{to_content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
             f'stroke="{COLOURS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
             f'fill="{COLOURS["flow"]}"/></g>'
@@ -64,7 +64,7 @@ def _render_flows(picture: Picture, table: BoardTable, geometry: Geometry, spot:
 def get_flow_classes(flow: Flow) -> list[str]:
     """Return the classes of a flow's group."""
     marks = {"seen": flow.seen, "active": flow.active}
-    return ["flow", f"flow-{flow.way}", *(mark for mark, holds in marks.items() if holds)]
+    return ["flow", f"flow-{flow.direction}", *(mark for mark, holds in marks.items() if holds)]
 
 
 def iter_flow_lines(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[tuple[str, str]]:
@@ -108,7 +108,7 @@ def _make_lines_below(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands
 
 
 def _shift(flow: Flow) -> float:
-    return -5.0 if flow.way == "read" else 5.0
+    return -5.0 if flow.direction == "read" else 5.0
 
 
 def _make_lines(flow: Flow, corners: list[Point], ends: list[Point]) -> tuple[str, str]:
@@ -118,7 +118,7 @@ def _make_lines(flow: Flow, corners: list[Point], ends: list[Point]) -> tuple[st
         middle = (joint[0] + end[0]) / 2
         bends = f"{format_pair((middle, joint[1]))} {format_pair((middle, end[1]))}"
         curve += f"M{format_pair(joint)}C{bends} {format_pair(end)}"
-    if flow.way == "read":
+    if flow.direction == "read":
         return curve, _make_head(near, corners[1])
     return curve, "".join(_make_head(end, (joint[0], end[1])) for end in ends) or _make_head(joint, corners[-2])
 

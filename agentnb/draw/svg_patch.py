@@ -105,18 +105,20 @@ def _make_row(row: Row) -> dict[str, Any]:
 
 def _make_flows(picture: Picture, drawn: BoardTable, table: BoardTable, geometry: Geometry) -> dict[str, Any]:
     """Return the flows that differ from the drawn ones: those of the current node, and those only observed."""
-    known = {(flow.way, flow.node): flow for flow in drawn.flows}
-    news = [flow for flow in table.flows if known.get((flow.way, flow.node)) != flow]
+    known = {(flow.direction, flow.node): flow for flow in drawn.flows}
+    news = [flow for flow in table.flows if known.get((flow.direction, flow.node)) != flow]
     some = BoardTable(table.rows, tuple(news))
     spot = place_board(drawn, geometry, picture.direction)
     lines = zip(news, iter_flow_lines(picture, some, geometry, spot), strict=True)
-    return {f"{flow.way} {to_safe_text(flow.node)}": _make_flow(flow, line, heads) for flow, (line, heads) in lines}
+    return {
+        f"{flow.direction} {to_safe_text(flow.node)}": _make_flow(flow, line, heads) for flow, (line, heads) in lines
+    }
 
 
 def _make_flow(flow: Flow, line: str, heads: str) -> dict[str, Any]:
     return {
         "node": to_safe_text(flow.node),
-        "way": flow.way,
+        "way": flow.direction,
         "classes": get_flow_classes(flow),
         "line": line,
         "heads": heads,

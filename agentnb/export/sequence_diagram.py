@@ -35,7 +35,7 @@ class _Writer:
         self.people = trace.reading().acts()
         self.before = self.name("node", "start")
         edges = trace.frames.edges.dropna(subset=["source", "target"])  # an event from outside has no source
-        self.came: dict[int, str] = {}
+        self.senders: dict[int, str] = {}
         waiting: dict[str, list[str]] = {}
         ran = {step.step: step.node_id for step in trace.steps}
         rows = list(zip(edges["step"], edges["source"].astype(str), edges["target"].astype(str), strict=True))
@@ -45,7 +45,7 @@ class _Writer:
                 waiting.setdefault(rows[at][2], []).append(rows[at][1])
                 at += 1
             if waiting.get(ran[step]):
-                self.came[step] = waiting[ran[step]].pop(0)
+                self.senders[step] = waiting[ran[step]].pop(0)
 
     def name(self, kind: str, label: str) -> str:
         """Return the short name of a participant, which is added at the first use."""
@@ -62,7 +62,7 @@ class _Writer:
         if step:
             made = self.trace.steps[step - 1]
             node = self.name("node", made.node_id)
-            source = self.name("node", self.came[step]) if step in self.came else self.before
+            source = self.name("node", self.senders[step]) if step in self.senders else self.before
             phase = "" if made.phase == "run" else f"{made.phase}: "
             told = ", ".join(f"{key} = {safe_repr(value, key=key, limit=40)}" for key, value in made.outputs.items())
             arrow = "->>" if made.error is None else "-x"
@@ -75,7 +75,7 @@ class _Writer:
             if act.step == step:
                 person = self.name("person", act.actor or "person")
                 value: Any = "" if act.target == "" else f" {act.target}"
-                self.lines.append(f"  {person}->>{self.before}: {_escape_text(f'{act.act}{value}')}")
+                self.lines.append(f"  {person}->>{self.before}: {_escape_text(f'{act.action}{value}')}")
 
     def _write_calls(self, step: int, node: str) -> None:
         history, _ = self.trace.reading().owner(step)

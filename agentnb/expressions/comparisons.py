@@ -27,7 +27,7 @@ _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ALONE: Final = frozenset({*_EQUAL, *_ORDERED})
 
 
-class Interpreter(Protocol):
+class ConditionEvaluator(Protocol):
     """What evaluates the rule otherwise, and says what was odd about the last evaluation."""
 
     warning: str
@@ -37,7 +37,7 @@ class _Unsupported(Exception):
     """The rule is more than comparisons of keys with literals."""
 
 
-def compile_comparison(rule: Any, evaluate: Evaluate, interpreter: Interpreter) -> Evaluate:
+def compile_comparison(rule: Any, evaluate: Evaluate, interpreter: ConditionEvaluator) -> Evaluate:
     """Return a function like `evaluate`, faster if the rule (a JsonLogic one) has nothing but comparisons in it.
 
     As `evaluate` does, it reads every key of the rule and leaves the interpreter without a warning.
@@ -55,7 +55,7 @@ def compile_comparison(rule: Any, evaluate: Evaluate, interpreter: Interpreter) 
 
 
 def _compile_one(
-    key: str, compare: Callable[[Any, Any], Any], literal: Any, evaluate: Evaluate, interpreter: Interpreter
+    key: str, compare: Callable[[Any, Any], Any], literal: Any, evaluate: Evaluate, interpreter: ConditionEvaluator
 ) -> Evaluate:
     """Return the function of one comparison."""
     kind = type(literal)
@@ -74,7 +74,7 @@ def _compile_one(
     return call
 
 
-def _compile_many(kinds: dict[str, type], test: Test, evaluate: Evaluate, interpreter: Interpreter) -> Evaluate:
+def _compile_many(kinds: dict[str, type], test: Test, evaluate: Evaluate, interpreter: ConditionEvaluator) -> Evaluate:
     """Return the function of several comparisons."""
     keys, types = [*kinds], [*kinds.values()]
     bounded = [at for at, kind in enumerate(types) if kind in _NUMBERS]

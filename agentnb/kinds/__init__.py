@@ -68,7 +68,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         )
     }
 )
-PUBLIC_KINDS: Final = tuple(name for name, kind in KINDS.items() if kind.public)
+PUBLIC_KINDS: Final = tuple(name for name, kind in KINDS.items() if kind.is_public)
 
 
 def check_with_kinds(recipe: Recipe) -> list[Problem]:

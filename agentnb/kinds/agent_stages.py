@@ -137,7 +137,7 @@ def bind_chat(node: Node, world: Any) -> Perform:
                 mock = find_simulated_answer(script, work)
                 effect = Effect("agent", name, request, target=lambda **_: mock, is_simulated=True, **options)
             answer = await work.call(effect)
-        content = answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
+        content = answer.recorded_value if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
         writes: dict[str, Any] = {"answer": content, "model": request.get("model")}
         writes["usage"] = _add_usage(work.board.get("usage"), getattr(answer, "usage", None))
         return Outcome(writes, inputs=request, observation=content)
@@ -300,7 +300,7 @@ def bind_use(node: Node, world: Any) -> Perform:
         )
         failure: Exception | None = None
         try:
-            result = toolbox.came(name, await work.call(effect))
+            result = toolbox.to_result(name, await work.call(effect))
         except Exception as error:  # noqa: BLE001  (the tool's failure is a result of its own)
             failure = error
             known = getattr(error, "result", None)
@@ -308,7 +308,7 @@ def bind_use(node: Node, world: Any) -> Perform:
                 dict(known) if isinstance(known, Mapping) and known else toolbox.make_failure(name, error).to_dict()
             )
         _append_result(work, decision, parameters, result)
-        if toolbox.learns:  # an effect of its own: a replay does not repeat it
+        if toolbox.has_learning_context:  # an effect of its own: a replay does not repeat it
             given = {"success": result["success"]}
             await work.call(Effect("context", name, given, target=lambda **_: toolbox.learn(name, parameters, result)))
         if failure is not None:
@@ -332,11 +332,11 @@ def _check_result(result: Mapping[str, Any]) -> None:
 
 
 STAGES: Final = (
-    Kind("chat", bind_chat, step_type="REASONING", keeps=True, public=False),
-    Kind("parse", bind_parse, step_type="REASONING", keeps=True, public=False),
-    Kind("pick", bind_pick, step_type="SYSTEM_EVENT", keeps=True, public=False),
-    Kind("prompt", bind_prompt, step_type="SYSTEM_EVENT", keeps=True, public=False),
-    Kind("use", bind_use, step_type="TOOL_EXECUTION", keeps=True, public=False),
+    Kind("chat", bind_chat, step_type="REASONING", keeps_writes=True, is_public=False),
+    Kind("parse", bind_parse, step_type="REASONING", keeps_writes=True, is_public=False),
+    Kind("pick", bind_pick, step_type="SYSTEM_EVENT", keeps_writes=True, is_public=False),
+    Kind("prompt", bind_prompt, step_type="SYSTEM_EVENT", keeps_writes=True, is_public=False),
+    Kind("use", bind_use, step_type="TOOL_EXECUTION", keeps_writes=True, is_public=False),
 )
 
 __all__ = ["STAGES"]

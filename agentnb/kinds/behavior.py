@@ -18,6 +18,6 @@ def bind(node: Node, world: Any) -> Perform:
     return deliver
 
 
-BEHAVIOR = Kind("behavior", bind, step_type="SYSTEM_EVENT", keeps=True)
-RELATION_BEHAVIOR = Kind("relation_behavior", bind, step_type="SYSTEM_EVENT", keeps=True)
-LLM_BEHAVIOR = Kind("llm_behavior", bind, step_type="REASONING", keeps=True)
+BEHAVIOR = Kind("behavior", bind, step_type="SYSTEM_EVENT", keeps_writes=True)
+RELATION_BEHAVIOR = Kind("relation_behavior", bind, step_type="SYSTEM_EVENT", keeps_writes=True)
+LLM_BEHAVIOR = Kind("llm_behavior", bind, step_type="REASONING", keeps_writes=True)

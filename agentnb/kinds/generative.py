@@ -62,7 +62,7 @@ def bind(node: Node, world: Any) -> Perform:
         ExecutionError: at a step: X407, no answer matches the schema; X408, none can be generated; X409, the schema
             itself is invalid.
     """
-    task = _Task.of(node, world)
+    task = _GenerativeTask.of(node, world)
     asking, usual = _ask_model(task, find_options(world, task.options)), needs_model(node, world)
     own = _simulate(task) if world.tools.get(node.id) is None else _make_bound_effect(task, world.tool(node.id, node))
     tools = {"tools": list(node.params["tools"])} if node.params.get("tools") else {}
@@ -87,7 +87,7 @@ EffectOf = Callable[[Work], Effect]
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _GenerativeTask:
     """What a node is to do, computed once."""
 
     node: Node
@@ -100,7 +100,7 @@ class _Task:
     method: str
 
     @classmethod
-    def of(cls, node: Node, world: Any) -> _Task:
+    def of(cls, node: Node, world: Any) -> _GenerativeTask:
         params = node.params
         goal, source = (
             compile_text(params.get("goal") or node.label or node.id, world.strict),
@@ -169,7 +169,7 @@ def _pluralize(number: int, word: str) -> str:
 # -- answers -----------------------------------------------------------------------------------------------------
 
 
-async def _answer_directly(task: _Task, work: Work, effect: Effect) -> tuple[Any, str]:
+async def _answer_directly(task: _GenerativeTask, work: Work, effect: Effect) -> tuple[Any, str]:
     """Return the answer of a node's bound callable, or a simulated one."""
     answer = await work.call(effect)
     value, simulated = getattr(answer, "content", answer), is_simulated_answer(work)
@@ -181,12 +181,12 @@ async def _answer_directly(task: _Task, work: Work, effect: Effect) -> tuple[Any
     return value, " (simulated)" if simulated else ""
 
 
-def _make_bound_effect(task: _Task, function: Callable[..., Any]) -> EffectOf:
+def _make_bound_effect(task: _GenerativeTask, function: Callable[..., Any]) -> EffectOf:
     name, call = task.node.id, _call_of(task, function)
     return lambda work: Effect("agent", name, {}, target=lambda: call(work.board), **task.options)
 
 
-def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
+def _call_of(task: _GenerativeTask, function: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return a call of a function with the board: passed by name to goal, schema or board, otherwise as the first one.
 
     R202: a function requires arguments that it does not receive
@@ -219,7 +219,7 @@ def _call_of(task: _Task, function: Callable[..., Any]) -> Callable[[Any], Any]:
     return call
 
 
-def _simulate(task: _Task) -> EffectOf:
+def _simulate(task: _GenerativeTask) -> EffectOf:
     node, script = task.node, task.node.params.get("simulated") or ()
 
     def effect(work: Work) -> Effect:
@@ -236,7 +236,7 @@ def _simulate(task: _Task) -> EffectOf:
     return effect
 
 
-def _ask_model(task: _Task, options: Mapping[str, Any]) -> Ask:
+def _ask_model(task: _GenerativeTask, options: Mapping[str, Any]) -> Ask:
     """Ask the model for the requested number of answers, and then again until one matches."""
     settings = make_settings(task.node.params.get("model"))
 
@@ -266,7 +266,7 @@ def _ask_model(task: _Task, options: Mapping[str, Any]) -> Ask:
 # -- prompts -----------------------------------------------------------------------------------------------------
 
 
-def _make_messages(task: _Task, work: Work) -> Messages:
+def _make_messages(task: _GenerativeTask, work: Work) -> Messages:
     prompt = task.prompt(work.board)
     asked = (
         f"Goal: {task.goal(work.board)}\n\nThe blackboard:\n{_format_board(work.board)}\n\n"
@@ -301,7 +301,7 @@ def _cut(text: str, longest: int) -> str:
 # -- selection ---------------------------------------------------------------------------------------------------
 
 
-def _choose(task: _Task, fitting: Sequence[Any], asked: int) -> tuple[Any, str]:
+def _choose(task: _GenerativeTask, fitting: Sequence[Any], asked: int) -> tuple[Any, str]:
     """Return one of the matching answers, and a description of the choice."""
     if task.samples == 1:
         refused = asked - 1

@@ -25,4 +25,4 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-KIND = Kind("missing", bind, step_type="SYSTEM_EVENT", public=False)
+KIND = Kind("missing", bind, step_type="SYSTEM_EVENT", is_public=False)

@@ -31,4 +31,4 @@ def write_nothing(work: Work) -> dict[str, Any]:
 
 
 NOOP = Kind("noop", bind, step_type="SYSTEM_EVENT")
-JOIN = Kind("join", bind, step_type="SYSTEM_EVENT", waits=True)
+JOIN = Kind("join", bind, step_type="SYSTEM_EVENT", is_join=True)

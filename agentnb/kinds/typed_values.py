@@ -143,7 +143,7 @@ class SystemContext:
         Raises:
             ExecutionError: X455, the step that received this context has ended.
         """
-        if not self._open or (self._work is not None and self._work.dead):
+        if not self._open or (self._work is not None and self._work.has_ended):
             raise ExecutionError(
                 Problem(
                     "X455",

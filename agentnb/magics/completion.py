@@ -42,7 +42,7 @@ def complete(bench: Workspace, line: str) -> list[str]:
     if len(words) <= 1:
         return [verb for verb in VERBS if verb.startswith(typed)]
     found: list[str] = []
-    for sort in VERBS[words[1]].after if words[1] in VERBS else ():
+    for sort in VERBS[words[1]].completes if words[1] in VERBS else ():
         try:
             found += SORTS[sort](bench, words)
         except AgentNbError:

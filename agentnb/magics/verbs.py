@@ -14,13 +14,13 @@ from agentnb.magics.workspace import Workspace
 class Verb(NamedTuple):
     """A verb's function, and the completions after it: the names of `completion.SORTS`."""
 
-    does: Callable[[Workspace, list[str]], Any]
-    after: tuple[str, ...] = ()
+    run: Callable[[Workspace, list[str]], Any]
+    completes: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The help text: the verb's form and its description."""
-        text = (self.does.__doc__ or "").strip()
+        text = (self.run.__doc__ or "").strip()
         first, _, rest = text.partition("\n")
         more = "\n".join(f"    {line.strip()}".rstrip() for line in rest.strip().splitlines())
         return f"%agent {first.replace('`', '')}" + (f"\n{more}" if more else "")
@@ -29,7 +29,7 @@ class Verb(NamedTuple):
 def give_help(_: Workspace, words: list[str]) -> None:
     """`help [VERB]`: list all verbs, or describe one of them."""
     asked = [find_verb(words[0], " ".join(["help", *words]))] if words else VERBS.values()
-    lines = [verb.told if words else verb.told.splitlines()[0] for verb in asked]
+    lines = [verb.description if words else verb.description.splitlines()[0] for verb in asked]
     print("\n".join(lines))  # noqa: T201  (help is read on the screen)
 
 
@@ -99,4 +99,4 @@ def run_line(bench: Workspace, line: str) -> Any:
         AgentNbError: U401, the line is invalid; otherwise what the session raises.
     """
     words = split(line) or ["help"]
-    return find_verb(words[0], line).does(bench, words[1:])
+    return find_verb(words[0], line).run(bench, words[1:])

@@ -47,10 +47,10 @@ def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
 def check_taken(recipe: Recipe) -> Iterator[Problem]:
     """R118: an edge after one that always matches is never taken."""
     for edge, first in _split_edges(recipe)[1]:
-        yield shut_out(edge, first, format_place(recipe, edge.place))
+        yield check_reachable_edge(edge, first, format_place(recipe, edge.place))
 
 
-def shut_out(edge: Edge, first: Edge, where: str) -> Problem:
+def check_reachable_edge(edge: Edge, first: Edge, where: str) -> Problem:
     """R118: an edge after one that always matches is never taken."""
     why = f"the first edge that holds is taken, and {first.source!r} -> {first.target!r} before it always holds"
     if first.condition or edge.condition:

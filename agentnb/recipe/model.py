@@ -64,15 +64,15 @@ class Reactive(Protocol):
         """Return True if an event has a delivery of its own in the queue; else it activates no node."""
         ...
 
-    def at_once(self, run: Any, event: Any) -> Sequence[str] | None:
+    def list_triggered(self, run: Any, event: Any) -> Sequence[str] | None:
         """Return the nodes that an event will activate; None if that depends on what runs before its delivery."""
         ...
 
-    def turns(self, run: Any, event: Any) -> Sequence[tuple[str, int]]:
+    def list_deliveries(self, run: Any, event: Any) -> Sequence[tuple[str, int]]:
         """Return the turns that an event activates, when its delivery is due."""
         ...
 
-    def late(self, run: Any, event: Any) -> Sequence[tuple[str, int, int]]:
+    def list_delayed(self, run: Any, event: Any) -> Sequence[tuple[str, int, int]]:
         """Return what was deferred to the end of an event's delivery: node id, about, number of its own event."""
         ...
 
@@ -80,11 +80,11 @@ class Reactive(Protocol):
         """Return True if a node listens to events of this type."""
         ...
 
-    def refusals(self, run: Any, node: str, event: Any) -> Iterable[str]:
+    def explain_refusal(self, run: Any, node: str, event: Any) -> Iterable[str]:
         """Return why an event does not activate a node, one text per clause."""
         ...
 
-    def fits(self, run: Any, node: str) -> Sequence[Mapping[str, str]]:
+    def find_matches(self, run: Any, node: str) -> Sequence[Mapping[str, str]]:
         """Return the matches of a node's pattern at the current position; empty if the node has none."""
         ...
 

@@ -100,7 +100,7 @@ class RecordedStep:
     phase: str = "run"
     inside: int | None = None
     entered: int | None = None
-    came_from: int | None = -1
+    triggered_by: int | None = -1
     lanes: int = 0
     lane: int = -1
     shared: bool = False
@@ -180,7 +180,7 @@ class NodeIds:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], str] = {}
-        self._taken: set[str] = set()
+        self._used_ids: set[str] = set()
 
     def id_of(self, region: str, name: str) -> str:
         """Return the id of the node of this name inside another node; `region` is the id of that one, or empty."""
@@ -188,10 +188,10 @@ class NodeIds:
         if found is None:
             plain = f"{region}/{name}" if region else name
             found, number = plain, 2
-            while found in self._taken:
+            while found in self._used_ids:
                 found, number = f"{plain}#{number}", number + 1
             self._known[region, name] = found
-            self._taken.add(found)
+            self._used_ids.add(found)
         return found
 
 
@@ -207,17 +207,17 @@ class _Builder:
         self.history, self.tables = run.history, run.tables
         self.frames: dict[tuple[int, int], Any] = {}  # the place of an enter step, and the lane -> the frame
         self.acts: dict[int, int] = {}
-        self.led: dict[int, list[int]] = {}  # a step -> the steps that it led to
+        self.successors: dict[int, list[int]] = {}  # a step -> the steps that it led to
         for place, step in enumerate(self.steps):
-            if step.came_from is None or (step.came_from < 0 and place >= len(steps) == 0):
-                self.led.setdefault(-1, []).append(place)
-            elif step.came_from >= 0:
-                self.led.setdefault(step.came_from, []).append(place)
+            if step.triggered_by is None or (step.triggered_by < 0 and place >= len(steps) == 0):
+                self.successors.setdefault(-1, []).append(place)
+            elif step.triggered_by >= 0:
+                self.successors.setdefault(step.triggered_by, []).append(place)
         self.queue: deque[int] = deque()
         for key, value in board.items():
             run.write(run.root.scope, (key,), value)
         register_secrets(run.root.scope.data)
-        self.queue.extend(self.led.get(-1, ()))
+        self.queue.extend(self.successors.get(-1, ()))
         began = steps[0].began if steps else 0
         self.history.first_row([self._add_activation(place) for place in self.queue], began)
         run.checkpoint()
@@ -241,7 +241,7 @@ class _Builder:
             step = self.steps[place]
             what = RESUME if step.phase == "leave" else 0
             node = self.run.plan.index[step.node]
-            known = self.acts[place] = self.run.turn(node, self._make_frame(step), what).id
+            known = self.acts[place] = self.run.get_activation(node, self._make_frame(step), what).id
         return known
 
     def _to_front(self, place: int) -> None:
@@ -278,7 +278,7 @@ class _Builder:
                 run.close_frame(frame)
         self._add_extras(number, act, step)
         status = OK if step.failure is None else ERROR | (UNCAUGHT if step.uncaught else 0)
-        led = self.led.get(place, [])
+        led = self.successors.get(place, [])
         self.queue.extend(led)
         if led and len(self.queue) > len(led) and self.steps[led[0]].inside is not None:  # inside comes first
             self.queue.rotate(len(led))
@@ -337,7 +337,7 @@ class _Builder:
                 self.run.write(frame.scope, (row.target,), row.new)
                 register_secrets(frame.scope.data)
                 history.s_wend[-1] = len(history.w_new)
-            history.people.append(Act(place, row.act, row.target, old, freeze(row.new), row.actor, row.time))
+            history.interventions.append(Act(place, row.act, row.target, old, freeze(row.new), row.actor, row.time))
 
 
 # -- the recipe ------------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def _build_recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about:
         else:
             written.setdefault(step.node, {}).update(dict.fromkeys([*step.writes, *step.appends]))
         if step.phase != "leave":
-            source = None if step.came_from is None or step.came_from < 0 else steps[step.came_from]
+            source = None if step.triggered_by is None or step.triggered_by < 0 else steps[step.triggered_by]
             if source is not None and source.inside == step.inside:
                 edges[source.node, step.node] = None
             else:

@@ -225,10 +225,10 @@ class _Writer:
         if row and step in history.times:
             line["times"] = [to_microseconds(time) for time in history.times[step]]
         line["people"] = [
-            self._encode_person(act) for act in history.people if act.step == step and (row or not history.base)
+            self._encode_person(act) for act in history.interventions if act.step == step and (row or not history.base)
         ]
         if not row and history.base:
-            line["people"] = [self._encode_person(act) for act in history.people if act.step == step]
+            line["people"] = [self._encode_person(act) for act in history.interventions if act.step == step]
         line["closed"] = [self.frames[number] for number in history.closed.get(step, ())] if row else []
         line["next"] = [self._push(history, number) for number in pushes]
         line["asides"] = [[at - pushes.start, history.asides[at] - pushes.start,
@@ -284,7 +284,7 @@ class _Writer:
 
     def _encode_person(self, act: Act) -> list[Any]:
         key = find_secret_word(tuple(act.target.split(".")))
-        match act.act:
+        match act.action:
             case "edit":
                 at: tuple[str, ...] = (act.target,)
             case "skip":  # its value are writes
@@ -292,7 +292,7 @@ class _Writer:
             case other:
                 at = ("calls", act.target, "arguments" if other == "change" else "result")
         old, new = (encode(self.redaction.apply(value, *at), key, lenient=True) for value in (act.old, act.new))
-        return [act.act, act.target, old, new, act.actor]
+        return [act.action, act.target, old, new, act.actor]
 
     def _encode_event(self, event: Event) -> list[Any]:
         payload = self.redaction.apply(event.payload, "events", event.type)

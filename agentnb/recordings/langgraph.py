@@ -339,7 +339,7 @@ class _Steps:
             self._walk(path, below, node, entered, entered)
             source = len(self.steps) - 1
         elif waits:
-            self.following.append(RecordedStep(node, "function", inside=inside, came_from=source))
+            self.following.append(RecordedStep(node, "function", inside=inside, triggered_by=source))
             return -1
         if waits or (after is None and entered is not None and failure is None and not public):
             return len(self.steps) - 1  # it was cut short inside
@@ -417,7 +417,7 @@ class _Steps:
         for name, number, source in rows:
             if (name, number) not in begun:
                 self.following.append(
-                    RecordedStep(self.ids.id_of(prefix, name), "function", inside=inside, came_from=source)
+                    RecordedStep(self.ids.id_of(prefix, name), "function", inside=inside, triggered_by=source)
                 )
 
 

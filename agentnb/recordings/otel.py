@@ -177,7 +177,7 @@ class _Steps:
             came_from = last.get((around, lane), inside if inside is not None else (-1 if self.steps else None))
             if phase == "leave":
                 came_from = max(last.get((span.id, each), entered[span.id]) for each in range(-1, len(span.inside)))
-            step = RecordedStep(self.paths[span.id], _get_kind(span), phase, inside, lane=lane, came_from=came_from,
+            step = RecordedStep(self.paths[span.id], _get_kind(span), phase, inside, lane=lane, triggered_by=came_from,
                                 began=span.began, ended=span.ended, shared=True, label=span.name)  # fmt: skip
             if phase == "enter":
                 entered[span.id] = len(self.steps)

@@ -12,7 +12,7 @@ from agentnb.clock import FrozenClock
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.crash_recovery import InterruptedSteps
-from agentnb.engine.persistence.delta_loader import DeltaLoader, damage
+from agentnb.engine.persistence.delta_loader import DeltaLoader, reading_document
 from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
 from agentnb.errors import Problem
 from agentnb.recipe.call_settings import RECORDED
@@ -50,7 +50,7 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
     """
     trace = trace_from(document, where)
     kept = document.get("recipe")
-    with damage():
+    with reading_document():
         known = rebuild_recipe(kept) if kept is not None else _build_recipe(trace, document)
         run, interrupted = _run_of(known if recipe is None else recipe, document)
         waiting = list_waiting(run, interrupted.find_unanswered())

@@ -62,7 +62,7 @@ class ScenarioResult:
     session: Session | None = field(default=None, compare=False)
 
     @property
-    def told(self) -> str | None:
+    def description(self) -> str | None:
         """What is wrong, on one line without secrets; None if it passed."""
         if self.passed:
             return None
@@ -77,14 +77,14 @@ class ScenarioResult:
         """Return this result as a row of the report's table, with secrets masked."""
         values = (
             *(safe_str(self.id), safe_str(self.about), self.compare, self.passed, self.score, self.status),
-            *(self.steps, self.seconds, self.told, to_displayed(self.expected), to_displayed(self.actual)),
+            *(self.steps, self.seconds, self.description, to_displayed(self.expected), to_displayed(self.actual)),
         )
         return dict(zip(COLUMNS, values, strict=True))
 
     def __str__(self) -> str:
         """Return one line: passed or FAILED, its id, the score, the duration, what is wrong."""
         mark = "passed" if self.passed else "FAILED"
-        told = "" if self.told is None else f"  {self.told}"
+        told = "" if self.description is None else f"  {self.description}"
         return f"{mark}  {_to_line(self.id):<24} {_score(self.score):>6} {self.seconds:>8.2f} s{told}"
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ def _format_row(result: ScenarioResult) -> str:
 
 
 def _format_mismatches(result: ScenarioResult) -> str:
-    told = f'<span style="overflow-wrap:anywhere">{escape(result.told or "")}</span>'
+    told = f'<span style="overflow-wrap:anywhere">{escape(result.description or "")}</span>'
     if result.passed or result.problem is None:
         return told
     return f'{told}<div style="opacity:.65">{escape(_to_line(result.problem.do))}</div>'

@@ -22,7 +22,7 @@ from agentnb.session import Session
 from agentnb.session.checks import check_recipe
 from agentnb.text import safe_str
 from agentnb.world.fault_injection import Chaos
-from agentnb.world.human_input import unattended
+from agentnb.world.human_input import without_human_input
 
 ENDED: Final = frozenset({"finished", "idle"})  # idle: all work is done, and it listens for further events
 Listener = Callable[[ScenarioResult], Any]
@@ -115,7 +115,7 @@ class _Trial:
 
     def session(self, scenario: Scenario, **more: Any) -> Session:
         """Return the session for a scenario."""
-        chaos = None if self.chaos is None else self.chaos.apart(scenario.id)
+        chaos = None if self.chaos is None else self.chaos.derive(scenario.id)
         name = f"{self.recipe.name}: {scenario.id}"
         return Session(self.recipe, scenario.inputs, clock=self.clock, name=name, chaos=chaos, **self.options, **more)
 
@@ -134,7 +134,7 @@ class _Trial:
         try:
             expected = copy_expected(scenario)
             session = self.session(scenario)
-            with unattended():
+            with without_human_input():
                 session.run()
         except AgentNbError as error:  # its inputs are missing or invalid
             return _make_result(scenario, None, Compared(passed=False, score=None), problem=_combine_problems(error))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class BackgroundRun:
     """The task in which a session runs after `start()`, and the timers of pending questions.
 
-    `_begun` counts the starts: a task that finds another number ends before its next step.
+    `_start_count` counts the starts: a task that finds another number ends before its next step.
     """
 
     def __init__(
@@ -38,14 +38,16 @@ class BackgroundRun:
         self._state, self._execution, self._async_execution = state, execution, async_execution
         self._rollback, self._persistence, self._notifications = rollback, persistence, notifications
         self._task: asyncio.Task[None] | None = None
-        self._ended: asyncio.Event | None = None
-        self._begun = 0
-        self._answered = False  # whether it continues after a person's answer rather than a call of start()
+        self._end_event: asyncio.Event | None = None
+        self._start_count = 0
+        self._continues_after_answer = (
+            False  # whether it continues after a person's answer rather than a call of start()
+        )
         self._until: Any = None  # of start()
         self._speed: float | None = None  # steps per second
-        self._stirred: asyncio.Event | None = None  # set to end the delay after a step
-        self._alarm: asyncio.TimerHandle | None = None
-        self._late: asyncio.Task[Any] | None = None
+        self._wake_event: asyncio.Event | None = None  # set to end the delay after a step
+        self._timer: asyncio.TimerHandle | None = None
+        self._timed_out_step: asyncio.Task[Any] | None = None
 
     def start(self, until: Any = None) -> None:
         """Run on the kernel's loop; no effect if the run is already running, after a person's answer.
@@ -53,7 +55,7 @@ class BackgroundRun:
         Raises:
             ExecutionError: X112, something else moves the session; X113, no event loop runs here.
         """
-        if self._state.going and self._answered:
+        if self._state.runs_in_background and self._continues_after_answer:
             return
         execution = self._execution
         execution.check_may_move("start()")
@@ -90,51 +92,51 @@ class BackgroundRun:
         """Start the task, or restart it after a pause."""
         state = self._state
         loop = state.loop = self._get_loop()
-        self._begun += 1
-        state.going, self._answered = True, False
+        self._start_count += 1
+        state.runs_in_background, self._continues_after_answer = True, False
         state.run.halt = Halt()
         if is_in_loop() and asyncio.get_running_loop() is loop:
-            self._begin(self._begun)
+            self._begin(self._start_count)
         else:
-            loop.call_soon_threadsafe(self._begin, self._begun)
+            loop.call_soon_threadsafe(self._begin, self._start_count)
 
     def _begin(self, number: int) -> None:
-        before, self._ended, self._stirred = self._task, asyncio.Event(), asyncio.Event()
-        self._task = asyncio.get_running_loop().create_task(self._go(number, before, self._ended))
+        before, self._end_event, self._wake_event = self._task, asyncio.Event(), asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._run_task(number, before, self._end_event))
 
-    async def _go(self, number: int, before: asyncio.Task[None] | None, ended: asyncio.Event) -> None:
+    async def _run_task(self, number: int, before: asyncio.Task[None] | None, ended: asyncio.Event) -> None:
         state = self._state
         try:
             if before is not None and not before.done():
                 await asyncio.wait([before])
-            if number == self._begun and state.going:
+            if number == self._start_count and state.runs_in_background:
                 await self._run(number)
         except (asyncio.CancelledError, KeyboardInterrupt):
             pass  # an interrupt pauses: re-raised, it would end the kernel's loop
         except Exception as error:  # noqa: BLE001  (ours: raised again where somebody waits)
-            state.crash = error
+            state.background_error = error
         finally:
-            if number == self._begun:
-                state.going, state.resumes = False, True
+            if number == self._start_count:
+                state.runs_in_background, state.resumes_after_answer = False, True
                 self._notifications.end()
             ended.set()
             try:
                 self._notifications.save_and_notify()
             except StoreError as error:  # as any other: re-raised in `wait`
-                state.crash = error
+                state.background_error = error
 
     async def _run(self, number: int) -> None:
         state, execution, run = self._state, self._execution, self._state.run
         self._rollback.open_tip()
         settle(run)  # events emitted from outside may have no listener
-        run.threaded, run.beside, before = True, True, run.threaded
+        run.threaded, run.uses_threads_for_branches, before = True, True, run.threaded
         try:
             if execution.can_step() and not execution.stops_at_start(state.stopped_by):
                 self._notifications.save_and_notify()
                 await self._run_on(run)
         finally:
-            run.threaded, run.beside = before, False
-            if number == self._begun:
+            run.threaded, run.uses_threads_for_branches = before, False
+            if number == self._start_count:
                 repair(run)
                 execution.clear_stop()
 
@@ -158,18 +160,18 @@ class BackgroundRun:
     async def _sleep(self, halt: Halt, ns: Callable[[], int]) -> None:
         """Wait as long as the current speed requires, even if it changes meanwhile; a pause ends the wait."""
         began = ns()
-        while self._speed is not None and not halt.on and self._stirred is not None:
+        while self._speed is not None and not halt.on and self._wake_event is not None:
             left = 1 / self._speed - (ns() - began) / 1e9
-            self._stirred.clear()
+            self._wake_event.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stirred.wait(), max(left, 0))
-            if not self._stirred.is_set():
+                await asyncio.wait_for(self._wake_event.wait(), max(left, 0))
+            if not self._wake_event.is_set():
                 return
 
     def _wake(self) -> None:
         loop = self._state.loop
-        if self._stirred is not None and loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._stirred.set)
+        if self._wake_event is not None and loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._wake_event.set)
 
     @property
     def speed(self) -> float | None:
@@ -184,7 +186,7 @@ class BackgroundRun:
         """
         self._speed = check_speed(steps)
         run = self._state.run
-        if self._state.going and steps is not None:
+        if self._state.runs_in_background and steps is not None:
             run.stop_at = min(run.stop_at, run.position + 1)
             run.mark = 0
         self._wake()
@@ -196,12 +198,12 @@ class BackgroundRun:
         """Continue a run that was started by start() and has asked a person, now that the answer is there."""
         state, execution = self._state, self._execution
         runs = state.loop is not None and state.loop.is_running()
-        if state.resumes and runs and not state.moves and execution.can_step():
+        if state.resumes_after_answer and runs and not state.moves and execution.can_step():
             if not execution.set_stop(self._until) or execution.is_stop_met():
                 execution.clear_stop()
                 return
             self._launch()
-            self._answered = True
+            self._continues_after_answer = True
 
     def schedule_timeout(self) -> None:
         """Schedule the timeout of a pending question: the step then ends, and a background run continues.
@@ -209,12 +211,12 @@ class BackgroundRun:
         Without a loop there is no timer: the next `step` or `run` checks the time.
         """
         state = self._state
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         pending_steps = state.run.pending_steps.values()
         left = [
-            pending_step.hold.left
+            pending_step.hold.seconds_left
             for pending_step in pending_steps
             if pending_step.held and pending_step.hold is not None
         ]
@@ -224,25 +226,25 @@ class BackgroundRun:
             loop.call_soon_threadsafe(self._set_alarm, loop, min(times))
 
     def _set_alarm(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm = loop.call_later(max(seconds, 0), self._handle_timeout, self._state.run)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(max(seconds, 0), self._handle_timeout, self._state.run)
 
     def _handle_timeout(self, run: Run) -> None:
         """End the step of a question that was not answered in time."""
-        self._alarm = None
+        self._timer = None
         state = self._state
         late = [
             pending_step
             for pending_step in run.pending_steps.values()
-            if pending_step.hold is not None and pending_step.hold.late
+            if pending_step.hold is not None and pending_step.hold.is_expired
         ]
         if state.run is not run or state.moves:
             return
-        if late and state.resumes:
+        if late and state.resumes_after_answer:
             self.start(self._until)
         elif late:
-            self._late = asyncio.get_running_loop().create_task(self._async_execution.step())
+            self._timed_out_step = asyncio.get_running_loop().create_task(self._async_execution.step())
         else:  # the timer may fire slightly before the clock's deadline
             self.schedule_timeout()
 
@@ -272,9 +274,9 @@ class BackgroundRun:
         """Stop immediately: the task ends at its next resumption, and takes no step from there."""
         self._state.run.halt.on = True
         self._wake()
-        if self._state.going:
-            self._state.going = False
-            self._begun += 1
+        if self._state.runs_in_background:
+            self._state.runs_in_background = False
+            self._start_count += 1
 
     async def wait(self, timeout: float | None) -> None:  # noqa: ASYNC109  (what `Session.wait` was given)
         """Wait until it has ended; raise what ended it, if it was an error.
@@ -283,12 +285,12 @@ class BackgroundRun:
             TimeoutError: it still runs after `timeout` seconds; it is not stopped.
         """
         state = self._state
-        while state.going and self._ended is None:  # noqa: ASYNC110  (begun in another thread: there is no event yet)
+        while state.runs_in_background and self._end_event is None:  # noqa: ASYNC110  (begun in another thread: there is no event yet)
             await asyncio.sleep(0)
-        if self._ended is not None and (state.going or not self._ended.is_set()):
-            await asyncio.wait_for(self._ended.wait(), timeout)
-        if state.crash is not None:
-            crash, state.crash = state.crash, None
+        if self._end_event is not None and (state.runs_in_background or not self._end_event.is_set()):
+            await asyncio.wait_for(self._end_event.wait(), timeout)
+        if state.background_error is not None:
+            crash, state.background_error = state.background_error, None
             raise crash
 
 

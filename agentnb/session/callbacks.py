@@ -40,7 +40,7 @@ class Callbacks:
             or listeners["error"]
             or hooks.schedules
             or run.limiter is not None
-            or state.limits.asked
+            or state.limits.has_counted_limits
             or len(breakpoints) > at_calls
             or until is not None
             or state.journal is not None
@@ -57,7 +57,7 @@ class Callbacks:
         return self._state.run_id
 
     def _emit_token(self, *fields: Any) -> None:
-        self._state.hooks.tell("token", Token(*fields))
+        self._state.hooks.notify("token", Token(*fields))
 
     def _handle_step(self, act: Activation, code: int) -> int:
         """Notify the listeners after a step, then return whether the run stops here."""
@@ -65,36 +65,36 @@ class Callbacks:
         run, hooks, limits = state.run, state.hooks, state.limits
         if code == SUSPENDED:  # the step has begun and is not committed yet
             return code
-        if limits.asked:
+        if limits.has_counted_limits:
             limits.commit(act.work)
         if run.recorded is not None:
-            run.recorded.over(run, act.id)
-        saved = state.journal is None or state.journal.keep()
+            run.recorded.forget_step(run, act.id)
+        saved = state.journal is None or state.journal.save_step()
         if hooks.rows["step"] or hooks.rows["error"]:
-            self._tell_steps()
+            self._notify_of_steps()
         stops = run.lanes != ENDING and self._should_stop_after(act)  # when branches end, only the cause is reported
         if code not in (GO, LANES):
             return code
-        if limits.asked and limits.find_reached(run):
+        if limits.has_counted_limits and limits.find_reached(run):
             return EXHAUSTED
         if run.halt.on or not saved:
             return PAUSED
         return BREAK if stops else code
 
-    def _tell_steps(self) -> None:
+    def _notify_of_steps(self) -> None:
         """Notify the listeners of the last step, and of the steps cancelled by its failure."""
         state = self._state
         run, hooks = state.run, state.hooks
         history, row = get_last_step(run)
         for number in range(history.base + row, run.position + 1):
             step = state.trace.steps[number - 1]
-            hooks.tell("step", step)
+            hooks.notify("step", step)
             if number in history.errors:
-                hooks.tell("error", step)
+                hooks.notify("error", step)
 
     def _should_stop_after(self, act: Activation) -> bool:
         """Return True if a breakpoint or the stop condition of a run is met at the current position."""
-        met = self._state.until is not None and self._state.until.met()
+        met = self._state.until is not None and self._state.until.is_met()
         return self.stops_at_breakpoint(act) or met
 
     def stops_at_breakpoint(self, act: Activation | None) -> bool:
@@ -102,7 +102,7 @@ class Callbacks:
         state = self._state
         if not state.breakpoint_rows:
             return False
-        return self._record_stop(state.breakpoints.after_step(state.run, act, state.names))
+        return self._record_stop(state.breakpoints.find_after_step(state.run, act, state.names))
 
     def _record_stop(self, met: Breakpoint | None) -> bool:
         """Record the breakpoint that stops the run here; return False if there is none."""
@@ -117,12 +117,12 @@ class Callbacks:
         state = self._state
         if state.until is not None and state.until.turn is not None and state.until.turn(act):
             return True
-        return self._record_stop(state.breakpoints.before_turn(state.run, act))
+        return self._record_stop(state.breakpoints.find_before_step(state.run, act))
 
     def _holds_call(self, work: Work, effect: Effect, moment: str) -> bool:
         """Return True if a call is to be paused: by a breakpoint, or because its node is stepped into."""
         state = self._state
-        met = state.breakpoints.at_call(work, effect, moment)
+        met = state.breakpoints.find_at_call(work, effect, moment)
         state.stopped_by = met or state.stopped_by
         return met is not None or (state.steps_into and step_into.stops_at_calls(work))
 

@@ -63,9 +63,9 @@ class Chain:
         """
         from agentnb.draw.causality_view import draw_chain
 
-        return draw_chain(self.asked, list(self._tell()))
+        return draw_chain(self.asked, list(self._format_lines()))
 
-    def _tell(self) -> Iterator[ChainEvent]:
+    def _format_lines(self) -> Iterator[ChainEvent]:
         from agentnb.draw.causality_view import ChainEvent
 
         for link in self.links:

@@ -15,7 +15,7 @@ from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import Board
 from agentnb.engine.control.interventions import get_current_scope
 from agentnb.engine.core.run import make_key_error
-from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, misspelt, with_article
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, find_misspelling, with_article
 from agentnb.expressions.json_schema import Fault, Schema, is_types_only
 from agentnb.expressions.paths import format_path, parse_path
 from agentnb.kinds.context import AROUND
@@ -129,7 +129,7 @@ def find_unknown_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> list[Probl
         Problem("R220", f"input {name!r} is not known", _INPUTS,
                 f"the inputs of {recipe.name!r} are: {list_names(known)}",
                 did_you_mean(name, [key for key in known if key not in inputs], "remove it, or declare it"), "warning")
-        for name in unknown if recipe.inputs or misspelt(name, known) is not None
+        for name in unknown if recipe.inputs or find_misspelling(name, known) is not None
     ]  # fmt: skip
 
 
@@ -335,8 +335,8 @@ def check_locked(state: State) -> None:
     Raises:
         ExecutionError: L450, it was opened without its recipe; L452, it was closed.
     """
-    if state.locked is not None:
-        raise ExecutionError(state.locked)
+    if state.read_only_reason is not None:
+        raise ExecutionError(state.read_only_reason)
 
 
 def check_not_inside(state: State, verb: str) -> None:
@@ -345,7 +345,7 @@ def check_not_inside(state: State, verb: str) -> None:
     Raises:
         ExecutionError: X112, it is running.
     """
-    if state.here:
+    if state.sync_calls:
         check_not_running(state, verb)
 
 

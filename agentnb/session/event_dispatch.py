@@ -45,9 +45,9 @@ def attach(state: State, after: After) -> After:
     telling = HookNotifier(state, api, run)
     if run.begins is None:
         for act in run.live.values():
-            act.perform = telling.beginning(act, run.plan.performs[act.node.index])
-    run.begins, run.at_retry = telling.beginning, telling.report_retry
-    return lambda act, code: telling.after(act, code, after)
+            act.perform = telling.wrap_perform(act, run.plan.performs[act.node.index])
+    run.begins, run.at_retry = telling.wrap_perform, telling.report_retry
+    return lambda act, code: telling.report_step(act, code, after)
 
 
 class HookNotifier:
@@ -60,7 +60,7 @@ class HookNotifier:
     # -- before a node
     # --------------------------------------------------------------------------------------------------
 
-    def beginning(self, act: Activation, perform: Perform) -> Perform:
+    def wrap_perform(self, act: Activation, perform: Perform) -> Perform:
         """Return the function of a node, preceded by the notification; async functions stay async."""
         if act.what or not FAMILIES.get(act.node.kind.name, "System"):
             return perform
@@ -68,24 +68,24 @@ class HookNotifier:
         if iscoroutinefunction(call):
 
             async def later(work: Work) -> Any:
-                self.before(act)
+                self.report_start(act)
                 return await call(work)
 
             return later
 
         def report_start(work: Work) -> Any:
-            self.before(act)
+            self.report_start(act)
             return call(work)
 
         return report_start
 
-    def before(self, act: Activation) -> None:
+    def report_start(self, act: Activation) -> None:
         """Report the start of a node, and before the first one the start of the run."""
         run = self.run
         if run.position == 0 and all(pending_step.act is act for pending_step in run.pending_steps.values()):
             nodes = run.plan.recipe.nodes.values()
             names = tuple((node.id, node.label or node.id) for node in nodes)
-            self._tell(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))
+            self._notify(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))
         node, family = act.node.node, FAMILIES.get(act.node.kind.name, "System")
         self._notify_node(f"On{family}Start", act, **_iter_about(node, family))
 
@@ -97,7 +97,7 @@ class HookNotifier:
     # -- after a step
     # ----------------------------------------------------------------------------------------------------
 
-    def after(self, act: Activation, code: int, after: After) -> int:
+    def report_step(self, act: Activation, code: int, after: After) -> int:
         """Report what a step has done, then call the next callback."""
         if code != SUSPENDED:
             run = self.run
@@ -106,7 +106,7 @@ class HookNotifier:
                 self._step(history, number, act)
             if code == DONE:
                 took = (history.s_t1[row] - run.parts()[0][0].s_t1[0]) / 1e9
-                self._tell(
+                self._notify(
                     GraphEvent(Schedule.OnGraphComplete, self.state.run_id, nodes_executed=run.used, duration=took)
                 )
             elif code == FAILED:
@@ -128,7 +128,7 @@ class HookNotifier:
         elif status == ERROR and family == "System":
             self._report_failure(history, row, of, node)
         elif status == OK and family == "Loop" and phase in (ENTER, AGAIN):
-            begun = run.inside(act)[0].iteration - 1 if phase == AGAIN else 0
+            begun = run.list_inner_frames(act)[0].iteration - 1 if phase == AGAIN else 0
             self._notify_row("OnLoopIteration", of, iteration=begun)
         elif status == OK and family and phase in (RUN, LEAVE):
             self._report_end(history, row, of, node, family)
@@ -205,7 +205,7 @@ class HookNotifier:
             Schedule(schedule), self.state.run_id, act.node.id, act.node.node.label or act.node.id,
             act.node.kind.name, act.frame.depth, branch if branch >= 0 else None, **rest,
         )  # fmt: skip
-        self._tell(event, act)
+        self._notify(event, act)
 
     def _notify_row(self, schedule: str, of: ActRow, **rest: Any) -> None:
         """Report an event of a step, by its row; its frame may be closed."""
@@ -217,9 +217,9 @@ class HookNotifier:
             depth, parent = depth + 1, frames[parent].parent
         name, place = node.node.label or node.id, branch if branch >= 0 else None
         event = GraphEvent(Schedule(schedule), self.state.run_id, node.id, name, node.kind.name, depth, place, **rest)
-        self._tell(event, self.run.live.get(self.run.tables.act(of)))
+        self._notify(event, self.run.live.get(self.run.tables.act(of)))
 
-    def _tell(self, event: GraphEvent, act: Activation | None = None) -> None:
+    def _notify(self, event: GraphEvent, act: Activation | None = None) -> None:
         run = self.run
         if not self.api.rows[event.schedule]:
             return
@@ -229,7 +229,7 @@ class HookNotifier:
             return SystemContext.at(run.world.resources, scope, run.plan.recipe.meta.get("keys"))
 
         with self.lock:
-            self.api.tell(event, context)
+            self.api.notify(event, context)
 
 
 def _iter_about(node: Node, family: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Event, History
     from agentnb.engine.core.run import Run
 
-Way = tuple[str, str, str]  # emitter ("" for events from outside), event type, activated node
+EventRoute = tuple[str, str, str]  # emitter ("" for events from outside), event type, activated node
 
 
 class _Rows:
@@ -25,15 +25,15 @@ class _Rows:
         self._clear()
 
     def _clear(self) -> None:
-        self.steps: list[Way | None] = [None]
-        self.emitted: list[tuple[str, str]] = []  # emitter and type of each event
+        self.steps: list[EventRoute | None] = [None]
+        self.emissions: list[tuple[str, str]] = []  # emitter and type of each event
         self.last: Event | None = None
         self.at = (0, 0)
         self.counts: Counter[Any] = Counter()  # of the first `at` steps and events
 
     def _fits(self, history: History) -> bool:
         """Return True if the rows read so far are still there: the last step may have been undone."""
-        known = len(self.emitted)
+        known = len(self.emissions)
         same = not known or (known <= len(history.events) and history.events[known - 1] is self.last)
         return same and len(self.steps) <= len(history.s_act)
 
@@ -42,9 +42,9 @@ class _Rows:
         if not self._fits(history):
             self._clear()
         events = bisect_right(history.events, history.base + end, key=_get_event_step)
-        new = history.events[len(self.emitted) : events]
+        new = history.events[len(self.emissions) : events]
         for event in new:
-            self.emitted.append((_find_emitter(run, event), event.type))
+            self.emissions.append((_find_emitter(run, event), event.type))
         if new:
             self.last = new[-1]
         for number in range(len(self.steps), end + 1):
@@ -58,8 +58,8 @@ class _Rows:
     def _count_to(self, row: int, events: int) -> None:
         """Make `counts` those of the first rows and events; the position may have moved either way."""
         (row0, events0), self.at = self.at, (row, events)
-        self.counts.update(_list_contributions(self.steps[row0 + 1 : row + 1], self.emitted[events0:events]))
-        self.counts.subtract(_list_contributions(self.steps[row + 1 : row0 + 1], self.emitted[events:events0]))
+        self.counts.update(_list_contributions(self.steps[row0 + 1 : row + 1], self.emissions[events0:events]))
+        self.counts.subtract(_list_contributions(self.steps[row + 1 : row0 + 1], self.emissions[events:events0]))
 
 
 class EventReactions:
@@ -68,7 +68,7 @@ class EventReactions:
     def __init__(self) -> None:
         self._fold = HistoryFold(_Rows)
 
-    def up_to(self, run: Run) -> tuple[Reactions, set[Way]]:
+    def up_to(self, run: Run) -> tuple[Reactions, set[EventRoute]]:
         """Return the effects of events up to the current position, and each route of an event from node to node."""
         from agentnb.draw.run_view import Reactions
 
@@ -81,34 +81,36 @@ class EventReactions:
                     (), [(pending_step.act.node.id, event.type) for event in pending_step.act.work.emitted]
                 )
             )
-        came: dict[str, int] = {}
-        heard: dict[tuple[str, str], int] = {}
-        told: dict[tuple[str, str], int] = {}
-        for (what, *words), number in counts.items():
-            if number > 0 and what == "came":
-                came[words[0]] = came.get(words[0], 0) + number
-                if words[1]:
-                    told[words[1], words[0]] = number
+        by_type: dict[str, int] = {}
+        deliveries: dict[tuple[str, str], int] = {}
+        emissions: dict[tuple[str, str], int] = {}
+        for (kind, *parts), number in counts.items():
+            if number > 0 and kind == "event":
+                by_type[parts[0]] = by_type.get(parts[0], 0) + number
+                if parts[1]:
+                    emissions[parts[1], parts[0]] = number
             elif number > 0:
-                heard[words[1], words[2]] = heard.get((words[1], words[2]), 0) + number
-        ways = {tuple(words) for (what, *words), number in counts.items() if what == "went" and number > 0}
-        return Reactions(came, heard, told, *self._find_last(run)), ways
+                deliveries[parts[1], parts[2]] = deliveries.get((parts[1], parts[2]), 0) + number
+        routes = {tuple(parts) for (kind, *parts), number in counts.items() if kind == "delivery" and number > 0}
+        return Reactions(by_type, deliveries, emissions, *self._find_last(run)), routes
 
     def _find_last(self, run: Run) -> tuple[tuple[str, str] | None, frozenset[str]]:
         """Return the type and node of the last step's delivery, and the types of the events that it emitted."""
         at, row = run.at, run.position - run.at.base
-        way = self._fold.part(at).steps[row] if row else None
-        if way is None:
+        route = self._fold.part(at).steps[row] if row else None
+        if route is None:
             return None, frozenset()
         first = bisect_right(at.events, run.position - 1, key=_get_event_step)
         end = bisect_right(at.events, run.position, key=_get_event_step)
-        return way[1:], frozenset(event.type for event in at.events[first:end] if event.step == run.position)
+        return route[1:], frozenset(event.type for event in at.events[first:end] if event.step == run.position)
 
 
-def _list_contributions(steps: Iterable[Way | None], told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
+def _list_contributions(
+    steps: Iterable[EventRoute | None], emitted: Iterable[tuple[str, str]]
+) -> Iterator[tuple[str, ...]]:
     """Yield what steps and events contribute to the counts."""
-    yield from (("went", *way) for way in steps if way is not None)
-    yield from (("came", type_, teller) for teller, type_ in told)
+    yield from (("delivery", *route) for route in steps if route is not None)
+    yield from (("event", type_, emitter) for emitter, type_ in emitted)
 
 
 def _find_emitter(run: Run, event: Event) -> str:
@@ -123,4 +125,4 @@ def _get_event_step(event: Event) -> int:
     return event.at
 
 
-__all__ = ["EventReactions", "Way"]
+__all__ = ["EventReactions", "EventRoute"]

@@ -129,7 +129,7 @@ class Execution:
         state = self._state
         self._persistence.check_ready()
         self.release(all_=release_all)
-        state.resumes = False
+        state.resumes_after_answer = False
         if not state.run.position:
             warn_of_requirements(state.run)
         if not self.can_step():  # first: a run that cannot continue starts no branch
@@ -155,7 +155,7 @@ class Execution:
         """Release paused calls: that of the next pending step, or all."""
         if all_ or all(pending_step.held for pending_step in self._state.run.pending_steps.values()):
             for hold in self.paused_calls()[: None if all_ else 1]:
-                hold.go = True
+                hold.is_resumed = True
 
     def next_activation(self) -> Activation | None:
         """Return the activation that the next step continues or begins."""
@@ -332,11 +332,11 @@ class Execution:
         if isinstance(until, str) and until in state.recipe.nodes:
             return make_node_condition(state.run, until)
         condition = check_until(state, until)
-        return Until(lambda: state.holds(condition))
+        return Until(lambda: state.is_true(condition))
 
     def is_stop_met(self) -> bool:
         """Return True if the run is where the next run is to stop."""
-        return self._state.until is not None and self._state.until.met()
+        return self._state.until is not None and self._state.until.is_met()
 
     def stops_at_start(self, before: Breakpoint | None) -> bool:
         """Return True if a breakpoint stops the run before its first step, unless `before` stopped it here last."""

@@ -16,7 +16,7 @@ from agentnb.expressions.board_queries import compile_question
 from agentnb.session import stored_run
 from agentnb.session.checks import check_locked, check_not_running, check_recipe, refuse_step
 from agentnb.session.limits import Limits
-from agentnb.session.recipe_swap import check_shared, convert_budget, plan_to_go_on
+from agentnb.session.recipe_swap import check_shared, convert_budget, make_continued_plan
 from agentnb.session.schedules import HooksAPI
 from agentnb.session.state import State, get_state
 from agentnb.text import safe_repr, safe_str
@@ -103,7 +103,7 @@ class Forks:
         if recipe is not None:
             check_recipe(recipe)
             check_shared(run, recipe, step)
-        plan = plan_to_go_on(run, recipe, llm, tools)
+        plan = make_continued_plan(run, recipe, llm, tools)
         return self._get_parts(time_travel.fork_run(run, plan, step, name), name or f"{state.name}@{step}")
 
     def _get_parts(self, run: Run, name: str, run_id: str | None = None) -> Parts:
@@ -113,8 +113,8 @@ class Forks:
         if recipe is not state.recipe:
             budget = convert_budget(budget, state.recipe, recipe)
         made = self._make(run, Limits(budget), name, state.inputs, run_id, state)
-        if state.locked is not None:
-            made.state.locked = state.locked
+        if state.read_only_reason is not None:
+            made.state.read_only_reason = state.read_only_reason
         if state.warned_in_place:
             made.state.warned_in_place = True
         if state.replayable_from:

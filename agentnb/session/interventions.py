@@ -218,7 +218,7 @@ class Interventions:
         hold = pending_step.hold
         assert hold is not None
         check_answer(hold, value)
-        hold.answer, hold.answered, hold.go, state.stopped_by = value, True, True, None
+        hold.answer, hold.has_answer, hold.is_resumed, state.stopped_by = value, True, True, None
         return pending_step
 
     def _note_answer(
@@ -262,7 +262,7 @@ class Interventions:
         run = self._state.run
         for call, pending in list_waiting(run):
             if pending.kind == kind and (wanted is None or wanted in (pending.node, pending.id)):
-                self._rollback.run_safely(partial(self._execution.restart, run.activation(call.act)))
+                self._rollback.run_safely(partial(self._execution.restart, run.find_activation(call.act)))
                 return
 
 

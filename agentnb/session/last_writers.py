@@ -40,11 +40,11 @@ class _WriteIndex:
             scope, path = codes[history.w_code[number] >> 2]
             self.numbers.setdefault((scope, str(path[0])), array("q")).append(number)
         self._writes = max(self._writes, writes)
-        for act in history.people[self._acts :]:
-            if act.act == "edit":
+        for act in history.interventions[self._acts :]:
+            if act.action == "edit":
                 words = act.target.split(".")
                 self.edited |= {(".".join(words[:size]), act.step) for size in range(1, len(words) + 1)}
-        self._acts = len(history.people)
+        self._acts = len(history.interventions)
 
     def _read_many(self, codes: Sequence[tuple[int, Path]], history: History, end: int) -> None:
         """Read many writes at once; a key has the numbers of all its paths, in order."""

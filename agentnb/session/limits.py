@@ -46,7 +46,7 @@ class _PendingUsage:
     """The usage of a step in flight: its start, its attempts in progress, and the number that have ended."""
 
     began: int
-    paid: AttemptUsage = field(default_factory=AttemptUsage)
+    attempts: AttemptUsage = field(default_factory=AttemptUsage)
     out: dict[tuple[int, int], str] = field(default_factory=dict)
     back: int = 0
 
@@ -55,15 +55,15 @@ class _PendingUsage:
         for call in work.calls[self.back :]:
             self.out.pop((call.call, call.attempt), None)
             asked = round(call.seconds * 1e9) if call.kind in ASKED else 0
-            self.paid = self.paid.with_attempt(call.kind, call, asked)
+            self.attempts = self.attempts.with_attempt(call.kind, call, asked)
             self.back += 1
 
     def measure_usage(self, now: int) -> tuple[AttemptUsage, int]:
         """Return its usage so far, including attempts in progress."""
-        paid = self.paid
+        paid = self.attempts
         for kind in self.out.values():
             paid = paid.with_attempt(kind)
-        return paid, max(now - self.began - paid.asked, 0)
+        return paid, max(now - self.began - paid.answer_ns, 0)
 
 
 class Limits:
@@ -76,14 +76,18 @@ class Limits:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._set()
-        self._flying: dict[Work, _PendingUsage] = {}
+        self._in_flight: dict[Work, _PendingUsage] = {}
         self._unpriced = False  # whether the warning for a model of unknown cost was issued
-        self._looked: tuple[History | None, int, Act | None] = (None, 0, None)  # interventions seen, cached result
+        self._seen_interventions: tuple[History | None, int, Act | None] = (
+            None,
+            0,
+            None,
+        )  # interventions seen, cached result
 
     def _set(self) -> None:
         self._of_calls = _calls(self.budget).count(None) < len(OF_CALLS)
         self._of_events = _events(self.budget).count(None) < len(OF_EVENTS)
-        self.asked = self._of_calls or self._of_events
+        self.has_counted_limits = self._of_calls or self._of_events
 
     def apply(self, run: Run) -> None:
         """Set the limits that the engine counts itself, and install the check of calls."""
@@ -93,14 +97,14 @@ class Limits:
         run.max_frames = deepest if budget.max_frames is None else budget.max_frames
         run.max_subgraph_depth = budget.max_subgraph_depth
         run.limiter = self if self._of_calls or budget.max_frames is not None else None
-        self._flying.clear()
+        self._in_flight.clear()
         run.set_mark()
 
     def change(self, run: Run, budget: Budget) -> None:
         """Replace the budget; recorded if the run is at its tip."""
         old, new = asdict(self.budget), asdict(budget)
         for name in old:
-            if old[name] != new[name] and run.at is run.history and not run.past:
+            if old[name] != new[name] and run.at is run.history and not run.is_rewound:
                 note(run, "budget", name, old[name], new[name])
         self.budget = budget
         self._set()
@@ -111,13 +115,13 @@ class Limits:
 
     def find_reached(self, run: Run) -> str | None:
         """Return the name of the limit that is reached at the current position; None if none is."""
-        if run.spent():
+        if run.is_exhausted():
             return "max_steps"
-        if self.asked:
+        if self.has_counted_limits:
             used = measure_usage(run.at, run.position)
             limit = next(self._iter_reached_event_limits(run, used), None) if self._of_events else None
             if limit is None and self._of_calls:
-                limit = next(self._iter_reached_limits(used.paid.plus(_compute_cut_usage(run)), used.ns), None)
+                limit = next(self._iter_reached_limits(used.attempts.plus(_compute_cut_usage(run)), used.ns), None)
             if limit is not None:
                 return limit
         stop = None if run.limiter is None else self._find_stop(run)
@@ -173,7 +177,7 @@ class Limits:
 
         def used() -> dict[str, Number]:
             up_to = measure_usage(history, position)
-            paid = up_to.paid.plus(cut)
+            paid = up_to.attempts.plus(cut)
             frames, subgraphs = _measure_nesting(history, queue)
             return {
                 "max_steps": steps,
@@ -217,7 +221,7 @@ class Limits:
         if self._find_stop(run) is not None:
             return False
         now = run.ns()
-        mine = self._flying.setdefault(work, _PendingUsage(now))
+        mine = self._in_flight.setdefault(work, _PendingUsage(now))
         paid, ns = self._add_in_flight(run, now)
         limit = next(self._iter_reached_limits(paid, ns + round(wait * 1e9), (effect.kind,)), None)
         if limit is None:
@@ -234,10 +238,10 @@ class Limits:
 
     def _add_in_flight(self, run: Run, now: int) -> tuple[AttemptUsage, int]:
         used = measure_usage(run.at, run.position)
-        paid, ns = used.paid.plus(_compute_cut_usage(run, self._flying)), used.ns
-        for work, flying in list(self._flying.items()):
-            if work.dead:
-                del self._flying[work]
+        paid, ns = used.attempts.plus(_compute_cut_usage(run, self._in_flight)), used.ns
+        for work, flying in list(self._in_flight.items()):
+            if work.has_ended:
+                del self._in_flight[work]
                 continue
             flying.look(work)
             more, took = flying.measure_usage(now)
@@ -260,7 +264,7 @@ class Limits:
 
     def commit(self, work: Work) -> None:
         """Move the usage of a step in flight to the committed steps."""
-        self._flying.pop(work, None)
+        self._in_flight.pop(work, None)
         if self.budget.max_cost_usd is not None and not self._unpriced:
             self._warn_of_costs(work.run)
 
@@ -281,16 +285,16 @@ class Limits:
 
     def _find_stop(self, run: Run) -> Act | None:
         """Return the record that the next step was given up, if it still applies."""
-        history, (known, looked, stop) = run.at, self._looked
+        history, (known, looked, stop) = run.at, self._seen_interventions
         if known is not history:
             looked, stop = 0, None
-        for act in history.people[looked:]:
-            if act.act == STOPPED:
+        for act in history.interventions[looked:]:
+            if act.action == STOPPED:
                 stop = act
-            elif act.act in CHANGES and act.actor != ITSELF:
+            elif act.action in CHANGES and act.actor != ITSELF:
                 stop = None
             looked += 1
-        self._looked = (history, looked, stop)
+        self._seen_interventions = (history, looked, stop)
         if stop is None or run.position < stop.step or getattr(self.budget, stop.new["limit"]) != stop.new["is"]:
             return None
         rows = (run.tables.acts[number] for number in run.frontier())
@@ -300,7 +304,7 @@ class Limits:
 def _compute_cut_usage(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
     """Return the usage of interrupted steps, without the part that steps in flight have taken over."""
     paid = AttemptUsage()
-    if run.at is run.history and not run.past:
+    if run.at is run.history and not run.is_rewound:
         taken = {(call.act, call.call, call.attempt) for work in flying for call in work.calls}
         for call in run.history.loose:
             if (call.act, call.call, call.attempt) not in taken:
@@ -310,7 +314,7 @@ def _compute_cut_usage(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
 
 def _to_amounts(used: UsageTotals) -> dict[str, Number]:
     """Return the usage by the names of the limits, of what only grows."""
-    paid = used.paid
+    paid = used.attempts
     return {"max_events": used.events, "max_behavior_calls": used.calls, "max_patches": used.patches,
             "max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": used.ns / 1e9,
             "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip

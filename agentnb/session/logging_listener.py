@@ -14,7 +14,7 @@ from agentnb.board.values import ABSENT
 from agentnb.engine.core.history import FAIL, PHASES, STATUS, STATUSES
 from agentnb.expressions.paths import format_path
 from agentnb.kinds.context import ODD
-from agentnb.session.logs import CALL, RUN, get_error_fields, is_heard, say
+from agentnb.session.logs import CALL, RUN, get_error_fields, is_heard, log_line
 from agentnb.session.pending import get_pending
 from agentnb.session.run_queries import get_status
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ENDS: Final = {"finished": "has finished", "idle": "is idle", "exhausted": "is exhausted", "waiting": "waits"}
 
 
-def attend(state: State) -> None:
+def attach_listener(state: State) -> None:
     """Subscribe before a session steps, if a handler accepts errors; to each step only if one accepts more."""
     reporter, on = state.reporter, is_heard(RUN, logging.ERROR) or is_heard(CALL, logging.ERROR)
     every_step = on and (is_heard(RUN, logging.INFO) or is_heard(CALL, logging.INFO))
@@ -36,7 +36,7 @@ def attend(state: State) -> None:
     if reporter is None and on:
         reporter = state.reporter = LoggingListener(state, every_step=every_step)
     if reporter is not None:
-        reporter.begins()
+        reporter.report_begin()
 
 
 class LoggingListener:
@@ -56,7 +56,7 @@ class LoggingListener:
         if not self._step:
             self._events = 0  # number of events emitted before the first step, reported with it
         moments = ("step", "change") if every_step else ("change",)
-        self._removals = [state.hooks.add(moment, self._tell) for moment in moments]
+        self._removals = [state.hooks.add(moment, self._report) for moment in moments]
 
     def end(self) -> None:
         """Unsubscribe."""
@@ -69,59 +69,59 @@ class LoggingListener:
         self._calls = bisect_right(history.calls, step, key=attrgetter("step"))
         self._events = bisect_right(history.events, step, key=attrgetter("at"))
 
-    def _say(self, logger: logging.Logger, level: int, message: str, **known: Any) -> None:
+    def _log(self, logger: logging.Logger, level: int, message: str, **known: Any) -> None:
         state = self._state
-        say(logger, level, message, run_id=state.run_id, dialect=state.recipe.dialect, **known)
+        log_line(logger, level, message, run_id=state.run_id, dialect=state.recipe.dialect, **known)
 
-    def begins(self) -> None:
+    def report_begin(self) -> None:
         """Report that a run begins, or continues from the position of the last report."""
         state, run = self._state, self._state.run
         if self._begun is run:
             return
         self._begun, name = run, f"run of {state.recipe.name!r}"
         if run.position:
-            self._say(RUN, logging.INFO, f"{name} resumes after step {run.position}", step=run.position)
+            self._log(RUN, logging.INFO, f"{name} resumes after step {run.position}", step=run.position)
         else:
-            self._say(RUN, logging.INFO, f"{name} begins", step=0, payload={"inputs": state.inputs})
+            self._log(RUN, logging.INFO, f"{name} begins", step=0, payload={"inputs": state.inputs})
 
-    def _tell(self, _what: Any) -> None:
+    def _report(self, _what: Any) -> None:
         """Report what is new."""
         with self._lock:
             run = self._state.run
             if run.at is run.history:
-                self._tell_steps(run)
+                self._log_steps(run)
             if not self._state.moves:
                 self._report_status(run)
 
     # -- steps
     # ----------------------------------------------------------------------------------------------------------
 
-    def _tell_steps(self, run: Run) -> None:
+    def _log_steps(self, run: Run) -> None:
         history = run.history
         if history is not self._history:
             self._go_to(history, history.base)
             self._events = 0
         if not self.every_step:
-            self._tell_faults(run, history)
+            self._log_faults(run, history)
         while self._step < run.position:
             self._step += 1  # first: a failure below must not repeat the report
-            self._tell_step(run, history, self._step)
-        self._tell_events(history, run.position)
+            self._log_step(run, history, self._step)
+        self._log_events(history, run.position)
 
-    def _tell_faults(self, run: Run, history: History) -> None:
+    def _log_faults(self, run: Run, history: History) -> None:
         """Report the steps that failed or have warnings; skip all others."""
         rows = (reversed(history.errors), reversed(history.notes))  # their newest steps come last
         steps = {step for row in rows for step in takewhile(lambda step: step > self._step, row)}
         steps |= {call.step for call in history.calls[self._calls :] if call.error is not None}
         for step in sorted(step for step in steps if self._step < step <= run.position):
-            self._tell_step(run, history, step)
+            self._log_step(run, history, step)
         self._go_to(history, max(self._step, run.position))
 
-    def _tell_step(self, run: Run, history: History, step: int) -> None:
+    def _log_step(self, run: Run, history: History, step: int) -> None:
         while self._calls < len(history.calls) and history.calls[self._calls].step <= step:
             self._calls += 1
-            self._tell_call(run, history.calls[self._calls - 1])
-        self._tell_events(history, step)
+            self._log_call(run, history.calls[self._calls - 1])
+        self._log_events(history, step)
         row = step - history.base
         act, flag = run.tables.acts[history.s_act[row]], history.s_flag[row]
         known, seconds = self._describe_node(run, act), history.working_time(row) / 1e9
@@ -131,13 +131,13 @@ class LoggingListener:
             reason = get_error_fields(failure.error).get("reason") or ("timeout" if failure.timeout else None)
             known |= {"error_type": failure.type, "error_message": failure.message, "reason": reason}
             text = f"{named} failed: {failure.type}: {failure.message}"
-            self._say(RUN, logging.ERROR, text, step=step, latency_seconds=seconds, **known)
+            self._log(RUN, logging.ERROR, text, step=step, latency_seconds=seconds, **known)
         note = history.notes.get(step)
         if note is not None and str(note.thought or "").startswith(ODD):
-            self._say(RUN, logging.WARNING, f"{named}, {note.thought}", step=step, **known)
+            self._log(RUN, logging.WARNING, f"{named}, {note.thought}", step=step, **known)
         if RUN.isEnabledFor(logging.DEBUG):
             text = f"{named}, {PHASES[flag & 3]}, {status}"
-            self._say(
+            self._log(
                 RUN, logging.DEBUG, text, step=step, latency_seconds=seconds, payload=_get_written(run, step), **known
             )
 
@@ -147,14 +147,14 @@ class LoggingListener:
         event = run.event(act.event)
         return {"node": name} if event is None else {"node": name, "behavior": name, "event_id": event.id}
 
-    def _tell_call(self, run: Run, call: Call) -> None:
+    def _log_call(self, run: Run, call: Call) -> None:
         known = self._describe_node(run, run.tables.acts[call.act])
         model = (call.arguments or {}).get("model") or call.name if call.kind == "llm" else None
         failed = call.error is not None
         kind, _, message = (call.error or "").partition(": ")
         again = f", attempt {call.attempt}" if call.attempt > 1 else ""
         text = f"step {call.step}: {call.kind} {call.name!r} of node {known['node']!r}{again}"
-        self._say(
+        self._log(
             CALL,
             logging.WARNING if failed else logging.INFO,
             f"{text} failed: {call.error}" if failed else f"{text} was answered",
@@ -169,12 +169,12 @@ class LoggingListener:
             **known,
         )
 
-    def _tell_events(self, history: History, step: int) -> None:
+    def _log_events(self, history: History, step: int) -> None:
         while self._events < len(history.events) and history.events[self._events].at <= step:
             event = history.events[self._events]
             self._events += 1
             text, payload = f"event {event.id} of type {event.type!r} by {event.actor}", {"event": event.payload}
-            self._say(RUN, logging.DEBUG, text, step=event.step, event_id=event.id, payload=payload)
+            self._log(RUN, logging.DEBUG, text, step=event.step, event_id=event.id, payload=payload)
 
     # -- status
     # ---------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class LoggingListener:
         text = f"run of {state.recipe.name!r} {_ENDS[word]} after step {run.position}"
         text += f": {limit} is used up" if limit else ""
         text += f": {', '.join(map(repr, waits))} waits for a person" if waits else ""
-        self._say(RUN, logging.INFO, text, step=run.position, reason=limit, node=waits[0] if waits else None)
+        self._log(RUN, logging.INFO, text, step=run.position, reason=limit, node=waits[0] if waits else None)
 
 
 def _get_written(run: Run, step: int) -> dict[str, Any]:
@@ -206,4 +206,4 @@ def _get_written(run: Run, step: int) -> dict[str, Any]:
     return {"writes": found} if found else {}
 
 
-__all__ = ["LoggingListener", "attend"]
+__all__ = ["LoggingListener", "attach_listener"]

@@ -176,7 +176,7 @@ def is_heard(logger: logging.Logger, level: int) -> bool:
     return False
 
 
-def say(
+def log_line(
     logger: logging.Logger, level: int, message: str, payload: Mapping[str, Any] | None = None, **known: Any
 ) -> None:
     """Write one masked line if the logger is enabled for the level."""
@@ -213,7 +213,7 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
 
 def store_failed(state: State, error: BaseException) -> None:
     """Log that a run cannot be saved."""
-    say(STORE, logging.ERROR, f"run {state.run_id} cannot be kept: {error_text(error)}", run_id=state.run_id,
+    log_line(STORE, logging.ERROR, f"run {state.run_id} cannot be kept: {error_text(error)}", run_id=state.run_id,
         dialect=state.recipe.dialect, step=state.run.position, **get_error_fields(error))  # fmt: skip
 
 
@@ -230,4 +230,4 @@ def get_error_fields(error: BaseException | None) -> dict[str, Any]:
 
 
 __all__ = ["CALL", "FIELDS", "ROOT", "RUN", "STORE", "JsonLines", "configure_logging", "get_error_fields", "is_heard",
-           "say", "store_failed"]  # fmt: skip
+           "log_line", "store_failed"]  # fmt: skip

@@ -35,7 +35,7 @@ class Navigation:
         """Go back `n` steps, at most to the start."""
         state = self._state
         run = state.run
-        simple = not run.pending_steps and run.recorded is None and not state.moves and not state.unsure
+        simple = not run.pending_steps and run.recorded is None and not state.moves and not state.needs_repair
         if n == 1 and simple and run.position:
             self._rollback.travel(time_travel.undo, run)
             self._finish_move()
@@ -75,7 +75,7 @@ class Navigation:
         next(going)
         run, looks = state.run, 0
         halt = run.halt = Halt()
-        state.awaited += 1
+        state.async_calls += 1
         try:
             for _ in going:
                 if run.ns() > looks:
@@ -85,7 +85,7 @@ class Navigation:
                 if halt.on or state.run is not run:
                     break
         finally:
-            state.awaited -= 1
+            state.async_calls -= 1
         self._notifications.notify_move()
         return state.trace
 
@@ -99,7 +99,7 @@ class Navigation:
         yield
         while not met and state.run.position > end:
             self._rollback.travel(time_travel.undo, state.run)
-            met = self.meets_breakpoint() or (condition is not None and condition.met())
+            met = self.meets_breakpoint() or (condition is not None and condition.is_met())
             yield
         self._notifications.notify_move()
 

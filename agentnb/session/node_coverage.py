@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import History
     from agentnb.engine.core.run import Run
     from agentnb.recipe.model import Edge, Node, Recipe
-    from agentnb.session.event_reactions import Way
+    from agentnb.session.event_reactions import EventRoute
 
 Touched = dict[str, frozenset[str]]
 _OF_FAILURES: Final = frozenset({"error", "timeout"})
@@ -108,9 +108,9 @@ class _Rows:
 
     def __init__(self) -> None:
         self._row = self._reads = 0
-        self.wrote = _Firsts()
+        self.written_keys = _Firsts()
         self.reads = _Firsts()
-        self.went = _Firsts()  # from, to, and whether the step failed
+        self.moves = _Firsts()  # from, to, and whether the step failed
         self.at = 0
 
     def read(self, _run: Run, history: History, _end: int) -> None:
@@ -118,8 +118,8 @@ class _Rows:
         if len(history.s_act) - self._row > MANY:
             self._read_many(history)
             return
-        wrote, codes, before = self.wrote, history.w_code, history.s_wend[self._row]
-        went, pushed, size = self.went, history.s_pend[self._row], len(history.s_act)
+        wrote, codes, before = self.written_keys, history.w_code, history.s_wend[self._row]
+        went, pushed, size = self.moves, history.s_pend[self._row], len(history.s_act)
         for row in range(self._row + 1, size):
             end = history.s_wend[row]
             for number in range(before, end):
@@ -145,16 +145,16 @@ class _Rows:
         act = to_array(history.s_act, begin, size)
         rows, start, end = compute_rows(history.s_wend, begin, size)
         for place, *pair in iter_unknown_pairs(
-            act[rows - begin], to_array(history.w_code, start, end) >> 2, self.wrote.rows
+            act[rows - begin], to_array(history.w_code, start, end) >> 2, self.written_keys.rows
         ):
-            self.wrote.note((pair[0], pair[1]), int(rows[place]))
+            self.written_keys.note((pair[0], pair[1]), int(rows[place]))
         rows, start, end = compute_rows(history.s_pend, begin, size)
         failed = (to_array(history.s_flag, begin, size) & STATUS) == ERROR
         sources = act[rows - begin] * 2 + failed[rows - begin]
-        known = [(source * 2 + fails, target) for source, target, fails in self.went.rows]
+        known = [(source * 2 + fails, target) for source, target, fails in self.moves.rows]
         for place, source, target in iter_unknown_pairs(sources, to_array(history.p_act, start, end), known):
             if _is_way(history, start + place, source // 2):
-                self.went.note((source // 2, target, bool(source % 2)), int(rows[place]))
+                self.moves.note((source // 2, target, bool(source % 2)), int(rows[place]))
         self._row = size - 1
         begin = bisect_left(history.r_step, history.base + begin, self._reads)
         end = bisect_left(history.r_step, history.base + size, begin)
@@ -219,9 +219,9 @@ class NodeCoverage:
         rows.at = last
         for act, times in Counter(history.s_act[first + 1 : end + 1]).items():
             self._visit(run.node_of(act), sign * times)
-        for keys, firsts in ((self._wrote, rows.wrote), (self._read, rows.reads)):
+        for keys, firsts in ((self._wrote, rows.written_keys), (self._read, rows.reads)):
             keys.add(_iter_own_board(run, firsts.move(last)))
-        for (source, target, failed), change in rows.went.move(last):
+        for (source, target, failed), change in rows.moves.move(last):
             if run.tables.acts[target].node >= 0:
                 self._ways.add((run.node_of(source), run.node_of(target), failed), change)
 
@@ -258,7 +258,7 @@ def _is_way(history: History, push: int, source: int) -> bool:
     return history.p_val[push] is not CARRIED or is_inner_way(acts[source], target, history.tables.frames)
 
 
-def _find_event_edges(edges: tuple[Edge, ...], ways: set[Way]) -> Iterator[int]:
+def _find_event_edges(edges: tuple[Edge, ...], ways: set[EventRoute]) -> Iterator[int]:
     """Yield the indices of the edges that events followed: their condition names the types, or is empty."""
     pairs = {(source, target) for source, _, target in ways}
     for place, edge in enumerate(edges):

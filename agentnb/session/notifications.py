@@ -33,7 +33,7 @@ class Notifications:
 
     def __init__(self, state: State, persistence: Persistence, schedule_timeout: Callable[[], None]) -> None:
         self._state, self._persistence, self._schedule_timeout = state, persistence, schedule_timeout
-        self._told = 0.0
+        self._reported = 0.0
         self._finished: Run | None = None
         history = state.run.history  # of a reopened run: its changes were announced when it made them
         changed = history.look("in_place")
@@ -48,34 +48,34 @@ class Notifications:
         try:
             self._persistence.save_changes()
         finally:
-            self._tell()
+            self._notify()
 
     def notify_move(self) -> None:
         """Notify the listeners that the position changed; a failed save is retried before the next step."""
         with suppress(StoreError):
             self._persistence.save_changes()
-        self._tell()
+        self._notify()
 
     def tick(self) -> None:
         """Notify `change` listeners during a run, a few times a second."""
-        if self._state.hooks.rows["change"] and time.monotonic() - self._told > TELL_SECONDS:
-            self._tell()
+        if self._state.hooks.rows["change"] and time.monotonic() - self._reported > TELL_SECONDS:
+            self._notify()
 
     def end(self) -> None:
         """Notify the `end` listeners: a run call has ended."""
         if self._state.hooks.rows["end"]:
-            self._state.hooks.tell("end", self._state.session)
+            self._state.hooks.notify("end", self._state.session)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         state = self._state
         if state.hooks.rows["change"]:
-            self._told = time.monotonic()
+            self._reported = time.monotonic()
         if state.run.pending_steps:
             self._schedule_timeout()
         if state.recipe.finish is not None:
             self._finish(state.recipe.finish)
         if state.hooks.rows["change"]:
-            state.hooks.tell("change", state.session)
+            state.hooks.notify("change", state.session)
         if state.run.history.look("in_place") and not state.warned_in_place:
             self._warn_of_change_in_place()
 

@@ -127,7 +127,7 @@ def _make_pending(pending_step: PendingStep, kind: Kind) -> Pending:
     assert hold is not None
     answer = hold.answer if hold.moment == "after" else ABSENT
     id, node, effect = f"{kind}_{pending_step.at}_{pending_step.act.id}", pending_step.act.node.id, hold.effect
-    return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.left)
+    return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.seconds_left)
 
 
 def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
@@ -143,7 +143,7 @@ def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     late = [
         pending_step.act.node.id
         for pending_step in run.pending_steps.values()
-        if pending_step.hold is not None and pending_step.hold.late
+        if pending_step.hold is not None and pending_step.hold.is_expired
     ]
     if late:
         waits += f"; the time to answer {', '.join(map(repr, late))} is up"
@@ -193,7 +193,7 @@ def change_call(pending_step: PendingStep, arguments: Mapping[str, Any] | None, 
         hold.effect = replace(hold.effect, arguments={key: thaw(freeze(value)) for key, value in arguments.items()})
     if answer is not ABSENT:
         check_answer(hold, answer)
-        hold.answer, hold.answered = answer, True
+        hold.answer, hold.has_answer = answer, True
 
 
 def check_answer(hold: Hold, answer: Any) -> None:

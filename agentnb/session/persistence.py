@@ -78,7 +78,7 @@ class Persistence:
     def unsavable_step(self) -> int | None:
         """The step that cannot be saved because no codec supports a value of it; None if there is none."""
         journal = self._state.journal
-        return None if journal is None or journal.trouble is None else journal.encoder.unfit
+        return None if journal is None or journal.failure is None else journal.encoder.unsavable
 
     def check_ready(self, *, repairs: bool = False) -> None:
         """Check before an action that its result can be saved.
@@ -93,7 +93,7 @@ class Persistence:
             self.record_in(stored_run.begin_fork(state, self._parent))
             self._parent = None
         journal = state.journal
-        if journal is not None and journal.trouble is not None:
+        if journal is not None and journal.failure is not None:
             try:
                 with self._log_failures():
                     journal.flush()
@@ -115,7 +115,7 @@ class Persistence:
         if state.journal is not None:
             state.journal.aux = stored_run.make_aux(state)
             with self._log_failures():
-                state.journal.tell("running" if state.moves else state.status)
+                state.journal.save_status("running" if state.moves else state.status)
 
     @contextmanager
     def _log_failures(self) -> Iterator[None]:
@@ -153,9 +153,9 @@ class Persistence:
             journal = copies[log]
         assert journal is not None
         journal.aux = stored_run.make_aux(state)
-        journal.tell(state.status)
+        journal.save_status(state.status)
         if journal is not state.journal:
-            journal.rest()
+            journal.release()
         return journal.log.url
 
     def close(self) -> None:
@@ -176,10 +176,12 @@ class Persistence:
                 if error.problems[0].code != "L422" or not journal.is_complete():
                     raise
                 with suppress(StoreError):
-                    journal.rest()
+                    journal.release()
                 warnings.warn(f"every step is stored, but not how the run stands:\n{error}", stacklevel=3)
             self.record_in(None)
-            state.locked = make_closed_problem(journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)")
+            state.read_only_reason = make_closed_problem(
+                journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)"
+            )
 
     def hand_over(self) -> bool:
         """Let another session of this process write the run; return False while this one is running.
@@ -195,7 +197,7 @@ class Persistence:
             return False
         journal.close()
         self.record_in(None)
-        state.locked = Problem("L471", "another session of this process has continued this run",
+        state.read_only_reason = Problem("L471", "another session of this process has continued this run",
                                f"run {journal.run_id!r}", "only one session may write a run, and the other one has",
                                "continue with that session, or load the run again")  # fmt: skip
         return True

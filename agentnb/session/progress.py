@@ -75,7 +75,7 @@ class Progress:
         row, replica = step - history.base, self._replica
         if replica is None:
             replica = self._replica = StateProjection(history.tables)
-            replica.stand(history, step)
+            replica.move_to(history, step)
         elif row == 0 and len(self._visits) == step + 1 and history is not self._chain[0]:
             replica.roll(history, step, step, 0)  # what was changed where the fork begins
         else:

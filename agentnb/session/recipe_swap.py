@@ -13,7 +13,7 @@ from agentnb.engine.core.time_travel import find_history
 from agentnb.errors import Problem, StoreError
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
-from agentnb.session.setup import load_available_tools, prepare_recipe, refit
+from agentnb.session.setup import load_available_tools, prepare_recipe, replace_world
 from agentnb.world.agents import get_agents
 from agentnb.world.llm.simulated import SimulatedClient
 from agentnb.world.world import World
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Tools = Mapping[str, Callable[..., Any]]
 
 
-def plan_to_go_on(run: Run, recipe: Recipe | None, llm: Any, tools: Tools | None) -> Plan:
+def make_continued_plan(run: Run, recipe: Recipe | None, llm: Any, tools: Tools | None) -> Plan:
     """Return the plan of a run that continues with another recipe, model or tools; None means no change.
 
     Raises:
@@ -35,10 +35,10 @@ def plan_to_go_on(run: Run, recipe: Recipe | None, llm: Any, tools: Tools | None
     if recipe is None and llm is None and tools is None:
         return plan
     now = prepare_recipe(recipe or plan.recipe, {**plan.world.given, **(tools or {})})
-    return Plan(now, plan.kinds, refit(plan.world, plan.recipe, now, llm, tools), plan)
+    return Plan(now, plan.kinds, replace_world(plan.world, plan.recipe, now, llm, tools), plan)
 
 
-def plan_to_replay(run: Run, recipe: Recipe) -> Plan:
+def make_replay_plan(run: Run, recipe: Recipe) -> Plan:
     """Return the plan of an edited recipe in which no call has effects; missing tools are allowed.
 
     Raises:
@@ -134,4 +134,4 @@ def _open_frames(run: Run, step: int) -> list[int]:
     return list(found)
 
 
-__all__ = ["check_shared", "convert_budget", "plan_to_go_on", "plan_to_replay"]
+__all__ = ["check_shared", "convert_budget", "make_continued_plan", "make_replay_plan"]

@@ -55,7 +55,7 @@ class Recording(Session):
         assert isinstance(session, cls)
         session._ended, session._recorded_outcome = ended, outcome  # noqa: SLF001  (it is made here)
         session._recorded_pending = tuple(pending)  # noqa: SLF001  (the same)
-        state.locked, state.recorded = locked, True
+        state.read_only_reason, state.recorded = locked, True
         recipe = run.plan.recipe
         metadata = {"recipe_kind": "Recipe", "dialect": recipe.dialect, "session": name, "simulated": []}
         metadata |= {**recipe.meta.get("about", {}), **(about or {})}
@@ -131,7 +131,7 @@ class Recording(Session):
             self._forward_to(end)
         while run.position < end:
             self._forward_to(run.position + 1)
-            if (asked is not None and asked.met()) or self._parts.navigation.meets_breakpoint():
+            if (asked is not None and asked.is_met()) or self._parts.navigation.meets_breakpoint():
                 break
         return self.trace
 

@@ -16,7 +16,7 @@ from agentnb.board.values import thaw
 from agentnb.clock import clock_of
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.persistence.checksums import has_checksum, is_intact
-from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, damage, make_damage_error
+from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, make_damage_error, reading_document
 from agentnb.engine.persistence.deltas import DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Journal
@@ -89,20 +89,22 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) 
     head = parse_head(row)
     with _pause_collector():
         joined, kept, seq, lost = _read(log, row, plan)
-        with _name_run_in_errors(log, row), damage():
+        with _name_run_in_errors(log, row), reading_document():
             session = _make_session(plan, row, head, (joined, kept))
     state, persistence = get_parts(session).state, get_parts(session).persistence
     state.log = log
     if lost is not None:
         warnings.warn(str(lost), stacklevel=5)
     if not goes_on:
-        state.locked = read_only(f"run {row.run_id!r}")
+        state.read_only_reason = read_only(f"run {row.run_id!r}")
         return session
     persistence.changes = tuple(changes(head["recipe"], plan.recipe))
     if lost is not None:
         return session
     journal = Journal(log, row.run_id, state.run, _make_encoder(joined))
-    journal.go_on(seq, {name: kept[name] for name in ("random", "ids", "clock")}, kept["aux"], joined.flying())
+    journal.continue_run(
+        seq, {name: kept[name] for name in ("random", "ids", "clock")}, kept["aux"], joined.list_in_flight()
+    )
     persistence.record_in(journal)
     return session
 
@@ -143,8 +145,8 @@ def _make_session(
 def _make_encoder(joined: DeltaLoader) -> DeltaEncoder:
     """Return a delta encoder for which everything loaded is already saved."""
     encoder = DeltaEncoder.after(joined.tables, joined.histories)
-    encoder.told = {key: row for rows in joined.told.values() for key, row in rows.items()}
-    encoder.announced = {event.seq for events in joined.announced.values() for event in events}
+    encoder.recorded_calls = {key: row for rows in joined.recorded_calls.values() for key, row in rows.items()}
+    encoder.recorded_events = {event.seq for events in joined.recorded_events.values() for event in events}
     return encoder
 
 
@@ -159,7 +161,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
     for part, until in reversed(rows):
         joined.drop()
         kept["aux"] = {}
-        with _name_run_in_errors(log, part), damage():
+        with _name_run_in_errors(log, part), reading_document():
             entries = SoundEntries(log, part, until)
             seq = _read_one(entries, part, plan, joined, kept)
         if entries.damage is not None:

@@ -12,7 +12,7 @@ from agentnb.engine.replay.divergence import LEVELS, Divergence
 from agentnb.engine.replay.runner import Replay
 from agentnb.errors import ExecutionError, Problem, ReplayDivergence, did_you_mean
 from agentnb.session.checks import check_not_running
-from agentnb.session.recipe_swap import plan_to_replay
+from agentnb.session.recipe_swap import make_replay_plan
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
         ExecutionError: X112, it is running; L431, there is no such level; L432, the run is not past such a step.
         RecipeError: the other recipe has errors.
     """
-    if state.locked is None or recipe is None:  # with a recipe, a run that can only be read is replayed as well
+    if (
+        state.read_only_reason is None or recipe is None
+    ):  # with a recipe, a run that can only be read is replayed as well
         check_not_running(state, "replay()")
     rollback.repair()
     run = state.run
@@ -54,12 +56,12 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
                     f"the session is at step {run.position} and replays the steps up to there",
                     f"give a number from 0 to {run.position}")
         )  # fmt: skip
-    plan = None if recipe is None else plan_to_replay(run, recipe)
-    state.here += 1  # functions that nodes call may not move the session
+    plan = None if recipe is None else make_replay_plan(run, recipe)
+    state.sync_calls += 1  # functions that nodes call may not move the session
     try:
-        made = Replay(run, plan=plan, start=from_step, level=strict).go()  # type: ignore[arg-type]  # as just asked
+        made = Replay(run, plan=plan, start=from_step, level=strict).execute()  # type: ignore[arg-type]  # as just asked
     finally:
-        state.here -= 1
+        state.sync_calls -= 1
     steps = (from_step, run.position)
     return ReplayReport(state.name, strict, steps, made.compared, tuple(made.found), tuple(made.unsure))
 

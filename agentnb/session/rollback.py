@@ -11,7 +11,7 @@ from agentnb.engine.core.pending_step import cancel
 from agentnb.engine.core.rng import take_back
 from agentnb.engine.effects.crash_recovery import InterruptedSteps, cut_by_interrupt
 from agentnb.errors import StoreError
-from agentnb.session.logging_listener import attend
+from agentnb.session.logging_listener import attach_listener
 
 if TYPE_CHECKING:
     from agentnb.session.state import State
@@ -35,8 +35,8 @@ class Rollback:
         """Execute work that advances the run; on any exception, roll back to the last committed step."""
         state = self._state
         self.repair()
-        state.unsure = True
-        state.here += 1
+        state.needs_repair = True
+        state.sync_calls += 1
         try:
             result = work()
         except StoreError:  # the step could not be saved: no other has begun, and pending steps stay pending
@@ -47,16 +47,16 @@ class Rollback:
             self.repair()
             raise
         finally:
-            state.here -= 1
-        state.unsure = False
+            state.sync_calls -= 1
+        state.needs_repair = False
         return result
 
     async def arun_safely(self, work: Awaitable[T]) -> T:
         """Like `run_safely`, for async code."""
         state = self._state
         self.repair()
-        state.unsure = True
-        state.awaited += 1
+        state.needs_repair = True
+        state.async_calls += 1
         try:
             result = await work
         except BaseException:
@@ -64,30 +64,30 @@ class Rollback:
             self.repair()
             raise
         finally:
-            state.awaited -= 1
-        state.unsure = False
+            state.async_calls -= 1
+        state.needs_repair = False
         return result
 
     def repair(self) -> None:
         """Roll back what an interrupted step has left."""
         state = self._state
         run = state.run
-        if state.unsure or run.dirty:
+        if state.needs_repair or run.dirty:
             if cut_by_interrupt(run) and not run.pending_steps:
                 take_back(run)
             if state.journal is not None:
                 state.journal.record_again()
-            state.unsure = False
+            state.needs_repair = False
 
     def travel(self, move: Callable[..., None], *arguments: Any) -> None:
         """Move to another step; atomic under KeyboardInterrupt."""
-        self._state.unsure = True
+        self._state.needs_repair = True
         try:
             move(*arguments)
         except BaseException:
             self.repair()
             raise
-        self._state.unsure = False
+        self._state.needs_repair = False
 
     def cancel_in_flight(self, reason: str = "cancelled") -> None:
         """Cancel the steps in flight; they run again when stepped, without repeating calls that were answered."""
@@ -97,7 +97,7 @@ class Rollback:
             del run.pending_steps[pending_step.act.id]
             cancel(run, pending_step)
             interventions.note(run, reason, pending_step.act.node.id)
-        if len(pending_steps) == 1 and not pending_steps[0].noted:
+        if len(pending_steps) == 1 and not pending_steps[0].intervention_count:
             take_back(run)
         if isinstance(run.recorded, InterruptedSteps):
             run.recorded.end_calls(run)
@@ -105,9 +105,9 @@ class Rollback:
     def open_tip(self) -> None:
         """Prepare to continue: later steps, if any, become a branch."""
         run = self._state.run
-        if run.past or run.at is not run.history:
+        if run.is_rewound or run.at is not run.history:
             time_travel.open_tip(run)
-        attend(self._state)
+        attach_listener(self._state)
 
 
 __all__ = ["Rollback"]

@@ -168,7 +168,7 @@ class HooksAPI:
         for schedule in wanted:
             self.rows[schedule].append(Hook(name, call, provides, _takes_context(call)))
 
-    def tell(self, event: GraphEvent, context: Callable[[], Any]) -> None:
+    def notify(self, event: GraphEvent, context: Callable[[], Any]) -> None:
         """Call the hooks of an event's schedule; remove one that raises. `context` creates the context argument.
 
         Raises:

@@ -535,7 +535,7 @@ class Session:
     def expectation_holds(self) -> bool | None:
         """Whether the condition `expect` of this fork holds at the current position; None if it has none."""
         state = self._parts.state
-        return None if state.expectation is None else state.holds(state.expectation)
+        return None if state.expectation is None else state.is_true(state.expectation)
 
     @property
     def parent(self) -> Session | None:

@@ -130,7 +130,7 @@ def make_world(
     )
 
 
-def refit(
+def replace_world(
     old: World, before: Recipe, recipe: Recipe, llm: Any = None, tools: Mapping[str, Callable[..., Any]] | None = None
 ) -> World:
     """Return a session's world for another recipe, model or tools; unchanged parts are reused.

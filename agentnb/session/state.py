@@ -47,7 +47,7 @@ class Until:
     `turn` is called before each activation of a branch while others are in flight; None if the next node is irrelevant.
     """
 
-    met: Callable[[], bool]
+    is_met: Callable[[], bool]
     turn: Callable[[Activation], bool] | None = None
 
 
@@ -66,23 +66,25 @@ class State:
     expectation: Condition | None = None  # what the fork should satisfy
     journal: Journal | None = None  # records the run
     log: EventLog | None = None  # the store of `journal`, or the one that the run was read from
-    locked: Problem | None = None  # why the run is read-only, if it is
+    read_only_reason: Problem | None = None  # why the run is read-only, if it is
     reporter: LoggingListener | None = None
     stopped_by: Breakpoint | None = None
     until: Until | None = None  # the stop condition of the run call in progress
     steps_into: bool = False  # whether calls and events of the node are stops too
-    crash: BaseException | None = None  # what ended a background run; `wait` raises it
-    unsure: bool = False  # whether an interrupt may have left something to roll back
+    background_error: BaseException | None = None  # what ended a background run; `wait` raises it
+    needs_repair: bool = False  # whether an interrupt may have left something to roll back
     warned_in_place: bool = False  # whether there was a warning of a change in place
     recorded: bool = False  # whether steps go through a recording and run no node
     # Who moves the session:
-    going: bool = False  # a background run
-    awaited: int = 0  # number of `astep` and `arun` calls of other tasks in progress
-    here: int = 0  # number of synchronous calls in progress; the functions they call may not move the session
-    resumes: bool = False  # whether start() began the run that asks a person, so that it continues after the answer
+    runs_in_background: bool = False  # a background run
+    async_calls: int = 0  # number of `astep` and `arun` calls of other tasks in progress
+    sync_calls: int = 0  # number of synchronous calls in progress; the functions they call may not move the session
+    resumes_after_answer: bool = (
+        False  # whether start() began the run that asks a person, so that it continues after the answer
+    )
     # Steps up to this one were made elsewhere, and the record has not what a replay of them needs.
     replayable_from: int = 0
-    _begun: int = 1  # number of runs, with those before each reset
+    _run_count: int = 1  # number of runs, with those before each reset
     _board: Board | None = None
     _breakpoints: SessionBreakpoints | None = None
     _progress: Progress | None = None
@@ -100,7 +102,7 @@ class State:
         parent: State | None = None,
     ) -> None:
         self.session, self.name, self.inputs, self.limits = session, name, inputs, limits
-        self.given_id = self._run_id = run_id
+        self.requested_id = self._run_id = run_id
         self.run = run
         limits.apply(run)
         if parent is not None:
@@ -112,8 +114,8 @@ class State:
         """Continue with another run of the same recipe, which has its own id and trace."""
         if self._trace is not None:
             self._trace.run_id = self.run_id  # it may not have been asked for yet
-        self._begun += 1
-        self._run_id = None if self.given_id is None else f"{self.given_id}-{self._begun}"
+        self._run_count += 1
+        self._run_id = None if self.requested_id is None else f"{self.requested_id}-{self._run_count}"
         self.run = run
         self.limits.apply(run)
         self._trace = self.stopped_by = None
@@ -133,7 +135,7 @@ class State:
     @property
     def moves(self) -> bool:
         """Whether the session is being advanced, by its own task or by a caller."""
-        return self.going or self.awaited > 0 or self.here > 0
+        return self.runs_in_background or self.async_calls > 0 or self.sync_calls > 0
 
     @property
     def status(self) -> str:
@@ -201,7 +203,7 @@ class State:
         frame = 0 if head is None else head.frame.id
         return Context(self.board, lambda: get_frame_inputs(self.run, frame), None, NO_NODE)
 
-    def holds(self, condition: Callable[[Mapping[str, Any]], Any]) -> bool:
+    def is_true(self, condition: Callable[[Mapping[str, Any]], Any]) -> bool:
         """Return True if a condition holds here; a condition that cannot be evaluated (yet) does not hold."""
         try:
             return bool(condition(self.names))

@@ -26,18 +26,18 @@ class Status(str):
     none does.
     """
 
-    __slots__ = ("_budget", "_found", "_used", "limit")
+    __slots__ = ("_budget", "_usage", "_used", "limit")
 
     limit: str | None
     _budget: Budget
     _used: Callable[[], dict[str, Number]]
-    _found: dict[str, Number] | None
+    _usage: dict[str, Number] | None
 
     def __new__(cls, word: str, run: Run, limits: Limits) -> Self:
         """Return the status of a run; its usage is computed on first access."""
         here = super().__new__(cls, word)
         here.limit = limits.find_reached(run) if word in ("exhausted", "failed") else None
-        here._used, here._budget, here._found = limits.capture_usage(run), limits.budget, None
+        here._used, here._budget, here._usage = limits.capture_usage(run), limits.budget, None
         return here
 
     @property
@@ -48,9 +48,9 @@ class Status(str):
     @property
     def used(self) -> Mapping[str, Number]:
         """The usage of the steps up to here, by the name of each limit."""
-        if self._found is None:
-            self._found = self._used()
-        return MappingProxyType(self._found)
+        if self._usage is None:
+            self._usage = self._used()
+        return MappingProxyType(self._usage)
 
     @property
     def left(self) -> Mapping[str, Number]:

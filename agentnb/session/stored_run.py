@@ -59,7 +59,7 @@ def begin(state: State, store: Any, durability: Any) -> Journal | None:
         StoreError: this is not a store, it already has a run of this id, or it cannot be written.
     """
     batch = to_batch(durability)
-    check_id(state.given_id)
+    check_id(state.requested_id)
     if store is None:
         return None
     return begin_journal(state, open_log(store), state.run, batch)

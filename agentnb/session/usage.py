@@ -29,7 +29,7 @@ class AttemptUsage(NamedTuple):
     tool: int = 0
     tokens: int = 0
     cost: Decimal = Decimal(0)
-    asked: int = 0
+    answer_ns: int = 0
 
     def with_attempt(self, kind: str, call: Call | None = None, asked: int = 0) -> AttemptUsage:
         """Return this plus one more attempt; its duration is known after it has ended. Attempt 0 was never sent."""
@@ -39,7 +39,9 @@ class AttemptUsage(NamedTuple):
         if call is not None:
             tokens += (call.tokens_in or 0) + (call.tokens_out or 0)
             cost += 0 if call.cost_usd is None else Decimal(str(call.cost_usd))
-        return AttemptUsage(self.llm + (kind == "llm"), self.tool + (kind == "tool"), tokens, cost, self.asked + asked)
+        return AttemptUsage(
+            self.llm + (kind == "llm"), self.tool + (kind == "tool"), tokens, cost, self.answer_ns + asked
+        )
 
     def plus(self, more: AttemptUsage) -> AttemptUsage:
         """Return the sum of this and another usage."""
@@ -48,14 +50,14 @@ class AttemptUsage(NamedTuple):
             self.tool + more.tool,
             self.tokens + more.tokens,
             self.cost + more.cost,
-            self.asked + more.asked,
+            self.answer_ns + more.answer_ns,
         )
 
 
 class UsageTotals(NamedTuple):
     """The usage of the steps up to one of them."""
 
-    paid: AttemptUsage
+    attempts: AttemptUsage
     ns: int  # duration of the steps, less the time people took to answer
     calls: int  # of listening nodes
     depth: int  # of the deepest event that has activated a node
@@ -67,23 +69,35 @@ class Account:
     """Running totals of the rows of one history, including its parents; each list has an entry for its start."""
 
     __slots__ = (
-        *("__weakref__", "before", "begun", "calls", "deep", "depths", "events", "first", "heard", "ns", "places"),
-        *("rows", "turns"),
+        *(
+            "__weakref__",
+            "before",
+            "started",
+            "calls",
+            "max_depths",
+            "depths",
+            "events",
+            "first_steps",
+            "activated_steps",
+            "ns",
+            "index_by_id",
+        ),
+        *("rows", "delivered"),
     )
 
     def __init__(self, before: UsageTotals) -> None:
         self.before = before
         self.ns: array[int] = array("q", [0])
-        self.calls: list[AttemptUsage] = [before.paid]
+        self.calls: list[AttemptUsage] = [before.attempts]
         self.events: array[int] = array("I", [before.patches])  # how many of them are patches
-        self.turns: array[int] = array("I", [before.events])  # events with a delivery, past or future
+        self.delivered: array[int] = array("I", [before.events])  # events with a delivery, past or future
         self.depths: array[int] = array("I")  # of each event
-        self.places: dict[str, int] = {}  # id of an event -> its index; filled on the first lookup by id
+        self.index_by_id: dict[str, int] = {}  # id of an event -> its index; filled on the first lookup by id
         self.rows = 1  # number of rows searched for deliveries
-        self.heard: array[int] = array("I")  # the steps of nodes that an event has activated
-        self.deep: array[int] = array("I", [before.depth])
-        self.begun: array[int] = array("I", [before.calls])  # how many of them were more than a deferral
-        self.first: dict[int, int] = {}  # event -> the first step that it has activated
+        self.activated_steps: array[int] = array("I")  # the steps of nodes that an event has activated
+        self.max_depths: array[int] = array("I", [before.depth])
+        self.started: array[int] = array("I", [before.calls])  # how many of them were more than a deferral
+        self.first_steps: dict[int, int] = {}  # event -> the first step that it has activated
 
     def ns_up_to(self, history: History, step: int) -> int:
         """Return the total duration in ns of the steps of this history up to one of them."""
@@ -110,7 +124,7 @@ class Account:
         row = call.step - history.base
         while same and history.calls[same - 1].step == call.step:
             same -= 1
-        left = history.s_t1[row] - history.s_t0[row] - (self.calls[at].asked - self.calls[same].asked)
+        left = history.s_t1[row] - history.s_t0[row] - (self.calls[at].answer_ns - self.calls[same].answer_ns)
         return max(min(round(call.seconds * 1e9), left), 0)
 
     # -- events ----------------------------------------------------------------------------------------------------
@@ -121,11 +135,11 @@ class Account:
         end = len(events) if not events or events[-1].at <= step else bisect_right(events, step, key=_AT)
         if len(self.depths) < end:
             reactive = None if history.plan is None else history.plan.recipe.reactive
-            del self.events[len(self.depths) + 1 :], self.turns[len(self.depths) + 1 :]  # after an interrupt
+            del self.events[len(self.depths) + 1 :], self.delivered[len(self.depths) + 1 :]  # after an interrupt
             last, place = -1, -1  # the step of the event before, and the place of the event that its node handles
             for event in events[len(self.depths) : end]:
                 self.events.append(self.events[-1] + (event.type == PATCH))
-                self.turns.append(self.turns[-1] + (reactive is None or reactive.waits(event)))
+                self.delivered.append(self.delivered[-1] + (reactive is None or reactive.waits(event)))
                 if event.step is None or event.step != last:
                     last, place = -1 if event.step is None else event.step, _find_handled_event(history, event)
                 if 0 <= place < len(self.depths) and event.cause in (None, events[place].id):
@@ -142,9 +156,9 @@ class Account:
             if place < 0 and event > history.inherited:  # of steps that were in flight together
                 place = next((at for at in range(end) if history.events[at].seq == event), -1)
         else:
-            for at in range(len(self.places), end):
-                self.places[history.events[at].id] = at
-            place = self.places.get(event, -1)
+            for at in range(len(self.index_by_id), end):
+                self.index_by_id[history.events[at].id] = at
+            place = self.index_by_id.get(event, -1)
         return self.depths[place] if 0 <= place < end else None
 
     def count_deliveries_up_to(self, history: History, step: int) -> int:
@@ -155,17 +169,17 @@ class Account:
             event = acts[history.s_act[row]].event
             if event >= 0:
                 here = history.base + row
-                while self.heard and self.heard[-1] >= here:  # after an interrupt
-                    self.heard.pop()
-                del self.deep[len(self.heard) + 1 :], self.begun[len(self.heard) + 1 :]
-                self.first.setdefault(event, here)
-                self.heard.append(here)
-                self.begun.append(self.begun[-1] + (not _defers(history, acts[history.s_act[row]])))
+                while self.activated_steps and self.activated_steps[-1] >= here:  # after an interrupt
+                    self.activated_steps.pop()
+                del self.max_depths[len(self.activated_steps) + 1 :], self.started[len(self.activated_steps) + 1 :]
+                self.first_steps.setdefault(event, here)
+                self.activated_steps.append(here)
+                self.started.append(self.started[-1] + (not _defers(history, acts[history.s_act[row]])))
                 place = history.place_of(event)
                 depth = self.depths[place] if 0 <= place < known else get_depth(history, event, step)
-                self.deep.append(max(self.deep[-1], depth))
+                self.max_depths.append(max(self.max_depths[-1], depth))
             self.rows = row + 1
-        return bisect_right(self.heard, step)
+        return bisect_right(self.activated_steps, step)
 
 
 def _find_handled_event(history: History, event: Event) -> int:
@@ -209,13 +223,13 @@ def measure_usage(history: History, step: int) -> UsageTotals:
         before, paid = account.before, account.attempts_up_to(history, step)
         heard = account.count_deliveries_up_to(history, step)
         events = account.events_up_to(history, step)
-        ns = account.ns_up_to(history, step) - (paid.asked - before.paid.asked)
+        ns = account.ns_up_to(history, step) - (paid.answer_ns - before.attempts.answer_ns)
         return UsageTotals(
             paid,
             before.ns + ns,
-            account.begun[heard],
-            account.deep[heard],
-            account.turns[events],
+            account.started[heard],
+            account.max_depths[heard],
+            account.delivered[events],
             account.events[events],
         )
 
@@ -227,7 +241,7 @@ def has_set_off(history: History, event: int, step: int) -> bool:
         while here is not None:
             account = _account(here)
             account.count_deliveries_up_to(here, min(step, here.tip))
-            if account.first.get(event, step + 1) <= step:
+            if account.first_steps.get(event, step + 1) <= step:
                 return True
             step, here = min(step, here.base), here.parent
         return False

@@ -58,7 +58,7 @@ class DeliveredEvent:
 
     event: str
     type: str
-    teller: str
+    emitter: str
     step: int | None
     causes: tuple[str, ...] = ()
 
@@ -69,7 +69,7 @@ class DeliveredEvent:
         before = f", after {' <- '.join(self.causes[:FEW])}" if self.causes else ""
         before += f" and {left} more before" if left > 0 else ""
         return safe_str(
-            f"event {self.event} {safe_repr(self.type, 200)}, told by {safe_repr(self.teller, 200)} {where}{before}"
+            f"event {self.event} {safe_repr(self.type, 200)}, emitted by {safe_repr(self.emitter, 200)} {where}{before}"
         )
 
 
@@ -121,7 +121,7 @@ def _match_pattern(run: Run, history: History, step: int) -> Sequence[Mapping[st
     while first - 1 > history.base and acts[history.s_act[first - 1 - history.base]].event == act.event:
         first -= 1
     with look_at(run, first - 1) as then:
-        return list(reactive.fits(then, run.plan.nodes[act.node].id))
+        return list(reactive.find_matches(then, run.plan.nodes[act.node].id))
 
 
 def find_triggered(run: Run, history: History, step: int) -> Iterator[str]:
@@ -161,25 +161,25 @@ class Why:
     step: int
     node: str
     thought: str
-    went: tuple[str, ...]
-    asked: tuple[EvaluatedCondition, ...]
-    came: DeliveredEvent | None = None
+    targets: tuple[str, ...]
+    conditions: tuple[EvaluatedCondition, ...]
+    delivered_event: DeliveredEvent | None = None
 
     def __repr__(self) -> str:
         """Return one line for the step, and one for each condition."""
         if not self.step:
             return "nothing has run yet"
-        if self.came is None:
-            goes = f"went to {', '.join(self.went)}" if self.went else "ended: no outgoing edge matched"
+        if self.delivered_event is None:
+            goes = f"went to {', '.join(self.targets)}" if self.targets else "ended: no outgoing edge matched"
             said = f": {safe_str(self.thought)}" if self.thought else ""
         else:
-            goes, said = f"was triggered by {self.came}", ""
+            goes, said = f"was triggered by {self.delivered_event}", ""
         lines = [
             f"step {self.step}, {safe_repr(self.node, 200)} {goes}{said}",
-            *(f"  {each.line()}" for each in self.asked),
+            *(f"  {each.line()}" for each in self.conditions),
         ]
-        if self.came is not None and self.went:
-            lines.append(f"  what it emitted triggers {', '.join(self.went)}")
+        if self.delivered_event is not None and self.targets:
+            lines.append(f"  what it emitted triggers {', '.join(self.targets)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -270,7 +270,7 @@ def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]
 def _rebuild_board(run: Run, history: History, step: int, frame: int) -> Board:
     """Return the board as a step's node left it, without later edits by people."""
     replica, row = StateProjection(run.tables), step - history.base
-    replica.stand(history, step - 1)
+    replica.move_to(history, step - 1)
     replica.apply(history, history.s_wend[row - 1], history.s_wend[row] - count_edits(history, step))
     scope = Scope(-1, "why")
     scope.data = replica.visible_items(run.tables.frames[frame].scope)

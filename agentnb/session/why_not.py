@@ -29,13 +29,13 @@ class IncomingEdge:
     source: str
     kind: str
     step: int | None
-    said: str
-    asked: tuple[EvaluatedCondition, ...] = ()
+    result: str
+    conditions: tuple[EvaluatedCondition, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield it as lines of text, without secrets."""
-        yield f"  from {self.source!r} ({self.kind}): {safe_str(self.said)}"
-        for each in self.asked:
+        yield f"  from {self.source!r} ({self.kind}): {safe_str(self.result)}"
+        for each in self.conditions:
             yield f"    {each.line()}"
 
 
@@ -51,13 +51,13 @@ class WhyNot:
     node: str
     event: str | None
     fired: int | None
-    said: str
-    ways: tuple[IncomingEdge, ...] = ()
+    reason: str
+    incoming_edges: tuple[IncomingEdge, ...] = ()
 
     def __repr__(self) -> str:
         """Return the sentence, and the lines of each incoming edge."""
-        lines = [line for way in self.ways for line in way.lines()]
-        return "\n".join([f"after step {self.step}, {safe_repr(self.node, 200)}: {safe_str(self.said)}", *lines])
+        lines = [line for way in self.incoming_edges for line in way.lines()]
+        return "\n".join([f"after step {self.step}, {safe_repr(self.node, 200)}: {safe_str(self.reason)}", *lines])
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
@@ -116,13 +116,15 @@ class _Past:
     def frames(self) -> Iterable[int]:
         """Return the numbers of the open frames."""
         replica = StateProjection(self.run.tables)
-        replica.stand(self.at, self.step)
+        replica.move_to(self.at, self.step)
         return replica.frames
 
     def acts_after(self, step: int) -> str:
         """Return the interventions since a step that may have changed the next nodes."""
-        done = [act for history, end in self.parts for act in history.people if step <= act.step <= end]
-        return ", ".join(f"{act.act} {act.target!r} after step {act.step}" for act in done if act.act == "set_next")
+        done = [act for history, end in self.parts for act in history.interventions if step <= act.step <= end]
+        return ", ".join(
+            f"{act.action} {act.target!r} after step {act.step}" for act in done if act.action == "set_next"
+        )
 
 
 def _explain_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
@@ -154,11 +156,11 @@ def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive
     asked = []
     for one in reversed(heard):
         found = _explain_delivery(past, node, one)
-        refused = list(reactive.refusals(past.run, node.id, one))
+        refused = list(reactive.explain_refusal(past.run, node.id, one))
         if found.fired is None and refused:
             ways = tuple(IncomingEdge(one.type, "event", None, clause) for clause in refused)
             found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), ways)
-        elif found.fired is None and found.said.endswith("taken out of the frontier"):
+        elif found.fired is None and found.reason.endswith("taken out of the frontier"):
             said = f"when the turn of event {one.id} came, what it asks of the graph was not there; it is there now"
             found = WhyNot(past.step, node.id, one.id, None, said)
         asked.append(found)
@@ -205,7 +207,7 @@ def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
     place = next((n for n, row in enumerate(queue) if row.node == node.index), None)
     ran = "" if last is None else f"; it ran in step {last}"
     if place is not None:
-        waits = _explain_join(past, node, queue) if place and node.kind.waits else ""
+        waits = _explain_join(past, node, queue) if place and node.kind.is_join else ""
         said = "it is next" if not place else f"it waits: {_format_position(place)}{waits}"
         return WhyNot(past.step, node.id, None, last, said + ran)
     region = past.run.plan.recipe.regions.get(node.node.scope)
@@ -219,7 +221,7 @@ def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
     ways = tuple(_explain_edge(past, edge, node) for edge in edges)
     entry = node.index in past.run.plan.entries.get(node.node.scope, ())
     begins = ["it is the entry of its region"] if entry else [] if edges else ["no edge leads to it"]
-    led = next((way for way in reversed(ways) if way.said.startswith("taken")), None)
+    led = next((way for way in reversed(ways) if way.result.startswith("taken")), None)
     said = "; ".join([*begins, *(["no incoming edge is open now"] if ways else [])])
     if led is not None and led.step is not None and (last is None or last < led.step):
         taken = past.acts_after(led.step)

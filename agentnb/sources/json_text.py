@@ -66,7 +66,7 @@ class _Reader:
     def fail(self, message: str) -> NoReturn:
         raise json.JSONDecodeError(message, self.text, self.at)
 
-    def took(self, character: str) -> bool:
+    def skip_if(self, character: str) -> bool:
         """Return True and advance if this is the next character."""
         if self.next != character:
             return False
@@ -86,12 +86,12 @@ class _Reader:
             self.builder.scalar(self.scalar(spot), spot)
 
     def items(self, begin: str, end: str, item: Any) -> None:
-        self.took(begin)
-        if not self.took(end):
+        self.skip_if(begin)
+        if not self.skip_if(end):
             item()
-            while self.took(","):
+            while self.skip_if(","):
                 item()
-            if not self.took(end):
+            if not self.skip_if(end):
                 self.fail("Expecting ',' delimiter")
         self.builder.close()
 
@@ -100,7 +100,7 @@ class _Reader:
             self.fail("Expecting property name enclosed in double quotes")
         spot = self.lines.spot(self.at)
         self.builder.key(self.scalar(spot), spot)
-        if not self.took(":"):
+        if not self.skip_if(":"):
             self.fail("Expecting ':' delimiter")
         self.value()
 

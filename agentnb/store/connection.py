@@ -56,7 +56,7 @@ class Link:
 
     # -- reading and changing ------------------------------------------------------------------------------------
 
-    def reading(self, look: Callable[[Any], T]) -> T:
+    def read(self, look: Callable[[Any], T]) -> T:
         """Return the result of `look`, called with a cursor.
 
         Raises:
@@ -67,7 +67,7 @@ class Link:
             return look(self._open(write=False))
         except BaseException as error:
             if self._recover(error) and idle:
-                return self.reading(look)
+                return self.read(look)
             told = self._to_store_error(error)
             if told is error:
                 raise
@@ -96,7 +96,7 @@ class Link:
             self.claims[run_id] = name
             self._claiming = None
 
-    def at_once(self, run_id: str, statement: str, given: dict[str, Any]) -> bool:
+    def execute_change(self, run_id: str, statement: str, given: dict[str, Any]) -> bool:
         """Execute one statement as a change; return True if committed. After a lost connection that is unknown.
 
         Raises:
@@ -200,7 +200,7 @@ class Link:
         if self._connection is not None or (not self.database.remote and self.database.exists()):
             given = {"run_id": run_id, "mine": name}
             self.change(run_id, lambda cursor: cursor.execute(self._words.release, given))
-            self.reading(lambda cursor: self.disclaim(cursor, run_id))
+            self.read(lambda cursor: self.disclaim(cursor, run_id))
         self.unsure.discard(run_id)
         del self._names[run_id]
 
@@ -300,7 +300,7 @@ class Link:
                 cursor.execute(table)
             for index in self._words.indexes.values():
                 cursor.execute(index)
-            cursor.execute(self._words.say_version, {"key": "schema", "value": str(VERSION)})
+            cursor.execute(self._words.insert_version, {"key": "schema", "value": str(VERSION)})
         cursor.execute("COMMIT")
 
     def _add_indexes(self, cursor: Any) -> None:

@@ -89,16 +89,18 @@ class MemoryLog:
             kept = self._find(run_id)
             self._fit(run_id, entries, len(kept.entries))
             kept.entries += entries
-            self._say(kept, status, steps, None)
+            self._update_row(kept, status, steps, None)
 
-    def tell(self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None) -> None:
+    def update_run(
+        self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None
+    ) -> None:
         """Update the status of a run; None leaves a field unchanged, an empty `at` clears it.
 
         Raises:
             StoreError: L413, there is no such run.
         """
         with self._lock:
-            self._say(self._find(run_id), status, steps, at)
+            self._update_row(self._find(run_id), status, steps, at)
 
     def entries(self, run_id: str, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """Return the entries of a run in order, those with `after` < seq <= `until`.
@@ -167,7 +169,7 @@ class MemoryLog:
             raise make_overtaken_error(run_id, last, entries[0].seq, self.url)
         assert all(entry.seq == number for number, entry in enumerate(entries, last + 1)), "a number is left out"
 
-    def _say(self, kept: _StoredRun, status: str | None, steps: int | None, at: str | None) -> None:
+    def _update_row(self, kept: _StoredRun, status: str | None, steps: int | None, at: str | None) -> None:
         row = kept.row
         kept.written = next(self._writes)
         kept.row = row._replace(

@@ -48,8 +48,8 @@ class SqlLog:
     def __init__(self, where: str | os.PathLike[str] | StoreAddress, *, seconds: float = 5.0) -> None:
         place = where if isinstance(where, StoreAddress) else parse(where)
         self._shown = place.shown
-        self._words = compile_statements(place.kind)
-        self._link = Link(make_database(place, seconds), self._words)
+        self._statements = compile_statements(place.kind)
+        self._link = Link(make_database(place, seconds), self._statements)
         weakref.finalize(self, self._link.end)
 
     def __repr__(self) -> str:
@@ -97,7 +97,9 @@ class SqlLog:
             if len(entries) != 1 or not self._put(run_id, entries[0], status, steps):
                 link.change(run_id, lambda cursor: self._append(cursor, run_id, entries, status, steps))
 
-    def tell(self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None) -> None:
+    def update_run(
+        self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None
+    ) -> None:
         """Update the status of a run; None leaves a field unchanged, an empty `at` clears it.
 
         Raises:
@@ -105,7 +107,7 @@ class SqlLog:
         """
         link = self._link
         with link.lock:
-            link.change(run_id, lambda cursor: self._say(cursor, run_id, status, steps, at))
+            link.change(run_id, lambda cursor: self._update_row(cursor, run_id, status, steps, at))
 
     def release(self, run_id: str) -> None:
         """Release a run of this writer for other writers.
@@ -139,7 +141,7 @@ class SqlLog:
             StoreError: L413, there is no such run; or it cannot be read.
         """
         with self._link.lock:
-            return self._link.reading(lambda cursor: self._find_end(cursor, self._number(cursor, run_id))[0])
+            return self._link.read(lambda cursor: self._find_end(cursor, self._number(cursor, run_id))[0])
 
     def run(self, run_id: str | None = None) -> RunRow:
         """Return a run's row; without an id, that of the run that was written last.
@@ -148,7 +150,9 @@ class SqlLog:
             StoreError: L413, there is no such run, or the store is empty; or it cannot be read.
         """
         found = (
-            self._read_rows(self._words.last_run) if run_id is None else self._read_rows(self._words.run, run_id=run_id)
+            self._read_rows(self._statements.last_run)
+            if run_id is None
+            else self._read_rows(self._statements.run, run_id=run_id)
         )
         if not found and run_id is None:
             found = self.runs()[:1]
@@ -158,7 +162,7 @@ class SqlLog:
             raise (
                 make_empty_store_error(self.url)
                 if run_id is None
-                else self._link.reading(lambda cursor: self._make_missing_run_error(cursor, run_id))
+                else self._link.read(lambda cursor: self._make_missing_run_error(cursor, run_id))
             )
 
     def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
@@ -169,9 +173,9 @@ class SqlLog:
         """
         with self._link.lock:
             if query != EVERY_RUN:
-                return self._link.reading(lambda cursor: self._find_matching(cursor, query))
-            count = self._link.reading(self._count)
-        found = self._read_rows(self._words.runs)
+                return self._link.read(lambda cursor: self._find_matching(cursor, query))
+            count = self._link.read(self._count)
+        found = self._read_rows(self._statements.runs)
         if len(found) < count:
             warnings.warn(
                 str(make_damaged_row_problem(self.url, f"{count - len(found)} of {count} runs")), stacklevel=2
@@ -186,13 +190,13 @@ class SqlLog:
         if query.status == "interrupted":  # as it is recorded; `matches` sees whether the writer is gone
             given["status"] = "running"
         if query.after is not None:
-            place = cursor.execute(self._words.place, {"run_id": query.after}).fetchone()
+            place = cursor.execute(self._statements.place, {"run_id": query.after}).fetchone()
             if place is None:
                 raise self._make_missing_run_error(cursor, query.after)
             given["after_created"], given["after_number"] = place
         found, damaged = list[RunRow](), 0
         while True:
-            rows = cursor.execute(build_listing(self._words.kind, frozenset(given)), given).fetchall()
+            rows = cursor.execute(build_listing(self._statements.kind, frozenset(given)), given).fetchall()
             readable = self._read_readable_rows(cursor, [row[:-1] for row in rows])
             damaged += len(rows) - len(readable)
             found += filter(query.matches, readable)
@@ -211,7 +215,7 @@ class SqlLog:
 
     def _count(self, cursor: Any) -> int:
         """Return the largest number of runs in any of the tables: in a damaged file one of them may have lost rows."""
-        statements = (self._words.count, self._words.standing)
+        statements = (self._statements.count, self._statements.count_by_state)
         return max(int(cursor.execute(statement, {}).fetchone()[0]) for statement in statements)
 
     # -- internals -----------------------------------------------------------------------------------------------
@@ -241,13 +245,13 @@ class SqlLog:
             raise make_overtaken_error(row.run_id, 0, entries[0].seq, self.url)
 
     def _exists(self, cursor: Any, run_id: str) -> bool:
-        return cursor.execute(self._words.number, {"run_id": run_id}).fetchone() is not None
+        return cursor.execute(self._statements.number, {"run_id": run_id}).fetchone() is not None
 
     def _begin(self, cursor: Any, row: RunRow, entries: Sequence[Entry], claim: Callable[[], str | None]) -> None:
         """Insert a run that does not exist; `claim` returns its writer."""
-        database, words = self._link.database, self._words
+        database, words = self._link.database, self._statements
         try:
-            cursor.execute(words.begin_run, {name: _to_column_text(getattr(row, name)) for name in SAID})
+            cursor.execute(words.insert_run, {name: _to_column_text(getattr(row, name)) for name in SAID})
         except database.errors as error:
             if database.is_duplicate(error):
                 raise make_duplicate_error(row.run_id, self.url) from None
@@ -260,36 +264,36 @@ class SqlLog:
             "updated": _format_now(),
             "writer": claim(),
         }
-        cursor.execute(words.begin_standing, standing)
+        cursor.execute(words.insert_state, standing)
         self._add(cursor, number, entries)
 
     def _append(
         self, cursor: Any, run_id: str, entries: Sequence[Entry], status: str | None, steps: int | None
     ) -> None:
         if not entries:
-            return self._say(cursor, run_id, status, steps, None)
+            return self._update_row(cursor, run_id, status, steps, None)
         _check_order(entries)
         number, mine = self._claim_run(cursor, run_id)
-        words, before = self._words, entries[0].seq - 1
+        words, before = self._statements, entries[0].seq - 1
         said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _format_now()}
-        cursor.execute(words.move, {**said, "before": before, "after": entries[-1].seq})
+        cursor.execute(words.advance, {**said, "before": before, "after": entries[-1].seq})
         if cursor.rowcount != 1:
             entries = self._find_unwritten(cursor, run_id, number, mine, entries)
             if not entries:
-                return self._say(cursor, run_id, status, steps, None)
-            cursor.execute(words.move, {**said, "before": entries[0].seq - 1, "after": entries[-1].seq})
+                return self._update_row(cursor, run_id, status, steps, None)
+            cursor.execute(words.advance, {**said, "before": entries[0].seq - 1, "after": entries[-1].seq})
             assert cursor.rowcount == 1
         return self._add(cursor, number, entries)
 
     def _put(self, run_id: str, entry: Entry, status: str | None, steps: int | None) -> bool:
         """Append one entry to a claimed run if a single statement suffices; return True if it was committed."""
-        link, statement = self._link, self._words.put
+        link, statement = self._link, self._statements.append
         mine, number = link.claims.get(run_id), link.numbers.get(run_id)
         if statement is None or mine is None or number is None:
             return False
         said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _format_now()}
         put = {"before": entry.seq - 1, "after": entry.seq, "step": entry.step, "body": _to_column_text(entry.body)}
-        return link.at_once(run_id, statement, {**said, **put})
+        return link.execute_change(run_id, statement, {**said, **put})
 
     def _find_unwritten(
         self, cursor: Any, run_id: str, number: int, mine: str, entries: Sequence[Entry]
@@ -305,7 +309,7 @@ class SqlLog:
             raise make_writer_error(run_id, read(writer), self.url)
         if run_id in self._link.unsure and last <= entries[-1].seq:
             given = {"number": number, "after": entries[0].seq - 1, "until": last}
-            there = [tuple(row) for row in cursor.execute(self._words.chunk, given).fetchall()]
+            there = [tuple(row) for row in cursor.execute(self._statements.chunk, given).fetchall()]
             if there and there == [(seq, step, _to_column_text(body)) for seq, step, body in entries[: len(there)]]:
                 return entries[len(there) :]
         raise make_overtaken_error(run_id, last, entries[0].seq, self.url)
@@ -313,14 +317,14 @@ class SqlLog:
     def _add(self, cursor: Any, number: int, entries: Sequence[Entry]) -> None:
         rows = [{"run": number, "seq": seq, "step": step, "body": _to_column_text(body)} for seq, step, body in entries]
         if len(rows) == 1:
-            cursor.execute(self._words.add, rows[0])
+            cursor.execute(self._statements.insert_entry, rows[0])
         elif rows:
-            cursor.executemany(self._words.add, rows)
+            cursor.executemany(self._statements.insert_entry, rows)
 
-    def _say(self, cursor: Any, run_id: str, status: str | None, steps: int | None, at: str | None) -> None:
+    def _update_row(self, cursor: Any, run_id: str, status: str | None, steps: int | None, at: str | None) -> None:
         number, mine = self._claim_run(cursor, run_id)
         said = {"is_status": status, "is_steps": steps, "is_at": at, "now": _format_now()}
-        cursor.execute(self._words.say, {"number": number, "mine": mine, **said})
+        cursor.execute(self._statements.update_run, {"number": number, "mine": mine, **said})
         if cursor.rowcount != 1:
             self._link.disclaim(cursor, run_id)
             raise make_writer_error(run_id, read(self._find_end(cursor, number)[1]), self.url)
@@ -336,20 +340,20 @@ class SqlLog:
             writer = self._find_end(cursor, number)[1]
             mine = self._link.claim(cursor, run_id, writer)
             if mine != writer:
-                cursor.execute(self._words.take, {"number": number, "mine": mine})
+                cursor.execute(self._statements.take_over, {"number": number, "mine": mine})
         return number, mine
 
     def _number(self, cursor: Any, run_id: str) -> int:
         number = self._link.numbers.get(run_id)
         if number is None:
-            found = cursor.execute(self._words.number, {"run_id": run_id}).fetchone()
+            found = cursor.execute(self._statements.number, {"run_id": run_id}).fetchone()
             if found is None:
                 raise self._make_missing_run_error(cursor, run_id)
             number = self._link.numbers[run_id] = int(found[0])
         return number
 
     def _find_end(self, cursor: Any, number: int) -> tuple[int, str | None]:
-        last, writer = cursor.execute(self._words.stands, {"number": number}).fetchone()
+        last, writer = cursor.execute(self._statements.get_state, {"number": number}).fetchone()
         return last, writer
 
     def _read_chunk(self, run_id: str, after: int, until: int, size: int) -> list[Entry]:
@@ -359,10 +363,10 @@ class SqlLog:
 
         def look(cursor: Any) -> list[Entry]:
             given = {"number": self._number(cursor, run_id), "after": after, "until": end}
-            return list(map(Entry._make, cursor.execute(self._words.chunk, given).fetchall()))
+            return list(map(Entry._make, cursor.execute(self._statements.chunk, given).fetchall()))
 
         with self._link.lock:
-            return self._link.reading(look)
+            return self._link.read(look)
 
     def _iter_following(self, run_id: str, chunk: list[Entry], until: int) -> Iterator[Entry]:
         size = _FIRST
@@ -378,15 +382,15 @@ class SqlLog:
             return self._read_readable_rows(cursor, cursor.execute(statement, given).fetchall())
 
         with self._link.lock:
-            return self._link.reading(look)
+            return self._link.read(look)
 
     def _read_readable_rows(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> list[RunRow]:
         held = self._link.database.holders(cursor) if any(row[-1] for row in rows) else None
         return [found for row in rows if (found := _parse_row_or_none(row, held)) is not None]
 
     def _make_missing_run_error(self, cursor: Any, run_id: str) -> StoreError:
-        newest = [found for (found,) in cursor.execute(self._words.newest, {}).fetchall()]
-        (count,) = cursor.execute(self._words.count, {}).fetchone()
+        newest = [found for (found,) in cursor.execute(self._statements.newest, {}).fetchall()]
+        (count,) = cursor.execute(self._statements.count, {}).fetchone()
         return make_missing_run_error(run_id, newest, count, self.url)
 
 

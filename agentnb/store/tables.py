@@ -108,22 +108,22 @@ class Statements:
     number: str
     newest: str
     count: str
-    standing: str
-    begin_run: str
-    begin_standing: str
-    add: str
-    move: str
-    put: str | None
-    say: str
-    take: str
-    stands: str
+    count_by_state: str
+    insert_run: str
+    insert_state: str
+    insert_entry: str
+    advance: str
+    append: str | None
+    update_run: str
+    take_over: str
+    get_state: str
     chunk: str
     run: str
     last_run: str
     runs: str
     place: str
     version: str
-    say_version: str
+    insert_version: str
     release: str
 
 
@@ -154,15 +154,15 @@ def _build_writing_statements() -> dict[str, Any]:
     moved = move.returning(standing.run).cte("moved")
     one = select(moved.c.run, given("after", Integer), given("step", Integer), given("body"))
     return {
-        "begin_run": insert(_runs).inline(),
-        "begin_standing": insert(_standing).inline(),
-        "add": insert(_entries).inline(),
-        "move": move,
-        "put": insert(_entries).from_select(["run", "seq", "step", "body"], one),
-        "say": update(_standing).where(here, mine).values(at=place, **said),
-        "take": update(_standing).where(here).values(writer=given("mine")),
-        "stands": select(standing.last, standing.writer).where(here),
-        "say_version": insert(_meta).inline(),
+        "insert_run": insert(_runs).inline(),
+        "insert_state": insert(_standing).inline(),
+        "insert_entry": insert(_entries).inline(),
+        "advance": move,
+        "append": insert(_entries).from_select(["run", "seq", "step", "body"], one),
+        "update_run": update(_standing).where(here, mine).values(at=place, **said),
+        "take_over": update(_standing).where(here).values(writer=given("mine")),
+        "get_state": select(standing.last, standing.writer).where(here),
+        "insert_version": insert(_meta).inline(),
         "release": update(_standing).where(mine, standing.run == number_of.scalar_subquery()).values(writer=null()),
     }
 
@@ -176,7 +176,7 @@ def _build_reading_statements() -> dict[str, Any]:
         "number": select(runs.number).where(runs.run_id == given("run_id")),
         "newest": select(runs.run_id).order_by(runs.number.desc()).limit(literal_column("200")).offset(none),
         "count": select(func.count()).select_from(_runs),
-        "standing": select(func.count(standing.status)),
+        "count_by_state": select(func.count(standing.status)),
         "chunk": select(entry.seq, entry.step, entry.body)
         .where(entry.run == given("number", Integer))
         .where(entry.seq > given("after", Integer), entry.seq <= given("until", Integer))
@@ -237,13 +237,13 @@ def _get_dialect(kind: str) -> Any:
 def compile_statements(kind: str) -> Statements:
     """Compile all statements for a database."""
     dialect = _get_dialect(kind)
-    keys = {"begin_run": [*SAID], "say_version": ["key", "value"]}
+    keys = {"insert_run": [*SAID], "insert_version": ["key", "value"]}
     words: dict[str, Any] = {
         name: str(statement.compile(dialect=dialect, column_keys=keys.get(name)))
         for name, statement in _build_statements().items()
     }
     tables = tuple(str(CreateTable(table).compile(dialect=dialect)) for table in _TABLES.sorted_tables)
     if kind == "sqlite":
-        words["put"] = None  # an SQLite statement changes one table only; there are no round trips to save
+        words["append"] = None  # an SQLite statement changes one table only; there are no round trips to save
     indexes = {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in _INDEXES}
     return Statements(kind, tables, indexes, **words)

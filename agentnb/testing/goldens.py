@@ -89,8 +89,8 @@ def record_golden(
             golden does not hold without a redacted value; L586, the run has no step.
     """
     levels, paths = _check_levels(holds), (redact,) if isinstance(redact, str) else tuple(redact)
-    locked = get_state(session).locked is not None
-    if not session.position and not locked:
+    is_read_only = get_state(session).read_only_reason is not None
+    if not session.position and not is_read_only:
         session.run()
     if not len(session.trace):
         raise ExecutionError(
@@ -104,7 +104,7 @@ def record_golden(
     written = target.with_name(f".{target.name}.new")
     try:
         written.write_text(text, encoding="utf-8")
-        if paths and not locked:
+        if paths and not is_read_only:
             _check_redacted(replay_golden(session.recipe, written, levels), paths)
         written.replace(target)
     finally:

@@ -113,7 +113,7 @@ class Columns:
         took = self._get_steps("s_t1")  # a private copy
         np.subtract(took, self.began, out=took)
         for history, last in self.reading.parts():
-            for step, waited in history.waited.items() if history.look("waited") else ():
+            for step, waited in history.waiting_ns.items() if history.look("waiting_ns") else ():
                 if step <= history.base + last:
                     took[step - 1] -= waited
         seconds: NDArray[np.float64] = took / 1e9
@@ -234,7 +234,7 @@ class Columns:
         offset = 0
         for part, ends, size in self._iter_ends("s_wend"):
             found[offset : offset + int(ends[0])] = False
-            for step in {act.step for act in part.people if part.base < act.step < part.base + len(ends)}:
+            for step in {act.step for act in part.interventions if part.base < act.step < part.base + len(ends)}:
                 end = offset + part.s_wend[step - part.base]
                 found[end - count_edits(part, step) : end] = False
             offset += size

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
 from agentnb.engine.persistence.checksums import add_checksum, is_intact
-from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, damage, load_document
+from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, load_document, reading_document
 from agentnb.engine.persistence.deltas import VERSION, encode_call, encode_whole
 from agentnb.errors import Problem, StoreError
 from agentnb.secrets import mask_text
@@ -90,7 +90,7 @@ def trace_from(document: dict[str, Any], where: str = "the text") -> SimulationT
     """
     found = load_document(document)
     try:
-        with damage():
+        with reading_document():
             trace = _build_trace(document, found)
             check_trace(trace)
             if "recipe" in document:

@@ -70,7 +70,7 @@ class StepIndex:
     def __init__(self, chain: Sequence[History], nodes: Sequence[NodeRow], edges: Sequence[EdgeRow] = ()) -> None:
         self.chain, self.nodes, self.edges = tuple(chain), tuple(nodes), tuple(edges)
         self.tables: Tables = self.chain[0].tables
-        self._inputs, self._outputs = _Window(self, self.inputs_between), _Window(self, self.outputs_between)
+        self._inputs, self._outputs = _ReadAhead(self, self.inputs_between), _ReadAhead(self, self.outputs_between)
 
     @property
     def tip(self) -> int:
@@ -264,7 +264,7 @@ class StepIndex:
         tables = self.tables
         codes, names, scopes = tables.codes, dict[int, str](), dict[int, int]()
         for history, start, end in self._iter_ranges(first, last):
-            base, people, written = history.base, history.people, history.s_wend[start - 1 - history.base]
+            base, people, written = history.base, history.interventions, history.s_wend[start - 1 - history.base]
             w_code, w_new, s_wend, s_act = history.w_code, history.w_new, history.s_wend, history.s_act
             for row in range(start - base, end - base + 1):
                 begin, written = written, s_wend[row]
@@ -298,21 +298,23 @@ class StepIndex:
     def replica(self, step: int) -> StateProjection:
         """Return the contents of every scope after a step, including edits by people."""
         replica = StateProjection(self.tables)
-        replica.stand(next(history for history in reversed(self.chain) if history.base <= step), step)
+        replica.move_to(next(history for history in reversed(self.chain) if history.base <= step), step)
         return replica
 
     # -- interventions and events --------------------------------------------------------------------------
 
     def acts(self) -> list[Act]:
         """Return the interventions in order."""
-        return [act for history, last in self.parts() for act in history.people if act.step <= history.base + last]
+        return [
+            act for history, last in self.parts() for act in history.interventions if act.step <= history.base + last
+        ]
 
     def events(self) -> list[Event]:
         """Return the events in order."""
         return [event for history, last in self.parts() for event in history.events if event.at <= history.base + last]
 
 
-class _Window:
+class _ReadAhead:
     """What a reader that goes from step to step asks for next, made many steps at a time.
 
     Asked for one step, a reading rebuilds the board from a checkpoint; for the next ones it only moves on.
@@ -349,10 +351,10 @@ def note_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str,
 def count_edits(history: History, step: int) -> int:
     """Return how many of a step's last write rows are edits by people."""
     found = 0
-    for act in reversed(history.people):
+    for act in reversed(history.interventions):
         if act.step < step:
             break
-        if act.step == step and act.act == "edit" and not (act.old is ABSENT and act.new is ABSENT):
+        if act.step == step and act.action == "edit" and not (act.old is ABSENT and act.new is ABSENT):
             found += 1
     return found
 

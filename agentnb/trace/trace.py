@@ -226,8 +226,8 @@ class SimulationTrace:
 
         reading = self.reading()
         last = reading.chain[-1]
-        sizes = (len(last.s_pend), last.s_wend[-1], len(last.people), len(last.look("events")), len(last.look("calls")),
-                 last.loose)  # fmt: skip
+        events, calls = last.look("events"), last.look("calls")
+        sizes = (len(last.s_pend), last.s_wend[-1], len(last.interventions), len(events), len(calls), last.loose)
         if self._frames is None or self._frames[0] != (reading, sizes):
             self._frames = (reading, sizes), Frames(reading)
         return self._frames[1]

@@ -114,16 +114,16 @@ def _check_history(history: History) -> None:
         _check(sound and history.base < step <= tip, "a replacement in the queue")
     for opened in chain(history.opened.values(), history.closed.values()):
         _check(all(_is_number(number) and 0 <= number < frames for number in opened), "a frame of a step")
-    sparse = (history.opened, history.closed, history.errors, history.notes, history.waited)
+    sparse = (history.opened, history.closed, history.errors, history.notes, history.waiting_ns)
     for step in chain(history.rare, *sparse):
         _check(_is_number(step) and history.base <= step <= tip, "the number of a step")
-    _check(all(map(_is_number, history.waited.values())), "how long a step waited")
+    _check(all(map(_is_number, history.waiting_ns.values())), "how long a step waited")
     _check(all(_is_number(row) and 0 <= row < writes for row in history.in_place), "a write in place")
     _check(all(_is_number(row) and 0 <= row < writes for row in history.reduced), "the parts of a write")
     for part in chain(*history.reduced.values()):
         _check(isinstance(part.node, str) and part.op in range(len(OPS)), "the parts of a write")
     _check(all(map(_is_number, chain(history.order, history.order.values()))), "the order of the steps")
-    for name, listed in (("notes", history.notes.values()), ("calls", history.calls), ("people", history.people),
+    for name, listed in (("notes", history.notes.values()), ("calls", history.calls), ("people", history.interventions),
                          ("events", history.events), ("calls", history.loose)):  # fmt: skip
         _check_rows(name, listed)
     for note in history.notes.values():
@@ -131,7 +131,7 @@ def _check_history(history: History) -> None:
     for failure in history.errors.values():
         _check(isinstance(failure.type, str) and isinstance(failure.message, str), "a failure")
     _check(all(0 <= call.act < acts for call in chain(history.calls, history.loose)), "the activation of a call")
-    _check(_is_rising([act.step for act in history.people], tip), "the step of what a person did")
+    _check(_is_rising([act.step for act in history.interventions], tip), "the step of what a person did")
 
 
 def _check_rows(name: str, rows: Iterable[Any]) -> None:

@@ -157,7 +157,7 @@ class ValueArray(ExtensionArray):
     ) -> None:
         if rows is None:
             rows = np.arange(0 if source is None else len(source))
-        self._held = ValueStorage(source, rows, to_objects([]) if source is None and made is None else made)
+        self._storage = ValueStorage(source, rows, to_objects([]) if source is None and made is None else made)
 
     @classmethod
     def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:  # noqa: ARG003  (its name)
@@ -177,11 +177,11 @@ class ValueArray(ExtensionArray):
     @property
     def nbytes(self) -> int:
         """The bytes of this array; the run's own columns are not counted."""
-        held = self._held
+        held = self._storage
         return int(held.rows.nbytes if held.made is None else held.made.nbytes)
 
     def __len__(self) -> int:
-        held = self._held
+        held = self._storage
         return len(held.rows if held.made is None else held.made)
 
     def __contains__(self, item: object) -> bool:
@@ -191,11 +191,11 @@ class ValueArray(ExtensionArray):
 
     def get_storage(self) -> ValueStorage:
         """Return the storage: the source and the rows, or the values."""
-        return self._held
+        return self._storage
 
     def get_values(self) -> Objects:
         """Return all values; they are created on first access and cached."""
-        held = self._held
+        held = self._storage
         if held.made is not None:
             return held.made
         source = held.source
@@ -216,7 +216,7 @@ class ValueArray(ExtensionArray):
             item = item[0] if len(item) == 1 else item
         if item is Ellipsis or (isinstance(item, slice) and item == slice(None)):
             return self.view()
-        item, held = check_array_indexer(self, item), self._held
+        item, held = check_array_indexer(self, item), self._storage
         found = (held.rows if held.made is None else held.made)[item]
         if not isinstance(item, int | np.integer):
             part = type(self)(held.source, found) if held.made is None else type(self)(made=found)
@@ -251,7 +251,7 @@ class ValueArray(ExtensionArray):
             return made.astype(dtype)
         if copy:
             return made.copy()
-        if self._readonly and self._held.made is not None:
+        if self._readonly and self._storage.made is not None:
             made = made.view()
             made.flags.writeable = False
         return made
@@ -282,7 +282,7 @@ class ValueArray(ExtensionArray):
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Self:
         """Return the values at these indices; -1 is missing if `allow_fill` is set."""
-        held = self._held
+        held = self._storage
         if held.made is None and (not allow_fill or fill_value is None or fill_value is pd.NA):
             rows = _take_values(held.rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
             return type(self)(held.source, rows)
@@ -291,7 +291,7 @@ class ValueArray(ExtensionArray):
 
     def copy(self) -> Self:
         """Return a copy; values not yet created are shared, as they never change."""
-        held = self._held
+        held = self._storage
         return type(self)(held.source, held.rows, None if held.made is None else held.made.copy())
 
     def view(self, dtype: Any = None) -> Any:
@@ -299,7 +299,7 @@ class ValueArray(ExtensionArray):
         if dtype is not None:
             raise NotImplementedError(dtype)  # required by pandas of an array without other views
         seen = type(self)()
-        seen._held, seen._readonly = self._held, self._readonly  # noqa: SLF001  (another of this class)
+        seen._storage, seen._readonly = self._storage, self._readonly  # noqa: SLF001  (another of this class)
         return seen
 
     @classmethod

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem
 from agentnb.session.state import get_state
-from agentnb.ui.commands import COMMANDS, Command, carry_out
+from agentnb.ui.commands import COMMANDS, Command, run_command
 from agentnb.ui.kernel_loop import get_kernel_loop
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class CommandQueue:
         request.done()
 
     def _run_plainly(self, request: Request) -> None:
-        found = carry_out(self.session, request.verb, request.value, request.target)
+        found = run_command(self.session, request.verb, request.value, request.target)
         if not request.command.leads:
             request.found = found
         elif self._turned is not None:

@@ -195,7 +195,7 @@ def get_command(name: str) -> Command:
     return COMMANDS[name]
 
 
-def carry_out(session: Session, name: str, value: Any = None, target: Any = None) -> Any:
+def run_command(session: Session, name: str, value: Any = None, target: Any = None) -> Any:
     """Run a command; return the result of a query, or the session to show from now on.
 
     Raises:

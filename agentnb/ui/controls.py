@@ -46,40 +46,40 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         shown = [*self.buttons.values(), self.speed, self.to, self.slider]
         row = ipywidgets.HBox(shown, layout=ipywidgets.Layout(flex_flow="row wrap"))
         super().__init__([row, self.line, self.answer])
-        self._desk = CommandQueue(session, self._paint)
+        self._command_queue = CommandQueue(session, self._paint)
         for verb, button in self.buttons.items():
-            button.on_click(lambda _, verb=verb: self._desk.ask(Request(verb)))
+            button.on_click(lambda _, verb=verb: self._command_queue.ask(Request(verb)))
         self.slider.observe(self._handle_slider, "value")
         self.answer.observe(self._on_answer, "value")
         self.speed.observe(self._on_speed, "value")
         self.to.observe(self._on_target, "value")
-        self._desk.refresh()
+        self._command_queue.refresh()
 
     def close(self) -> None:
         """Remove the controls from every page and unsubscribe from the session."""
-        desk = getattr(self, "_desk", None)
+        desk = getattr(self, "_command_queue", None)
         if desk is not None:
             desk.close()
         super().close()
 
     def _handle_slider(self, change: dict[str, Any]) -> None:
         if not self._painting:
-            self._desk.ask(Request("goto", change["new"]))
+            self._command_queue.ask(Request("goto", change["new"]))
 
     def _on_speed(self, change: dict[str, Any]) -> None:
         if not self._painting:
-            self._desk.ask(Request("speed", change["new"] or None))
+            self._command_queue.ask(Request("speed", change["new"] or None))
 
     def _on_target(self, change: dict[str, Any]) -> None:
         """Run to a node and clear the selection, so that the same node can be selected again."""
         if not self._painting and change["new"]:
-            self._desk.ask(Request("run_to", target=change["new"]))
+            self._command_queue.ask(Request("run_to", target=change["new"]))
             self.to.value = ""
 
     def _on_answer(self, change: dict[str, Any]) -> None:
         waits = self._find_question()
         if not self._painting and change["new"] and waits is not None:
-            self._desk.ask(Request("answer", change["new"], waits.node))
+            self._command_queue.ask(Request("answer", change["new"], waits.node))
 
     def _find_question(self) -> Pending | None:
         """Return the pending question or approval, if any; a pending call is neither."""
@@ -94,8 +94,8 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
 
     def _paint(self) -> None:
         session = self.session
-        able = list_abilities(session, at_work=self._desk.at_work)
-        problems = "; ".join(f"{problem.code}: {problem.what}" for problem in self._desk.problems)
+        able = list_abilities(session, at_work=self._command_queue.at_work)
+        problems = "; ".join(f"{problem.code}: {problem.what}" for problem in self._command_queue.problems)
         self._painting = True
         try:
             for verb, button in self.buttons.items():
@@ -113,5 +113,5 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
         finally:
             self._painting = False
         self.line.value = problems or (
-            f"{session.current!r} is at work." if self._desk.at_work else format_status_line(session)
+            f"{session.current!r} is at work." if self._command_queue.at_work else format_status_line(session)
         )

@@ -30,9 +30,9 @@ from agentnb.ui.static_display import (
     TWIN,
     StaticDisplay,
     get_cell_id,
+    is_headless,
     publish,
     runs_in_jupyter,
-    runs_without_page,
 )
 from agentnb.ui.static_html import render_still
 from agentnb.ui.token_streams import Streams
@@ -135,18 +135,18 @@ class Debugger(anywidget.AnyWidget):
         self.session = session
         super().__init__(**options)
         self._draw()
-        self._streams = Streams(session, self._say)
-        self._desk = CommandQueue(session, self._paint, self._switch_session)
-        self._left: list[CommandQueue] = []
+        self._streams = Streams(session, self._send_tokens)
+        self._command_queue = CommandQueue(session, self._paint, self._switch_session)
+        self._closing_queues: list[CommandQueue] = []
         self._has_page = False  # a page has sent a message
         self._static: dict[str, StaticDisplay] = {}  # by the id of the cell
-        self._desk.refresh()
+        self._command_queue.refresh()
         self.send_state("state")
         self.on_msg(self._handle_message)
 
     def close(self) -> None:
         """Remove the cockpit from every page and unsubscribe from the session."""
-        desk = getattr(self, "_desk", None)
+        desk = getattr(self, "_command_queue", None)
         if desk is not None:
             desk.close()
             self._streams.close()
@@ -160,7 +160,7 @@ class Debugger(anywidget.AnyWidget):
         The previous session is unchanged and continues to run if it was running.
         """
         self._switch_session(session)
-        self._desk.refresh()
+        self._command_queue.refresh()
 
     def beside(self, run: Any) -> None:
         """Show a second run beside this one on every page; one slider moves both. None removes it.
@@ -176,7 +176,7 @@ class Debugger(anywidget.AnyWidget):
             ExecutionError: A101, it is not a run.
         """
         open_beside(self.session, run)
-        self._desk.refresh()
+        self._command_queue.refresh()
 
     def _draw(self) -> None:
         """Lay out the recipe, unless the session shown before has the same recipe."""
@@ -188,10 +188,10 @@ class Debugger(anywidget.AnyWidget):
         before, self.session = self.session, session
         if session is before:
             return
-        self._desk.close()
-        self._desk = self._get_queue(session)
+        self._command_queue.close()
+        self._command_queue = self._get_queue(session)
         self._streams.close()
-        self._streams = Streams(session, self._say)
+        self._streams = Streams(session, self._send_tokens)
         if session.recipe is not before.recipe:
             self._draw()
         if _OPEN.get(id(before)) is self:
@@ -200,8 +200,8 @@ class Debugger(anywidget.AnyWidget):
 
     def _get_queue(self, session: Session) -> CommandQueue:
         """Return the command queue of a session: the one in use if there is one, otherwise a new one."""
-        self._left = [desk for desk in (*self._left, self._desk) if desk.at_work]
-        for desk in self._left:
+        self._closing_queues = [desk for desk in (*self._closing_queues, self._command_queue) if desk.at_work]
+        for desk in self._closing_queues:
             if desk.session is session:
                 desk.open()
                 return desk
@@ -209,14 +209,14 @@ class Debugger(anywidget.AnyWidget):
 
     def _paint(self) -> None:
         try:
-            desk = self._desk
+            desk = self._command_queue
             self._show(make_screen(self.session, self._drawing, desk.problems, at_work=desk.at_work))
         except Exception as error:  # noqa: BLE001  (a picture that fails must neither stop the run nor stay silent)
             problems = [asdict(problem) for problem in to_problems(error, "view")]
             self._show({**_BLANK, **self.state, "problems": problems})
         self._streams.settle()
 
-    def _say(self, rows: list[dict[str, Any]]) -> None:
+    def _send_tokens(self, rows: list[dict[str, Any]]) -> None:
         """Send the partial texts of models; they are not part of the state."""
         self._post({"streams": rows})
 
@@ -255,7 +255,7 @@ class Debugger(anywidget.AnyWidget):
         answer = {"heard": message.get("number"), "view": message.get("view")}
         request = Request(str(message.get("do")), message.get("value"), message.get("target"))
         request.done = lambda: self._post(answer if request.found is None else {**answer, "found": request.found})
-        self._desk.ask(request)
+        self._command_queue.ask(request)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         bundle = super()._repr_mimebundle_(**options)
@@ -270,7 +270,7 @@ class Debugger(anywidget.AnyWidget):
         Raises:
             NotImplementedError: the front end may not know how; IPython then asks for `_repr_mimebundle_`.
         """
-        paged = self._has_page or not runs_without_page()
+        paged = self._has_page or not is_headless()
         if paged and not runs_in_jupyter():
             raise NotImplementedError
         bundle = super()._repr_mimebundle_() if paged else None
@@ -285,7 +285,7 @@ class Debugger(anywidget.AnyWidget):
 
     def _get_picture(self) -> tuple[dict[str, str], int]:
         """Return the static forms of the current state, and its number."""
-        self._desk.refresh()
+        self._command_queue.refresh()
         return {**self._render_still(), "text/plain": repr(self)}, int(self.state.get("number", 0))
 
     def _get_twin(self) -> tuple[dict[str, str], int]:

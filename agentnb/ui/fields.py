@@ -133,11 +133,11 @@ def apply_changes(value: Any, changes: Any) -> Any:
     known = {tuple(found["path"]): found for found in make_fields(value)}
     for path, typed in _parse_changes(changes):
         found = known.get(tuple(path), {"label": ".".join(map(str, path)), "as": "fixed", "note": _GONE})
-        value = _put(value, list(path), retype(found, typed))
+        value = _put(value, list(path), parse_typed_value(found, typed))
     return value
 
 
-def retype(found: Field, typed: Any) -> Any:
+def parse_typed_value(found: Field, typed: Any) -> Any:
     """Return the value that input typed into a field means.
 
     Raises:

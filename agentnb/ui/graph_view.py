@@ -120,6 +120,6 @@ def look_flows(session: Session, which: Any) -> dict[str, Any]:
     table = make_table(drawing.recipe, drawing.picture, view)
     if board is None or table is None:
         return {"flows": {}, "gone": []}
-    now = {(flow.way, flow.node) for flow in table.flows}
-    gone = [f"{flow.way} {flow.node}" for flow in board.flows if (flow.way, flow.node) not in now]
+    now = {(flow.direction, flow.node) for flow in table.flows}
+    gone = [f"{flow.direction} {flow.node}" for flow in board.flows if (flow.direction, flow.node) not in now]
     return {"flows": drawing.patch(view)["flows"], "gone": gone}

@@ -42,14 +42,14 @@ def describe_intervention(act: Act) -> str:
     """
     target, also = clean(act.target), "" if act.actor == "user" else f" by {clean(act.actor)}"
     by = also.lstrip() or "manually"
-    if act.act == "edit" and act.new is ABSENT:
+    if act.action == "edit" and act.new is ABSENT:
         return f"{target} was deleted {by}"
-    return _SAID[act.act].format(target=target, value=_get_value(act), by=by, also=also) if is_shown(act) else ""
+    return _SAID[act.action].format(target=target, value=_get_value(act), by=by, also=also) if is_shown(act) else ""
 
 
 def is_shown(act: Act) -> bool:
     """Return True if an intervention is shown to people."""
-    return act.act in _SAID
+    return act.action in _SAID
 
 
 def _get_value(act: Act) -> str:

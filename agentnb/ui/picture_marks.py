@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from agentnb.draw.board_table import BoardTable
     from agentnb.recipe.model import Node
 
-Way = Literal["read", "write"]
-Flows = dict[tuple[Way, str], tuple[int, ...]]
+Access = Literal["read", "write"]
+Flows = dict[tuple[Access, str], tuple[int, ...]]
 Marks = dict[str, Any]
-_WAYS: Final[tuple[Way, ...]] = ("read", "write")
+_ACCESSES: Final[tuple[Access, ...]] = ("read", "write")
 
 
 class PictureMarks:
@@ -84,7 +84,7 @@ def _mark_whole_board(recipe: Any, picture: Any, view: RunView) -> Marks:
     table, board = make_table(recipe, picture, view), picture.board
     if board is None or table is None:
         return {}
-    flows: Flows = {(flow.way, flow.node): flow.rows for flow in table.flows}
+    flows: Flows = {(flow.direction, flow.node): flow.rows for flow in table.flows}
     shown = [row.key for row in table.rows]
     return _mark_board(
         board, shown, [row.label for row in table.rows], table.last_line, _digest(_list_drawn_flows(board), flows)
@@ -98,7 +98,7 @@ def _mark_board(board: BoardTable, shown: list[str], labels: list[str], more: st
 
 
 def _list_drawn_flows(board: BoardTable) -> Flows:
-    return {(flow.way, flow.node): flow.rows for flow in board.flows}
+    return {(flow.direction, flow.node): flow.rows for flow in board.flows}
 
 
 def _digest(drawn: Flows, now: Flows) -> int:
@@ -109,7 +109,7 @@ def _digest(drawn: Flows, now: Flows) -> int:
     return found
 
 
-def _subtract(flow: tuple[Way, str], drawn: tuple[int, ...] | None, now: tuple[int, ...] | None) -> int:
+def _subtract(flow: tuple[Access, str], drawn: tuple[int, ...] | None, now: tuple[int, ...] | None) -> int:
     return 0 if drawn == now else crc32(repr((flow, now)).encode()) | 1 << 32
 
 
@@ -119,8 +119,8 @@ class _Area:
 
     nodes: dict[str, Node]
     own: dict[str, None]
-    declared: dict[Way, dict[str, tuple[str, ...]]]
-    seen: dict[Way, Mapping[str, Any]] = field(default_factory=lambda: {"read": {}, "write": {}})
+    declared: dict[Access, dict[str, tuple[str, ...]]]
+    seen: dict[Access, Mapping[str, Any]] = field(default_factory=lambda: {"read": {}, "write": {}})
     touched: dict[str, int] = field(default_factory=dict)  # how many nodes were seen to touch each key
     places: dict[str, int] = field(default_factory=dict)
     is_current: bool = False  # whether `places`, `labels` and `digest` are those of the last view
@@ -160,7 +160,10 @@ class _BoardMarks:
             area.places = {key: place for place, key in enumerate(shown)}
             area.labels, area.is_current = [row.label for row in table.rows], True
             flows = {
-                flow: rows for way in _WAYS for id in area.nodes if (rows := self._select_rows(area, flow := (way, id)))
+                flow: rows
+                for way in _ACCESSES
+                for id in area.nodes
+                if (rows := self._select_rows(area, flow := (way, id)))
             }
             area.digest = _digest(self._drawn, flows)
         else:
@@ -174,14 +177,14 @@ class _BoardMarks:
 
     def _begin(self, name: str) -> _Area:
         nodes = {id: node for id, node in self._recipe.nodes.items() if self._areas_of[node.scope] == name}
-        declared: dict[Way, dict[str, tuple[str, ...]]] = {
-            way: {id: list_declared_rows(node, way) for id, node in nodes.items()} for way in _WAYS
+        declared: dict[Access, dict[str, tuple[str, ...]]] = {
+            way: {id: list_declared_rows(node, way) for id, node in nodes.items()} for way in _ACCESSES
         }
         return _Area(nodes, list_own_keys(self._recipe, [*nodes.values()], {}), declared)
 
-    def _follow(self, area: _Area, view: RunView) -> Iterator[tuple[tuple[Way, str], tuple[int, ...]]]:
+    def _follow(self, area: _Area, view: RunView) -> Iterator[tuple[tuple[Access, str], tuple[int, ...]]]:
         """Take over what nodes have touched; yield each flow that may differ, with its rows before."""
-        for way in _WAYS:
+        for way in _ACCESSES:
             seen = view.seen_reads if way == "read" else view.seen_writes
             known = area.seen[way]
             ids = [id for id, keys in seen.items() if known.get(id) is not keys]
@@ -193,7 +196,7 @@ class _BoardMarks:
                     _count(area.touched, now - before, 1)
             area.seen[way] = seen
 
-    def _select_rows(self, area: _Area, flow: tuple[Way, str]) -> tuple[int, ...]:
+    def _select_rows(self, area: _Area, flow: tuple[Access, str]) -> tuple[int, ...]:
         """Return the rows that a flow leads to, or comes from."""
         way, id = flow
         keys = {*area.declared[way][id], *area.seen[way].get(id, ())}

@@ -38,7 +38,7 @@ _CHANGES: Final = ("differs", "only_a", "only_b")
 
 
 @dataclass(slots=True)
-class SecondRun:
+class ComparedRun:
     """The second run and its alignment with the first; `places[k]` is its step that corresponds to step k."""
 
     run: Any
@@ -74,7 +74,7 @@ class SecondRun:
         return self.places[min(position, len(self.places) - 1)]
 
 
-_SECOND: Final[WeakKeyDictionary[Session, SecondRun]] = WeakKeyDictionary()
+_SECOND: Final[WeakKeyDictionary[Session, ComparedRun]] = WeakKeyDictionary()
 
 
 def _iter_places(found: Comparison) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ def open_beside(session: Session, run: Any) -> None:
                     f"both are {session.name!r}",
                     "choose a fork, another session, or a stored run opened with nb.open()")
         )  # fmt: skip
-    _SECOND[session] = SecondRun(run)
+    _SECOND[session] = ComparedRun(run)
 
 
 def show_beside(session: Session, _: Any, run_id: Any) -> None:

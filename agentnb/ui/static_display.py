@@ -25,7 +25,7 @@ _PAUSE: Final = 1.0  # seconds between two pictures outside of cells
 Bundle = dict[str, str]
 
 
-def runs_without_page() -> bool:
+def is_headless() -> bool:
     """Return True if a program sent this cell to the kernel, as nbconvert does, and no page can show a widget.
 
     A page sends the id of the cell with its code.
@@ -108,4 +108,4 @@ class StaticDisplay:
         self._publish(update=True)
 
 
-__all__ = ["MOST", "TWIN", "StaticDisplay", "get_cell_id", "publish", "runs_in_jupyter", "runs_without_page"]
+__all__ = ["MOST", "TWIN", "StaticDisplay", "get_cell_id", "is_headless", "publish", "runs_in_jupyter"]

@@ -42,7 +42,7 @@ def _format_status(session: Session) -> str:
     status, position, current = session.status, session.position, session.current
     if status in _ENDS:
         leave = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
-        emits = " Emit an event to go on." if status == "idle" and not get_state(session).locked else ""
+        emits = " Emit an event to go on." if status == "idle" and not get_state(session).read_only_reason else ""
         return _ENDS[status] + (f" Approval is requested for: {leave}." if leave else emits)
     if status == "waiting":
         nodes = [repr(pending.node) for pending in session.pending] or [repr(current)]
@@ -77,18 +77,18 @@ def _format_last_step(session: Session) -> str:
     """Return what the last step did and the interventions after it."""
     position = session.position
     acts = [act for act in session.trace.reading().acts() if act.step == position and is_shown(act)]
-    acts = [act for act in acts if act.act != "skip"]  # the step created by a skip reports it
+    acts = [act for act in acts if act.action != "skip"]  # the step created by a skip reports it
     if not position:
         return _format_interventions(acts, "")
     step = session.trace.steps[position - 1]
-    given = next((act for act in acts if act.act in _GIVEN and act.target == step.node_id), None)
+    given = next((act for act in acts if act.action in _GIVEN and act.target == step.node_id), None)
     done = _format_failure(session, step) if step.status == "error" else _describe_step(session, step, given)
     return " ".join([done, _format_interventions([act for act in acts if act is not given], "Then ")]).strip()
 
 
 def _format_interventions(acts: list[Act], begins: str) -> str:
     """Return the interventions at the current step: the last one, and the number of others."""
-    emitted = [act for act in acts if act.act == "emit"]
+    emitted = [act for act in acts if act.action == "emit"]
     shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
     more = len(emitted or acts) - len(shown)
     words = "; ".join([*([pluralize(more, "more intervention")] if more else []), *map(describe_intervention, shown)])
@@ -112,7 +112,7 @@ def _describe_step(session: Session, step: SimulationStep, given: Act | None) ->
     written = {key: value for key, value in step.outputs.items() if key not in in_place}
     wrote = [f"{key} = {format_value(key, value, _VALUE)}" for key, value in list(written.items())[:3]]
     wrote += [f"{len(written) - 3} more"] if len(written) > 3 else []
-    did = [_GIVEN.get(given.act if given else "", ""), _PHASES.get(step.phase, "")]
+    did = [_GIVEN.get(given.action if given else "", ""), _PHASES.get(step.phase, "")]
     did += [f"changed {', '.join(clean(key)[:_NAME] for key in list(in_place)[:3])} in place"] if in_place else []
     did += [f"wrote {', '.join(wrote)}"] if wrote else [] if any(did) else ["wrote nothing"]
     return _to_sentence(f"{named} {' and '.join(filter(None, did))}")

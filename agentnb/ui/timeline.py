@@ -98,7 +98,7 @@ def _iter_marks(session: Session, reading: StepIndex) -> Iterator[Mark]:
     """Yield the marks: interventions and breakpoints hit, then where forks begin."""
     for act in reading.acts():
         if is_shown(act):
-            yield act.step, "stop" if act.act == BREAK else "act", act
+            yield act.step, "stop" if act.action == BREAK else "act", act
     yield from _fork_marks(session)
 
 

@@ -48,7 +48,7 @@ class _Text:
     def name(self) -> str:
         return f"{self.call}/{self.node}"
 
-    def hear(self, token: Token) -> None:
+    def append(self, token: Token) -> None:
         """Append a piece; another attempt starts over."""
         if token.attempt != self.attempt:
             self.attempt, self.shown, self.tail, self.size, self.pieces, self.sent = token.attempt, "", "", 0, 0, 0
@@ -99,7 +99,7 @@ class Streams:
             if known is None or known.over is not None:
                 known = self._texts[name] = _Text(token.node, token.call, token.model, self.session.position)
                 self._flushed = time.monotonic()  # texts that end before the first interval are not shown
-            known.hear(token)
+            known.append(token)
             rest = self._flushed + INTERVAL - time.monotonic()
             if rest <= 0:
                 self._flush()

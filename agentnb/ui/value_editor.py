@@ -20,7 +20,7 @@ from agentnb.secrets import MASK, has_secret, hide, is_secret
 from agentnb.session.checks import check_inputs
 from agentnb.session.parts import get_parts
 from agentnb.ui.board_view import VALUE_WIDTH, format_value, get_type_name, is_masked, list_items
-from agentnb.ui.fields import Field, make_field, retype
+from agentnb.ui.fields import Field, make_field, parse_typed_value
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -194,7 +194,7 @@ def delete(session: Session, _: Any, target: Any) -> None:
     path = parse_path(session, target)
     fast = _read_only_reason(session, path, _format_text(session, path))
     if fast:
-        retype({"label": ".".join(path), "as": "fixed", "note": fast}, "")
+        parse_typed_value({"label": ".".join(path), "as": "fixed", "note": fast}, "")
     session.edit({".".join(path): ABSENT})
 
 
@@ -208,7 +208,7 @@ def parse_typed(session: Session, typed: Any, path: list[str]) -> Any:
             recipe's declaration.
     """
     found = describe_value(session, path)["field"]
-    value = retype({**found, "as": "fixed"} if found["as"] == "secret" and _is_mask(typed) else found, typed)
+    value = parse_typed_value({**found, "as": "fixed"} if found["as"] == "secret" and _is_mask(typed) else found, typed)
     broken = _find_violation(session, path, value)
     if broken is not None:
         raise AgentNbError(

@@ -43,7 +43,7 @@ def make_screen(
         problems: those of the last command.
         at_work: whether a single step is in flight.
     """
-    view, status, locked = get_parts(session).pictures.view(), str(session.status), get_state(session).locked
+    view, status, locked = get_parts(session).pictures.view(), str(session.status), get_state(session).read_only_reason
     at_work = at_work and status != "pausing"
     status = "running" if at_work else status
     rows, more = make_rows(session, view)
@@ -82,7 +82,7 @@ def make_screen(
 def list_abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
     """Return which commands are available at the current step."""
     status, position, length = session.status, session.position, len(session.trace)
-    running, closed = status in RUNNING or at_work, get_state(session).locked is not None
+    running, closed = status in RUNNING or at_work, get_state(session).read_only_reason is not None
     rests = not (running or closed)
     alone = len(session.frontier) < 2
     open_here = not closed or get_state(session).recorded
@@ -124,7 +124,7 @@ def _iter_failures(session: Session) -> Iterator[dict[str, Any]]:
             # On the page these are buttons beside the text.
             problem["do"] = "fix the node or edit the board, then press Try again; or press Skip or Back"
         yield {**problem, **({} if source is None else {"source": source})}
-    crash = get_state(session).crash
+    crash = get_state(session).background_error
     if crash is not None:
         name = type(crash).__name__
         crashed = Problem(

@@ -66,7 +66,7 @@ class CallingStep(Protocol):
         """The run that the step belongs to."""
 
     @property
-    def called(self) -> int:
+    def call_count(self) -> int:
         """The number of calls that the step has started."""
 
     @property
@@ -74,9 +74,9 @@ class CallingStep(Protocol):
         """The rows of its attempts so far."""
 
     @property
-    def asked(self) -> list[str]:
+    def asked_kinds(self) -> list[str]:
         """The kinds of its calls, in order."""
 
     @property
-    def dead(self) -> bool:
+    def has_ended(self) -> bool:
         """True if the step was cancelled; its further calls are ignored."""

@@ -84,7 +84,7 @@ class Chaos:
             raise ExecutionError(*unknown)
         return cls(**{"seed": seed, **asked})
 
-    def apart(self, name: str) -> Self:
+    def derive(self, name: str) -> Self:
         """Return a chaos like this one with other random decisions: one for each name."""
         return replace(self, seed=f"{self.seed}/{name}")
 
@@ -92,17 +92,17 @@ class Chaos:
         """Return the delay of an attempt in seconds."""
         return 0.0 if key[1] in SPARED else self.latency_ms / 1000
 
-    def strikes(self, key: Key) -> bool:
+    def fails(self, key: Key) -> bool:
         """Return True if an attempt fails."""
         return key[1] not in SPARED and _draw_share(self.seed, key) < self.error_rate
 
-    def strike(self, key: Key) -> None:
+    def raise_failure(self, key: Key) -> None:
         """Raise if an attempt must fail.
 
         Raises:
             ChaosError: it must.
         """
-        if self.strikes(key):
+        if self.fails(key):
             node, kind, _, attempt = key
             raise ChaosError(
                 f"chaos struck attempt {attempt} of this {kind} call of node {node!r} "

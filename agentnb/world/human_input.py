@@ -20,7 +20,7 @@ _TYPED: Final = dict.fromkeys(("y", "yes", "approve"), True) | dict.fromkeys(("n
 
 
 @contextmanager
-def unattended() -> Iterator[None]:
+def without_human_input() -> Iterator[None]:
     """Disable human input in this context, also in the threads and loops that a run starts meanwhile.
 
     A request with a timeout then times out at once, so that the handling can be tested.

@@ -100,7 +100,7 @@ class Toolbox:
         return target
 
     @property
-    def learns(self) -> bool:
+    def has_learning_context(self) -> bool:
         """True if there is a learning context."""
         return self.registry.context is not None
 
@@ -108,7 +108,7 @@ class Toolbox:
         """Update the learning context with a run; errors are logged and have no effect."""
         await self.registry.alearn(name, parameters, self.registry.result_of(result, name))
 
-    def came(self, name: str, answer: Any) -> dict[str, Any]:
+    def to_result(self, name: str, answer: Any) -> dict[str, Any]:
         """Return an answer, or a person's substitute for it, as a result: any value is a success."""
         return self.registry.result_of(answer, name).to_dict()
 

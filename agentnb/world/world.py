@@ -199,7 +199,7 @@ class Requests:
         attempt, end = self.last, None if request.timeout is None else monotonic() + request.timeout
 
         def tell(text: str) -> None:
-            if attempt == self.last and not work.dead and (end is None or monotonic() < end):
+            if attempt == self.last and not work.has_ended and (end is None or monotonic() < end):
                 heard(work.node.id, text, attempt, request.of_node, self.model)
 
         return replace(request, tell=tell)
@@ -268,7 +268,7 @@ def count_earlier_calls(work: CallingStep, kind: str, node: str | None = None) -
     Attempts of one call count once. Calls of steps in flight count too, so that no two branches use the same position.
     """
     own = _count_calls(
-        work, kind, work.called - 1
+        work, kind, work.call_count - 1
     )  # one that is retried in another process already has rows of its own
     made = work.run.calls_before(kind, node) + own
     for pending_step in tuple(work.run.pending_steps.values()):  # a copy, because a call in a thread may read it
@@ -280,11 +280,11 @@ def count_earlier_calls(work: CallingStep, kind: str, node: str | None = None) -
 
 def _note_call(work: CallingStep, kind: str) -> None:
     """Note that a step has started a call: it counts before its answer has arrived."""
-    work.asked.append(kind)
+    work.asked_kinds.append(kind)
     work.busy = True
 
 
 def _count_calls(work: CallingStep, kind: str, but: int | None = None) -> int:
     """Count the calls of a kind that a step has started, each once, except for one of them."""
     rows = len({call.call for call in work.calls if call.kind == kind and call.call != but}) if work.calls else 0
-    return max(rows, work.asked.count(kind))
+    return max(rows, work.asked_kinds.count(kind))

@@ -139,8 +139,8 @@ def test_a_run_that_nobody_runs_any_more_was_interrupted_after_what_is_kept(ther
     session = nb.Session(counting(cut=cut), {"n": 0}, store="runs.db", run_id="one")
     with pytest.raises(KeyboardInterrupt):
         session.run()
-    session._parts.state.journal.log.tell("one", status="running")  # as a process that is killed leaves it
-    session._parts.state.journal.rest()
+    session._parts.state.journal.log.update_run("one", status="running")  # as a process that is killed leaves it
+    session._parts.state.journal.release()
     _, out, _ = called(capsys, "runs", "runs.db")
     assert "count: interrupted, 3 steps" in out
 

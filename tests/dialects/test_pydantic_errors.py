@@ -153,13 +153,13 @@ def test_an_unquoted_word_is_told_as_it_was_written():
 class Shifted(ValidatedInput):
     """What stands one level deeper in the source than in the content."""
 
-    def real(self, path):
+    def to_source_path(self, path):
         return ("zoo", *path)
 
-    def hint(self, path, needed, found):
+    def explain_missing(self, path, needed, found):
         return f"{path[-1]} is a must"
 
-    def beside(self, path):
+    def explain_unknown(self, path):
         return ("it", "there is nothing like it", "forget it") if path[-1] == "odd" else None
 
 

@@ -27,15 +27,15 @@ def shop() -> Recipe:
 def shop_run() -> RunView:
     """Stand after `pack` was given an event, and told of one that nobody has declared."""
     reactions = Reactions(
-        came={"order.came": 2, "object.created": 1, "packed": 1, "paid": 1, "behavior.started": 3},
-        heard={("order.came", "take"): 1, ("object.created", "pack"): 1, ("order.came", "log"): 1},
-        told={
+        counts={"order.came": 2, "object.created": 1, "packed": 1, "paid": 1, "behavior.started": 3},
+        deliveries={("order.came", "take"): 1, ("object.created", "pack"): 1, ("order.came", "log"): 1},
+        emissions={
             ("take", "object.created"): 1,
             ("pack", "packed"): 1,
             ("pack", "paid"): 1,
             ("take", "behavior.started"): 1,
         },
-        last=("object.created", "pack"),
+        last_delivery=("object.created", "pack"),
         last_emitted=frozenset({"packed", "paid"}),
     )
     return RunView(current="send", visited={"take": 1, "pack": 1, "log": 1}, reactions=reactions, stops_at={"packed"})

@@ -37,7 +37,7 @@ def test_a_key_with_a_dot_is_a_row_of_its_own():
 
 def test_flows_go_from_and_to_whoever_reads_and_writes():
     table = make_board_table(diamond(), None)
-    found = {(flow.node, flow.way, tuple(table.rows[row].key for row in flow.rows)) for flow in table.flows}
+    found = {(flow.node, flow.direction, tuple(table.rows[row].key for row in flow.rows)) for flow in table.flows}
     assert ("merge", "read", ("draft", "orders")) in found
     assert ("load", "write", ("ticket", "customer")) in found
     assert not any(flow.seen or flow.active for flow in table.flows)
@@ -45,11 +45,11 @@ def test_flows_go_from_and_to_whoever_reads_and_writes():
 
 def test_what_only_the_run_shows_is_drawn_and_marked_as_seen():
     table = make_board_table(support(), support_run())
-    flow = next(flow for flow in table.flows if (flow.node, flow.way) == ("critic", "write"))
+    flow = next(flow for flow in table.flows if (flow.node, flow.direction) == ("critic", "write"))
     assert [table.rows[row].key for row in flow.rows] == ["critique", "late"]
     assert flow.seen
     assert flow.active
-    read = next(flow for flow in table.flows if (flow.node, flow.way) == ("critic", "read"))
+    read = next(flow for flow in table.flows if (flow.node, flow.direction) == ("critic", "read"))
     assert not read.seen
 
 

@@ -19,9 +19,9 @@ def test_a_line_runs_from_rim_to_rim(shape):
     one, other = ABOVE._replace(shape=shape), BELOW._replace(shape=shape)
     route = make_route(one, other, FIRST, [], LAST, None, bare=False)
     x, y = route.points[0]
-    assert y == pytest.approx(one.y + one.rim(x))
+    assert y == pytest.approx(one.y + one.compute_boundary(x))
     x, y = route.tip
-    assert y == pytest.approx(other.y - other.rim(x))
+    assert y == pytest.approx(other.y - other.compute_boundary(x))
 
 
 def test_upwards_too():

@@ -102,7 +102,7 @@ def test_its_marks_sum_up_what_is_inside():
 
 def test_it_reads_and_writes_on_the_board_what_its_nodes_do():
     table = drawn(["round"]).picture.board
-    flows = {(flow.way, flow.node): [table.rows[row].key for row in flow.rows] for flow in table.flows}
+    flows = {(flow.direction, flow.node): [table.rows[row].key for row in flow.rows] for flow in table.flows}
     assert flows["read", "region: round"] == ["n", "draft"]
     assert flows["write", "region: round"] == ["draft", "found"]
     assert [row.key for row in table.rows] == [row.key for row in drawn([]).picture.board.rows]

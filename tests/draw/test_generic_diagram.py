@@ -19,7 +19,7 @@ def _plain(monkeypatch):
 
 def drawn():
     things = [
-        GenericBox("a", "cap", "A", ("note 1", "note 2"), said="+ new", marks=("new",)),
+        GenericBox("a", "cap", "A", ("note 1", "note 2"), badge="+ new", marks=("new",)),
         GenericBox("b", "cap", "B"),
     ]
     return draw_sketch(
@@ -72,7 +72,7 @@ def test_nothing_is_a_picture_too():
 
 
 def hostile_sketch():
-    things = [GenericBox(text, text, text, (text,), text, said=text) for text in HOSTILE]
+    things = [GenericBox(text, text, text, (text,), text, badge=text) for text in HOSTILE]
     ties = [
         GenericLink(one, other, "relation", one, other) for one, other in zip(HOSTILE, reversed(HOSTILE), strict=True)
     ]

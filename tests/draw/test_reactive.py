@@ -136,7 +136,7 @@ def count_of(root, id_):
 def test_a_line_that_only_the_run_knows_of_lies_ready_and_is_shown_by_its_class():
     drawing = draw_recipe(shop(), board=False)
     run = shop_run()
-    run = replace(run, reactions=replace(run.reactions, told={("send", "packed"): 1}))
+    run = replace(run, reactions=replace(run.reactions, emissions={("send", "packed"): 1}))
     indices = {link.ends: str(link.index) for link in drawing.picture.later}
     assert drawing.patch(run)["edges"][indices["send", "event: packed"]] == {"classes": ["taken"]}
     sheet = draw_recipe(shop()).svg

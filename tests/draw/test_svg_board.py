@@ -60,7 +60,7 @@ def test_every_flow_has_a_line_and_a_head_and_ends_at_its_node(direction):
         assert abs(x - at_x) <= box.width / 2 + 0.1
         assert abs(y - at_y) <= box.height / 2 + 0.1
         assert heads.startswith("M")
-        if flow.way == "write" and direction in ("TB", "BT"):
+        if flow.direction == "write" and direction in ("TB", "BT"):
             assert heads.count("Z") == len(flow.rows)
 
 

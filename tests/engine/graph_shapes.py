@@ -44,7 +44,7 @@ def nest(node, world):
 KINDS = {
     "do": Kind("do", do),
     "nest": Kind("nest", nest),
-    "keep": Kind("keep", do, keeps=True),
+    "keep": Kind("keep", do, keeps_writes=True),
 }
 
 

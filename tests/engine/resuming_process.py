@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from agentnb.engine.persistence.snapshot import revive
+from agentnb.engine.persistence.snapshot import restore_run
 from tests.engine.graph_shapes import board, path, shape_of, step
 
 
@@ -13,7 +13,7 @@ def main() -> None:
     told = json.load(sys.stdin)
     ends = []
     for document in told["runs"]:
-        run = revive(shape_of(told["name"]).plan(), document)
+        run = restore_run(shape_of(told["name"]).plan(), document)
         while run.pos < run.at.s_pend[run.position - run.at.base]:
             step(run)
         ends.append({"path": path(run), "board": board(run)})

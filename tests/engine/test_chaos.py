@@ -40,7 +40,7 @@ def test_every_call_waits():
 def test_an_attempt_that_is_struck_calls_nothing_and_another_may_go_well():
     called = []
     key = ("n0", "tool", 0)
-    seed = next(n for n in range(100) if [Chaos(0, 0.5, seed=n).strikes((*key, a)) for a in (1, 2)] == [True, False])
+    seed = next(n for n in range(100) if [Chaos(0, 0.5, seed=n).fails((*key, a)) for a in (1, 2)] == [True, False])
     run = calling(Chaos(error_rate=0.5, seed=seed), target=lambda: called.append(1), attempts=3)
     assert go_on(run) == DONE
     assert len(called) == 1

@@ -29,7 +29,7 @@ def sizes(run):
 def test_slices_of_any_size_come_to_the_whole(seed, moves):
     run = odyssey(seed, acts=4)
     encoder, found = DeltaEncoder(run.tables), DeltaLoader()
-    found.add([through(encoder.take(sizes(run)))])
+    found.add([through(encoder.take_delta(sizes(run)))])
     for move in moves:
         match move:
             case 0 if len(run.frames) == 1:
@@ -40,13 +40,13 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
             case _:
                 go(run, move)
         if move != 2:
-            found.add([through(encoder.take(sizes(run)))])
-    found.add([through(encoder.take(sizes(run)))])
-    assert encoder.take(sizes(run)) == {}
+            found.add([through(encoder.take_delta(sizes(run)))])
+    found.add([through(encoder.take_delta(sizes(run)))])
+    assert encoder.take_delta(sizes(run)) == {}
     tables, histories = found.finish()
     again = DeltaEncoder(tables)
-    assert through(again.take([(history, len(history.s_pend)) for history in histories])) == through(
-        DeltaEncoder(run.tables).take(sizes(run))
+    assert through(again.take_delta([(history, len(history.s_pend)) for history in histories])) == through(
+        DeltaEncoder(run.tables).take_delta(sizes(run))
     )
 
 
@@ -56,7 +56,7 @@ def test_it_goes_on_where_another_process_stopped():
     found.add([encode_whole(run.chain)])
     tables, histories = found.finish()
     encoder = DeltaEncoder.after(tables, histories)
-    assert encoder.take([(history, len(history.s_pend)) for history in histories]) == {}
+    assert encoder.take_delta([(history, len(history.s_pend)) for history in histories]) == {}
 
 
 @pytest.mark.parametrize(

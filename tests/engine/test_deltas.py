@@ -11,7 +11,7 @@ from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.persistence.delta_loader import load_document
 from agentnb.engine.persistence.deltas import VERSION
-from agentnb.engine.persistence.snapshot import dump, revive
+from agentnb.engine.persistence.snapshot import dump, restore_run
 from agentnb.errors import StoreError
 from agentnb.recipe.model import Recipe
 from agentnb.secrets import MASK
@@ -35,7 +35,7 @@ def facts(run):
 def test_a_revived_run_stands_where_it_stood_and_goes_on_alike(seed, data):
     run = odyssey(seed)
     goto(run, data.draw(st.integers(0, run.history.tip)))
-    again = revive(run.plan, kept(run), clock=run.clock)
+    again = restore_run(run.plan, kept(run), clock=run.clock)
     assert facts(again) == facts(run)
     for _ in range(3):
         step = data.draw(st.integers(0, run.history.tip))
@@ -50,12 +50,12 @@ def test_a_revived_run_stands_where_it_stood_and_goes_on_alike(seed, data):
 @given(st.integers(0, 10_000))
 def test_a_log_of_a_revived_run_is_the_same_log(seed):
     run = odyssey(seed)
-    assert kept(revive(run.plan, kept(run))) == kept(run)
+    assert kept(restore_run(run.plan, kept(run))) == kept(run)
 
 
 def test_a_long_run_is_revived_with_its_checkpoints():
     run = go(started(), 3000)
-    again = revive(run.plan, kept(run))
+    again = restore_run(run.plan, kept(run))
     assert len(again.history.checkpoints) > 3
     for step in (0, 1, 511, 512, 1024, 1500, 2999, 3000):
         goto(run, step)
@@ -80,7 +80,7 @@ def test_what_shares_its_parts_is_kept_as_the_difference():
         go(run, 1)
     assert run.position == 40
     assert len(json.dumps(dump(run))) - before < 40 * 300
-    again = revive(plan, kept(run))
+    again = restore_run(plan, kept(run))
     assert again.root.scope.data["log"] == run.root.scope.data["log"]
     assert again.history.w_new[-1]["k2"] is again.history.w_old[-1]["k2"]
     assert list(again.history.w_old[-2].items) == list(run.history.w_old[-2].items)
@@ -89,14 +89,14 @@ def test_what_shares_its_parts_is_kept_as_the_difference():
 def test_secrets_are_not_kept_and_can_be_asked_for():
     run = go(started(), 20)
     assert "s3cret" not in json.dumps(dump(run))
-    assert revive(run.plan, kept(run)).root.scope.data["password"] is MASK
+    assert restore_run(run.plan, kept(run)).root.scope.data["password"] is MASK
 
 
 def test_chance_and_ids_go_on_where_they_stood():
     run = started()
     run.random.random()
     run.ids("call")
-    again = revive(run.plan, kept(run))
+    again = restore_run(run.plan, kept(run))
     assert again.random.random() == run.random.random()
     assert again.ids("call") == run.ids("call")
 
@@ -120,7 +120,7 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
     turned = Recipe(
         "turned", "graph", dict(reversed(recipe.nodes.items())), recipe.edges, recipe.entry, regions=recipe.regions
     )
-    again = revive(Plan(turned, KINDS, None), document)
+    again = restore_run(Plan(turned, KINDS, None), document)
     assert go(again, 3).position == 12
     assert [again.plan.nodes[again.tables.acts[act].node].id for act in again.history.s_act[1:4]] == [
         "count",
@@ -129,7 +129,7 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
     ]
     lesser = Recipe("lesser", "graph", {"count": recipe.nodes["count"]}, (), ("count",))
     with pytest.raises(StoreError, match=r"L404[\s\S]*'route'"):
-        revive(Plan(lesser, KINDS, None), document)
+        restore_run(Plan(lesser, KINDS, None), document)
 
 
 def test_what_is_no_log_is_told():

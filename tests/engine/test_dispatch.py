@@ -180,7 +180,7 @@ def test_a_call_that_is_held_goes_on_when_it_may():
     assert go_on(run) == SUSPENDED
     (pending_step,) = run.pending_steps.values()
     assert (pending_step.held, pending_step.hold.answer, pending_step.hold.effect.name) == (True, 1, "look")
-    pending_step.hold.go = True
+    pending_step.hold.is_resumed = True
     assert (go_on(run), data(run)) == (DONE, {"answer": 1})
 
 
@@ -198,7 +198,7 @@ def test_a_flight_that_is_given_up_leaves_nothing(awaits):
     old = pending_step.act.work
     pending_step.cancel()
     run.pending_steps.clear()
-    assert (old.dead, pending_step.act.work is old, data(run), run.position) == (True, False, {}, 0)
+    assert (old.has_ended, pending_step.act.work is old, data(run), run.position) == (True, False, {}, 0)
 
 
 def test_what_a_call_returns_by_reference_is_not_shared_with_the_record():

@@ -15,7 +15,7 @@ from agentnb.recipe.model import Node, Recipe
 from agentnb.world.world import World
 from tests.engine.graph_shapes import path, step
 
-KINDS = {"does": Kind("does", lambda node, world: node.params["do"], keeps=True)}
+KINDS = {"does": Kind("does", lambda node, world: node.params["do"], keeps_writes=True)}
 
 
 class Rules:
@@ -24,15 +24,15 @@ class Rules:
     def waits(self, event):
         return event.type != "silent"
 
-    def at_once(self, run, event):
+    def list_triggered(self, run, event):
         return None if event.type == "two" else ["first"] if event.type == "one" else []
 
-    def turns(self, run, event):
+    def list_deliveries(self, run, event):
         if event.type == "two" and run.root.scope.get("open") is True:
             return [("second", 1), ("second", 2)]
         return []
 
-    def late(self, run, event):
+    def list_delayed(self, run, event):
         return [("first", LATE, event.seq)] if event.type == "later" else []
 
     def project(self, run, event):
@@ -41,10 +41,10 @@ class Rules:
     def listens(self, node, event):
         return True
 
-    def fits(self, run, node):
+    def find_matches(self, run, node):
         return ()
 
-    def refusals(self, run, node, event):
+    def explain_refusal(self, run, node, event):
         return []
 
 
@@ -165,13 +165,13 @@ def test_each_way_back_finds_such_a_queue_as_it_was_and_a_person_may_change_it(l
 
 
 def test_such_a_queue_is_kept_and_read_again(long_queue):
-    from agentnb.engine.persistence.snapshot import dump, revive
+    from agentnb.engine.persistence.snapshot import dump, restore_run
 
     run, queues = long_queue, [waiting(long_queue)]
     for _ in range(20):
         step(run)
         queues.append(waiting(run))
-    other = revive(run.plan, dump(run))
+    other = restore_run(run.plan, dump(run))
     from agentnb.engine.core import time_travel
 
     for position in (20, 3, 11):

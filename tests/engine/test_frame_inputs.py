@@ -36,7 +36,9 @@ def test_they_are_copies(nested):
 def test_they_are_the_same_after_going_back_and_in_a_fork(nested):
     nested.goto(2)
     assert (
-        get_frame_inputs(nested._parts.run, nested._parts.run.activation(nested._parts.run.frontier()[0]).frame.id)["k"]
+        get_frame_inputs(
+            nested._parts.run, nested._parts.run.find_activation(nested._parts.run.frontier()[0]).frame.id
+        )["k"]
         == 2
     )
     fork = nested.fork(at=2)

@@ -7,7 +7,12 @@ def test_a_frame_knows_what_it_stands_in():
     run = branches().run()
     step(run)
     root, one, two = run.frames.values()
-    assert (one.within(root), one.within(one), root.within(one), one.within(two)) == (True, True, False, False)
+    assert (one.is_within(root), one.is_within(one), root.is_within(one), one.is_within(two)) == (
+        True,
+        True,
+        False,
+        False,
+    )
     assert (root.depth, one.depth) == (0, 1)
 
 
@@ -25,16 +30,16 @@ def test_a_branch_is_a_lane_of_its_own_and_a_body_is_not():
 
 def test_an_activation_knows_its_turn_and_what_it_costs():
     run = branches().run()
-    first = run.activation(run.frontier()[0])
+    first = run.find_activation(run.frontier()[0])
     assert (first.node.id, first.what, first.cost, first.quick) == ("both", 0, 1, True)
     step(run)
-    inner = run.activation(run.frontier()[0])
+    inner = run.find_activation(run.frontier()[0])
     assert (inner.quick, inner.frame.row.branch, inner.scope.name) == (False, 0, "one@1.0")
 
 
 def test_where_a_quick_activation_leads_is_looked_up_once():
     run = begun("nested")
-    act = run.activation(run.frontier()[0])
+    act = run.find_activation(run.frontier()[0])
     assert act.next == -2
     step(run)
-    assert run.activation(act.next).node.id == "inside"
+    assert run.find_activation(act.next).node.id == "inside"

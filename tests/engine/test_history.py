@@ -45,7 +45,7 @@ def test_cutting_drops_every_row_behind_a_step():
     assert not history.cut(1)
     assert [history.steps_of(node, 9) for node in nodes] == [[1], [], []]
     assert (history.tip, len(history.calls), len(history.events), history.calls_of("tool", None, 9)) == (1, 1, 1, 1)
-    run.past = False
+    run.is_rewound = False
     assert data(run) == {"n": 1}
     one(run)
     assert data(run) == {"n": 2}

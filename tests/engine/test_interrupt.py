@@ -82,7 +82,7 @@ def acts_of(session: Session) -> list[Act]:
     return [
         act
         for history, end in zip(chain, ends, strict=True)
-        for act in history.people
+        for act in history.interventions
         if act.step <= min(end, position)
     ]
 
@@ -92,7 +92,7 @@ def done_afresh(session: Session) -> Session:
     fresh = Session(recipe())
     for act in acts_of(session):
         steps(fresh, act.step)
-        if act.act == "set_next":
+        if act.action == "set_next":
             fresh.set_next(act.target)
         else:
             fresh.edit({act.target: thaw(act.new)})
@@ -282,7 +282,7 @@ def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_whole(name):
     known: dict[str, object] = {}
 
     def expected(session: Session) -> object:
-        acts = [(act.step, act.act, act.target, repr(act.new)) for act in acts_of(session)]
+        acts = [(act.step, act.action, act.target, repr(act.new)) for act in acts_of(session)]
         past = repr((session.position, acts))
         if past not in known:
             known[past] = shown(done_afresh(session))

@@ -44,7 +44,7 @@ def test_several_edits_at_one_step_are_one_after_the_other():
     one(run)
     for value in (1, 2, 3):
         edit(run, {"x": value})
-    assert [(act.old, act.new) for act in run.history.people] == [(ABSENT, 1), (1, 2), (2, 3)]
+    assert [(act.old, act.new) for act in run.history.interventions] == [(ABSENT, 1), (1, 2), (2, 3)]
     goto(run, 0)
     goto(run, 1)
     assert data(run)["x"] == 3
@@ -55,7 +55,7 @@ def test_an_edit_that_is_refused_changes_nothing_and_the_run_goes_on():
     one(run)
     with pytest.raises(BoardError, match="B103"):
         edit(run, {"y": 1, "x.below": 2})
-    assert (data(run), run.history.people) == ({"x": 0, "n": 1}, [])
+    assert (data(run), run.history.interventions) == ({"x": 0, "n": 1}, [])
     one(run)
     assert data(run) == {"x": 0, "n": 2}
 
@@ -163,7 +163,7 @@ def test_what_an_act_was_done_with_is_kept_as_it_was():
     given = {"words": ["one"]}
     note(run, "change", "n0", ABSENT, given)
     given["words"].append("two")
-    assert thaw(run.history.people[0].new) == {"words": ["one"]}
+    assert thaw(run.history.interventions[0].new) == {"words": ["one"]}
 
 
 def test_an_act_says_which_steps_were_under_way():
@@ -174,7 +174,11 @@ def test_an_act_says_which_steps_were_under_way():
     step(run)
     edit(run, {"n": 1})
     note_held(run)
-    assert [(act.act, act.target) for act in run.history.people] == [("held", "n0"), ("edit", "n"), ("held", "n0")]
+    assert [(act.action, act.target) for act in run.history.interventions] == [
+        ("held", "n0"),
+        ("edit", "n"),
+        ("held", "n0"),
+    ]
     run.pending_steps.popitem()[1].cancel()
     edit(run, {"n": 2})
-    assert [act.act for act in run.history.people][3:] == ["edit"]
+    assert [act.action for act in run.history.interventions][3:] == ["edit"]

@@ -20,15 +20,15 @@ def test_each_moment_has_its_own_listeners():
     for moment in MOMENTS:
         hooks.add(moment, lambda what, moment=moment: told.append((moment, what)))
     for moment in MOMENTS:
-        hooks.tell(moment, 1)
+        hooks.notify(moment, 1)
     assert told == [(moment, 1) for moment in MOMENTS]
 
 
 def test_one_listener_or_several_in_their_order():
     told, hooks = [], Counted().hooks
     hooks.add_all({"step": [lambda what: told.append("a"), lambda what: told.append("b")], "end": told.append})
-    hooks.tell("step", None)
-    hooks.tell("end", "c")
+    hooks.notify("step", None)
+    hooks.notify("end", "c")
     assert told == ["a", "b", "c"]
 
 
@@ -48,8 +48,8 @@ def test_the_others_are_told_when_one_is_dropped():
 
     hooks.add_all({"step": [breaks, told.append]})
     with pytest.warns(UserWarning, match="KeyError"):
-        hooks.tell("step", 1)
-    hooks.tell("step", 2)
+        hooks.notify("step", 1)
+    hooks.notify("step", 2)
     assert told == [1, 2]
 
 
@@ -57,8 +57,8 @@ def test_a_listener_may_leave_while_it_is_told():
     told, hooks = [], Counted().hooks
     remove = hooks.add("step", lambda what: (told.append(what), remove()))
     hooks.add("step", told.append)
-    hooks.tell("step", 1)
-    hooks.tell("step", 2)
+    hooks.notify("step", 1)
+    hooks.notify("step", 2)
     assert told == [1, 1, 2]
 
 
@@ -76,7 +76,7 @@ def test_two_threads_may_drop_the_same_listener():
 
     hooks.add("token", breaks)
     with pytest.warns(UserWarning, match="a listener of 'token' was dropped"):
-        hooks.tell("token", Token("n", "text"))
+        hooks.notify("token", Token("n", "text"))
 
 
 def test_a_token_is_frozen():
@@ -90,7 +90,7 @@ def test_a_registry_of_schedules_is_taken_as_it_is_and_anything_else_refused():
     counted = Counted()
 
     class Registry:
-        def tell(self, event, context):
+        def notify(self, event, context):
             """Only that it can tell is asked."""
 
     registry = Registry()

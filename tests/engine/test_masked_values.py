@@ -6,12 +6,12 @@ from agentnb.board.values import thaw
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.core.work import Append
 from agentnb.engine.persistence.masked_values import fill, find_masked_paths, find_masks
-from agentnb.engine.persistence.snapshot import dump, revive
+from agentnb.engine.persistence.snapshot import dump, restore_run
 from tests.trace.random_runs import go, started
 
 
 def again(run):
-    found = revive(run.plan, json.loads(json.dumps(dump(run))), clock=run.clock)
+    found = restore_run(run.plan, json.loads(json.dumps(dump(run))), clock=run.clock)
     found.masks = True
     return found
 

@@ -39,11 +39,11 @@ def test_a_hold_hands_itself_to_the_driver_and_comes_back():
 
 def test_a_hold_with_an_end_is_late_from_then_on_unless_it_was_let_go():
     watch = Watch()
-    one, other = (hold().ends_at(watch.ns() + 5_000_000_000, watch.ns) for _ in range(2))
-    assert (one.left, one.late, hold().left, hold().late) == (5.0, False, None, False)
-    other.go = True
+    one, other = (hold().set_deadline(watch.ns() + 5_000_000_000, watch.ns) for _ in range(2))
+    assert (one.seconds_left, one.is_expired, hold().seconds_left, hold().is_expired) == (5.0, False, None, False)
+    other.is_resumed = True
     watch.go_on(5)
-    assert (one.left, one.late, other.late) == (0.0, True, False)
+    assert (one.seconds_left, one.is_expired, other.is_expired) == (0.0, True, False)
 
 
 def test_who_needs_a_loop_says_so_to_the_driver():
@@ -70,13 +70,13 @@ def holding(left):
 
 def test_a_flight_is_held_until_it_is_let_go():
     _, pending_step = holding([])
-    assert (pending_step.held, pending_step.hold.kind, pending_step.looped, pending_step.at) == (
+    assert (pending_step.held, pending_step.hold.kind, pending_step.needs_loop, pending_step.at) == (
         True,
         "answer",
         False,
         0,
     )
-    pending_step.hold.go = True
+    pending_step.hold.is_resumed = True
     assert not pending_step.held
 
 
@@ -84,7 +84,7 @@ def test_a_flight_that_is_given_up_leaves_its_code_and_its_late_writes_are_refus
     left = []
     run, pending_step = holding(left)
     pending_step.cancel()
-    assert (left[0].dead, pending_step.gone) == (True, True)
+    assert (left[0].has_ended, pending_step.is_cancelled) == (True, True)
     assert pending_step.act.work is not left[0]
     with pytest.raises(ExecutionError, match="X102"):
         left[0].write("late", 1)
@@ -100,7 +100,7 @@ def test_what_is_no_coroutine_is_awaited_in_a_loop():
     run = run_of(lambda work: Later())
     run_plain(run, once=True)
     (pending_step,) = run.pending_steps.values()
-    assert pending_step.looped
+    assert pending_step.needs_loop
     asyncio.run(step_in_loop(run))
     assert run.root.scope.data["out"] == 1
 

@@ -184,8 +184,8 @@ def test_a_tape_says_nothing_of_new_events_and_forgets_nothing():
     run = run_of(lambda work: {})
     go_on(run)
     recording = StepRecording(Record(run).read_step(1), "n0", "values")
-    work = run.work_of(run.turn(0, run.root))
-    recording.over(None, 0)
+    work = run.work_of(run.get_activation(0, run.root))
+    recording.forget_step(None, 0)
     recording.leave(None)
     assert (recording.find_emitted(work, "x", None), recording.get_sent_time(work, 0)) == (None, None)
 
@@ -195,7 +195,7 @@ def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():
     again, recording = taped(run, ("tool", "one", {}, never), ("tool", "two", {}, never))
     done = []
     work = next(iter(again.live.values())).work
-    recording.during = [(calls, 0, lambda: done.append((work.called, len(work.calls)))) for calls in (1, 2, 2, 3)]
+    recording.during = [(calls, 0, lambda: done.append((work.call_count, len(work.calls)))) for calls in (1, 2, 2, 3)]
     go_on(again)
     assert (done, len(recording.during)) == ([(1, 0), (2, 1), (2, 1)], 1)
 
@@ -203,7 +203,7 @@ def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():
 @pytest.mark.parametrize(("clock", "ticks"), [(Clock(), 0), (FrozenClock(), 0), (TickingClock(step_seconds=2), 2)])
 def test_a_clock_stands_where_the_record_stood_and_ticks_as_it_did(clock, ticks):
     then = RecordedClock(clock)
-    then.stand(1_500_000_000)
+    then.set_time(1_500_000_000)
     assert then.ns() == 1_500_000_000
     start = datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC)
     assert [then.now(), then.now()] == [start, start + timedelta(seconds=ticks)]

@@ -32,7 +32,7 @@ def test_what_people_did_is_done_again_at_its_place():
     run = edited(run_of(counting, counting, counting, inputs={"gone": 1, "deep": {"x": 1}, "list": []}))
     assert data(run) == {"deep": {"x": 2}, "list": [1], "n": 4, "skipped": True}
     for start in range(run.position + 1):
-        replay = Replay(run, start=start, level="reads").go()
+        replay = Replay(run, start=start, level="reads").execute()
         assert (replay.found, board(replay.run)) == ([], board(run))
 
 
@@ -40,7 +40,7 @@ def test_a_skipped_steps_conditions_are_asked_again():
     run = run_of(counting, counting)
     interventions.skip(run, {"a": 1})
     other = plan_of(leaf("n0", counting), leaf("n1", counting), leaf("n2", counting), edges=[Edge("n0", "n2")])
-    assert told(Replay(run, plan=other).go()) == [(1, "n0", "edge", "n0", "n1", "n2")]
+    assert told(Replay(run, plan=other).execute()) == [(1, "n0", "edge", "n0", "n1", "n2")]
 
 
 def test_a_skip_that_cannot_be_done_again_is_told():
@@ -50,7 +50,7 @@ def test_a_skip_that_cannot_be_done_again_is_told():
     run = run_of(counting, counting)
     interventions.skip(run, {"a": 1})
     other = plan_of(leaf("n0", counting), leaf("n1", counting), edges=[Edge("n0", "n1", when=breaks)])
-    (row, *_) = Replay(run, plan=other).go().found
+    (row, *_) = Replay(run, plan=other).execute().found
     assert (row.what, row.path, row.ends) == ("act", "skip", True)
 
 
@@ -60,14 +60,14 @@ def test_an_edit_that_finds_no_place_is_told_and_a_next_node_that_is_gone_ends_i
     interventions.edit(run, {"a.b": 2})
     to_its_end(run)
     other = plan_of(leaf("n0", lambda work: {"a": 7}), leaf("n1", counting), leaf("n2", counting))
-    replay = Replay(run, plan=other).go()
+    replay = Replay(run, plan=other).execute()
     assert [(row[0], row[2], row[3]) for row in told(replay)] == [(1, "write", "a"), (1, "act", "a.b")]
     assert (replay.compared, replay.found[1].ends) == (3, False)
     run = run_of(counting, counting, counting)
     one(run)
     interventions.set_next(run, "n2")
     to_its_end(run)
-    replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", counting))).go()
+    replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", counting))).execute()
     assert [(row[0], row[2], row[3]) for row in told(replay)] == [(1, "act", "n2")]
     assert (replay.compared, replay.found[0].ends) == (1, True)
 
@@ -85,11 +85,11 @@ def test_an_edit_made_while_a_call_was_held_comes_after_its_arguments():
     one(run)
     interventions.edit(run, {"word": "snow"})
     (pending_step,) = run.pending_steps.values()
-    pending_step.hold.go = True
+    pending_step.hold.is_resumed = True
     to_its_end(run)
     assert (data(run)["found"], data(run)["word"], len(held)) == ("rain", "snow", 1)
     for start in range(3):
-        replay = Replay(run, start=start).go()
+        replay = Replay(run, start=start).execute()
         assert (replay.found, replay.compared, board(replay.run)) == ([], 2 - start, board(run))
 
 
@@ -131,7 +131,7 @@ def test_branches_that_ran_at_the_same_time_are_replayed_in_the_order_of_the_rec
     assert order[1:5] == ["b1_0", "b0_0", "b1_1", "b0_1"]
     done.append("replay")
     for start in range(run.position + 1):
-        replay = Replay(run, start=start, level="reads").go()
+        replay = Replay(run, start=start, level="reads").execute()
         assert (replay.found, [replay.run.node_of(n) for n in replay.run.history.s_act[1:]]) == ([], order[start:])
 
 
@@ -144,7 +144,7 @@ def test_a_branch_that_was_brought_forward_stays_so():
     interventions.set_next(run, "b1_1")
     to_its_end(run)
     for start in range(run.position + 1):
-        replay = Replay(run, start=start).go()
+        replay = Replay(run, start=start).execute()
         assert (replay.found, board(replay.run)) == ([], board(run))
 
 

@@ -35,9 +35,9 @@ def test_a_run_begins_with_its_inputs_and_the_entry_as_the_frontier():
 
 def test_an_activation_is_made_once():
     run = cycle()
-    first = run.activation(run.frontier()[0])
+    first = run.find_activation(run.frontier()[0])
     one(run)
-    assert run.activation(run.frontier()[0]) is first
+    assert run.find_activation(run.frontier()[0]) is first
     assert len(run.tables.acts) == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.run import DONE, LANES, SUSPENDED
 from agentnb.engine.core.step import step as engine_step
-from agentnb.engine.persistence.snapshot import dump, revive
+from agentnb.engine.persistence.snapshot import dump, restore_run
 from tests.engine.graph_shapes import NESTED, SHAPES, Meeting, begun, board, branches, go_on, path, shape_of, step
 
 ROOT = Path(__file__).parent.parent.parent
@@ -104,7 +104,7 @@ def test_it_goes_on_from_json_in_another_process(name):
 def test_a_revived_run_can_go_back_too(name):
     run = begun(name)
     boards = stepped(run)
-    again = revive(shape_of(name).plan(), json.loads(json.dumps(dump(run))))
+    again = restore_run(shape_of(name).plan(), json.loads(json.dumps(dump(run))))
     for k in reversed(range(run.position + 1)):
         time_travel.goto(again, k)
         assert board(again) == boards[k]
@@ -120,7 +120,7 @@ def test_the_prompt_of_a_held_call_is_edited_before_it_goes_out():
     (pending_step,) = run.pending_steps.values()
     assert pending_step.hold.effect.arguments["messages"][0]["content"] == "Say yes"
     pending_step.hold.effect.arguments["messages"][0]["content"] = "Say no"
-    pending_step.hold.go = True
+    pending_step.hold.is_resumed = True
     assert go_on(run) == DONE
     assert board(run)["said"] == "SAY NO"
     (call,) = run.history.calls
@@ -135,7 +135,7 @@ def test_an_answer_given_to_a_held_call_replaces_it():
     run.hold = lambda work, effect, moment: moment == "before"
     go_on(run)
     (pending_step,) = run.pending_steps.values()
-    pending_step.hold.answer, pending_step.hold.answered, pending_step.hold.go = (
+    pending_step.hold.answer, pending_step.hold.has_answer, pending_step.hold.is_resumed = (
         type("Said", (), {"content": "mine"})(),
         True,
         True,
@@ -167,7 +167,7 @@ def test_a_child_scope_reads_through_and_its_writes_stay_inside():
     run = begun("branches")
     step(run)
     step(run)
-    chosen = run.activation(run.frontier()[-1])  # a step of another branch than the first
+    chosen = run.find_activation(run.frontier()[-1])  # a step of another branch than the first
     engine_step(run, chosen)
     assert path(run) == ["both enter", "first", "second"]
     one, two = (frame.scope for frame in run.frames.values() if frame.id)

@@ -1,4 +1,4 @@
-"""The property tests of `dump` and `revive` stand in test_deltas.py; here is what they refuse."""
+"""The property tests of `dump` and `restore_run` stand in test_deltas.py; here is what they refuse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agentnb.engine.core.plan import Plan
-from agentnb.engine.persistence.snapshot import check_fit, dump, make_renumbering, revive
+from agentnb.engine.persistence.snapshot import check_fit, dump, make_renumbering, restore_run
 from agentnb.errors import StoreError
 from agentnb.recipe.model import Node, Recipe
 from tests.trace.random_runs import KINDS, counter, go, started
@@ -30,7 +30,7 @@ def test_a_node_that_moved_elsewhere_is_told():
     with pytest.raises(StoreError, match=r"L404[\s\S]*'leaf' was in 'body' and is now in 'root'"):
         check_fit(plan, run.tables, [node.id for node in run.plan.nodes])
     with pytest.raises(StoreError, match="L404"):
-        revive(plan, json.loads(json.dumps(dump(run))))
+        restore_run(plan, json.loads(json.dumps(dump(run))))
 
 
 def test_a_node_that_was_never_run_may_go():
@@ -39,5 +39,5 @@ def test_a_node_that_was_never_run_may_go():
     fewer = {name: node for name, node in recipe.nodes.items() if name != "fix"}
     edges = tuple(edge for edge in recipe.edges if "fix" not in (edge.source, edge.target))
     plan = Plan(Recipe("fewer", "graph", fewer, edges, recipe.entry, regions=recipe.regions), KINDS, None)
-    again = revive(plan, json.loads(json.dumps(dump(run))))
+    again = restore_run(plan, json.loads(json.dumps(dump(run))))
     assert go(again, 1).position == 3

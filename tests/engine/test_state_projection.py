@@ -15,7 +15,7 @@ def test_it_holds_what_the_run_holds_at_every_step(seed):
     for step in range(run.history.tip + 1):
         goto(run, step)
         replica = StateProjection(run.tables)
-        replica.stand(next(part for part in reversed(run.chain) if part.base <= step), step)
+        replica.move_to(next(part for part in reversed(run.chain) if part.base <= step), step)
         assert replica.frames == {frame.id: frame.iteration for frame in run.frames.values()}
         assert replica.used == run.used
         for frame in run.frames.values():
@@ -26,7 +26,7 @@ def test_it_holds_what_the_run_holds_at_every_step(seed):
 def test_a_child_scope_reads_through_to_its_parent():
     run = go(started(), 8)
     replica = StateProjection(run.tables)
-    replica.stand(run.history, 8)
+    replica.move_to(run.history, 8)
     assert (replica.parent(1), replica.parent(0)) == (0, None)
     assert (replica.get(1, "n"), replica.get(0, "n")) == (4, 3)
     assert replica.get(1, "password") == "s3cret"
@@ -36,7 +36,7 @@ def test_a_child_scope_reads_through_to_its_parent():
 def test_a_deletion_in_a_child_scope_is_remembered():
     run = go(started(), 7)
     replica = StateProjection(run.tables)
-    replica.stand(run.history, 7)
+    replica.move_to(run.history, 7)
     replica.write(run.tables.code(1, ("n",)) + 1, ABSENT)
     assert replica.data[1]["n"] is DELETED
     assert replica.get(1, "n") is ABSENT

@@ -93,7 +93,7 @@ def test_what_people_did_comes_in_its_order():
     interventions.note(run, "emit", "hello")
     interventions.edit(run, {"a": 4})
     deeds = list(Record(run).interventions_between(1))
-    assert [deed.act.act for deed in deeds] == ["edit", "edit", "set_next", "emit", "edit"]
+    assert [deed.act.action for deed in deeds] == ["edit", "edit", "set_next", "emit", "edit"]
     assert [deed.wrote and (deed.wrote.path, deed.wrote.new) for deed in deeds] == [
         (("a",), 2),
         (("b",), 3),

@@ -124,7 +124,7 @@ def test_a_step_that_is_over_cannot_act_any_more():
     run = run_of(kept.append, lambda work: {})
     one(run)
     work = kept[0]
-    work.dead = True
+    work.has_ended = True
     for late in (lambda: work.write("a", 1), lambda: work.emit("x"), lambda: work.call(Effect("tool", "x", {}))):
         with pytest.raises(ExecutionError, match="X102"):
             late()

@@ -27,7 +27,7 @@ from agentnb.store import SqlLog, postgres, sqlite
 from tests.kills import recipe
 from tests.kills.progress_marks import Marks
 
-CHANGES = ("create", "append", "tell", "release")  # what a log does in a transaction of its own
+CHANGES = ("create", "append", "update_run", "release")  # what a log does in a transaction of its own
 ROWS = 12  # so many rows lie between two checkpoints of a run: 512 never come together here
 PAGES = 50  # so many pages lie between two checkpoints of SQLite: 4000 seldom come together here
 SLOWLY = 0.01  # seconds that a checkpoint and a fork take longer, to be met there now and then

@@ -107,7 +107,7 @@ def _do(node: Node, world: Any) -> Any:
     return lambda work: node.params["do"](work, world)
 
 
-KINDS_HERE: dict[str, Kind] = {**KINDS, "do": Kind("do", _do), "keep": Kind("keep", _do, keeps=True)}
+KINDS_HERE: dict[str, Kind] = {**KINDS, "do": Kind("do", _do), "keep": Kind("keep", _do, keeps_writes=True)}
 
 
 async def _tell(work: Work, world: Any) -> dict[str, Any]:

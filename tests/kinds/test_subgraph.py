@@ -171,7 +171,7 @@ def test_rules_of_its_edges_see_it(tmp_path, path):
     done = nested(tmp_path, [noop("in", a="5")], more=when)
     assert done.path[-1] == "after"
     done.session.goto(3)
-    assert done.session.why().asked[0].value is True
+    assert done.session.why().conditions[0].value is True
 
 
 @pytest.mark.parametrize("path", ["result.outputs.a", "result.a", "result.state.own"])

@@ -77,10 +77,10 @@ def test_a_run_is_kept_told_and_brought_back(agent, shell, tmp_path):
     assert agent(f'runs "{file}"')["run_id"].tolist() == ["mine"]
     agent("load triage")
     found = agent(f'open "{file}" mine as again')
-    assert (found is shell.user_ns["again"], found.position, found._parts.state.locked) == (True, 2, None)
+    assert (found is shell.user_ns["again"], found.position, found._parts.state.read_only_reason) == (True, 2, None)
     assert agent("step").startswith("paused after step 3")
     del shell.user_ns["recipe"]
-    assert agent(f'open "{file}"')._parts.state.locked is not None
+    assert agent(f'open "{file}"')._parts.state.read_only_reason is not None
 
 
 def test_forks_are_a_tree_and_a_run_is_replayed(agent, capsys):

@@ -46,7 +46,7 @@ def test_help_says_more_of_one_verb(agent, capsys):
 
 def test_every_verb_says_its_form():
     for name, verb in VERBS.items():
-        assert verb.told.startswith(f"%agent {name}"), name
+        assert verb.description.startswith(f"%agent {name}"), name
         assert set(verb.after) <= set(SORTS)
 
 

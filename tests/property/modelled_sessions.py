@@ -44,7 +44,7 @@ def branches(node: Any, world: Any) -> Any:
 
 OWN = {
     "doer": Kind("doer", doer),
-    "keeper": Kind("keeper", doer, keeps=True),
+    "keeper": Kind("keeper", doer, keeps_writes=True),
     "branches": Kind("branches", branches),
 }
 

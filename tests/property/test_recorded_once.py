@@ -311,7 +311,7 @@ def test_a_stop_in_the_middle_of_a_step_loses_nothing(make, stops, kept):
         for calls in stops:
             end = world.out + calls
             session.start()
-            while session._parts.state.going and world.out < end:  # noqa: ASYNC110  (turn by turn, to stop in the middle)
+            while session._parts.state.runs_in_background and world.out < end:  # noqa: ASYNC110  (turn by turn, to stop in the middle)
                 await asyncio.sleep(0)
             session.stop()
             check_log(session, world)

@@ -154,5 +154,5 @@ def test_a_replay_with_another_version_names_the_first_step_that_really_differs(
 def replayed(run: Any, recipe: Any) -> Any:
     """Replay with a recipe that may have kinds of this suite's own."""
     plan = Plan(recipe, run._parts.run.plan.kinds, World(), run._parts.run.plan)
-    made = Replay(run._parts.run, plan=plan).go()
+    made = Replay(run._parts.run, plan=plan).execute()
     return ReplayReport(run.name, "values", (0, run.position), made.compared, tuple(made.found), tuple(made.unsure))

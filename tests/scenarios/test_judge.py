@@ -24,7 +24,7 @@ def test_the_models_verdict_is_the_result(form, said):
     result = ran(RECIPE, GREETS, llm=[form(said)])
     assert (result.passed, result.score, result.reason) == (said["passed"], said["score"], said["reason"])
     assert result.problem is None
-    assert result.told == (None if said["passed"] else "the judge: It is rude.")
+    assert result.description == (None if said["passed"] else "the judge: It is rude.")
 
 
 def test_an_async_model_is_asked_too():
@@ -112,7 +112,7 @@ def test_a_model_that_fails_is_the_scenarios_problem():
 
     report = nb.run_scenarios(RECIPE, [GREETS, scenario({"text": "Hi Ada"}, id="two")], llm=model)
     assert [row.passed for row in report] == [False, True]
-    assert "nobody there" in report[0].told
+    assert "nobody there" in report[0].description
 
 
 def test_a_run_that_failed_is_not_judged():

@@ -74,7 +74,7 @@ def test_as_text(report):
 
 def test_many_mismatches_are_told_by_the_first_three():
     result = ran(RECIPE, scenario(dict.fromkeys("abcde", 1)))
-    assert result.told.endswith("; and 2 more")
+    assert result.description.endswith("; and 2 more")
     assert len(result.mismatches) == 5
 
 

@@ -105,7 +105,7 @@ def test_a_value_that_no_board_takes_fails_one_scenario():
 def test_a_run_that_fails_is_told():
     result = ran(computed(lambda: 1 / 0), scenario({"n": 1}))
     assert (result.passed, result.status, result.problem.code, result.score) == (False, "failed", "X100", None)
-    assert "ZeroDivisionError" in result.told
+    assert "ZeroDivisionError" in result.description
     assert result.session.status == "failed"
 
 
@@ -210,7 +210,7 @@ def test_chaos_is_the_same_again_from_its_seed_and_differs_by_scenario():
 
 def test_a_strike_is_told_as_one():
     result = both(refunds(), chaos={"error_rate": 1})["other"]
-    assert "made on purpose" in result.told
+    assert "made on purpose" in result.description
     assert isinstance(result.session.cause, ChaosError)
 
 
@@ -277,7 +277,7 @@ def test_a_question_that_has_a_time_out_has_timed_out_where_nobody_is_asked():
 def test_without_a_recovery_the_time_out_is_what_the_run_failed_with():
     result = ran(asks(), scenario({"who": "somebody"}))
     assert (result.passed, result.status) == (False, "failed")
-    assert "no scripted answer is left" in result.told
+    assert "no scripted answer is left" in result.description
 
 
 def test_elsewhere_a_person_is_waited_for():

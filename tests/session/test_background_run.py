@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agentnb.errors import ExecutionError
-from agentnb.session.logging_listener import attend
+from agentnb.session.logging_listener import attach_listener
 from tests.session.gated_nodes import Barrier, Gate, live, until
 from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, path, session
 
@@ -288,7 +288,7 @@ def test_a_crash_of_ours_is_raised_where_somebody_waits():
             raise RuntimeError("ours")
 
         run.subscribe(lambda step: None)
-        attend(
+        attach_listener(
             run._parts.state
         )  # the log listens from now on, and not only from the start, which would arm the run anew
         run._parts.run.after = breaks

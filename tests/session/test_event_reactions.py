@@ -16,15 +16,15 @@ def seen(session):
 
 def test_it_counts_what_has_come_whom_it_set_off_and_who_told_of_it():
     found = seen(team())
-    assert (found.came["goal.created"], found.came["task.done"], found.came["draft.returned"]) == (1, 3, 1)
-    assert found.heard == {
+    assert (found.counts["goal.created"], found.counts["task.done"], found.counts["draft.returned"]) == (1, 3, 1)
+    assert found.deliveries == {
         ("goal.created", "plan"): 1, ("object.created", "search"): 3, ("task.done", "unblock"): 3,
         ("task.ready", "write"): 1, ("draft.returned", "write"): 1, ("object.created", "review"): 2,
         ("draft.accepted", "publish"): 1,
     }  # fmt: skip
-    assert (found.told["search", "task.done"], found.told["plan", "object.created"]) == (3, 4)
-    assert not [pair for pair in found.told if pair[1] == "goal.created"]  # that came from outside
-    assert found.last == ("draft.accepted", "publish")
+    assert (found.emissions["search", "task.done"], found.emissions["plan", "object.created"]) == (3, 4)
+    assert not [pair for pair in found.emissions if pair[1] == "goal.created"]  # that came from outside
+    assert found.last_delivery == ("draft.accepted", "publish")
     assert {"object.created", "patch.applied"} <= found.last_emitted
 
 
@@ -34,8 +34,12 @@ def test_counts_follow_the_run_forwards_and_back():
     fresh = [seen(whole.fork(at=k)) for k in range(length + 1)]
     for k in [*reversed(range(length + 1)), 4, 0, 7, length]:
         here = seen(whole.goto(k))
-        assert (here.came, here.heard, here.told) == (fresh[k].came, fresh[k].heard, fresh[k].told)
-    assert (seen(whole.goto(0)).heard, seen(whole.goto(0)).last) == ({}, None)
+        assert (here.counts, here.deliveries, here.emissions) == (
+            fresh[k].counts,
+            fresh[k].deliveries,
+            fresh[k].emissions,
+        )
+    assert (seen(whole.goto(0)).deliveries, seen(whole.goto(0)).last_delivery) == ({}, None)
 
 
 def test_another_branch_counts_what_it_shares_and_its_own():
@@ -45,17 +49,17 @@ def test_another_branch_counts_what_it_shares_and_its_own():
     session.emit("goal.created", {"goal": "Another"})
     session.step(3)
     found = seen(session)
-    assert (found.came["goal.created"], found.heard["object.created", "search"]) == (2, 3)
+    assert (found.counts["goal.created"], found.deliveries["object.created", "search"]) == (2, 3)
 
 
 def test_what_a_step_in_flight_has_told_counts_too():
     runtime = reactive.team()
     session = runtime.session
     session.emit("goal.created", {"goal": "Write about swifts"})
-    while seen(session).came.get("object.created", 0) < 2:
+    while seen(session).counts.get("object.created", 0) < 2:
         session.step_into()
     assert (session.status, session.position) == ("in_flight", 0)
-    assert seen(session).told["plan", "object.created"] == 2
+    assert seen(session).emissions["plan", "object.created"] == 2
 
 
 def test_edges_are_taken_when_the_event_is_delivered_and_not_before():
@@ -75,9 +79,9 @@ def test_edges_are_taken_when_the_event_is_delivered_and_not_before():
 
 def test_nodes_that_listen_in_other_recipes_have_reactions_too():
     run = listening()
-    assert (seen(run).came, seen(run).last) == ({}, None)
+    assert (seen(run).counts, seen(run).last_delivery) == ({}, None)
     run.emit("hello").run()
-    assert seen(run).heard == {("hello", "greet"): 1, ("hello", "log"): 1}
+    assert seen(run).deliveries == {("hello", "greet"): 1, ("hello", "log"): 1}
 
 
 def test_where_nobody_listens_there_are_none():

@@ -402,7 +402,7 @@ def test_the_root_frame_lasts_to_the_end(steps):
 def test_a_node_is_next():
     run = session(counting(), {"n": 0})
     asked = make_node_condition(run._parts.run, "check")
-    assert (asked.met(), run.step() is not None, asked.met()) == (False, True, True)
+    assert (asked.is_met(), run.step() is not None, asked.is_met()) == (False, True, True)
     assert asked.turn is not None
     assert asked.turn(get_current_activation(run._parts.run))
 

@@ -16,7 +16,7 @@ import agentnb
 from agentnb.errors import ExecutionError, Problem, StoreError
 from agentnb.secrets import hide
 from agentnb.session import logs
-from agentnb.session.logs import configure_logging, say, store_failed
+from agentnb.session.logs import configure_logging, log_line, store_failed
 from agentnb.world.llm.base import LLMResponse, Usage
 from tests.session.log_capture import logging_to, off
 from tests.session.small_sessions import calling, counting, graph, session
@@ -165,7 +165,7 @@ def test_a_logger_that_somebody_has_set_up_otherwise_works_as_any_does(caplog):
 
 def test_a_line_of_json_has_what_every_record_has_and_what_applies():
     with logging_to() as lines:
-        say(logs.RUN, logging.INFO, "all is well", node="a", cost_usd=Decimal("0.10"), tool=None, payload={"x": 1})
+        log_line(logs.RUN, logging.INFO, "all is well", node="a", cost_usd=Decimal("0.10"), tool=None, payload={"x": 1})
         logs.STORE.error("no %s", "room")
     first, second = lines.rows
     assert datetime.fromisoformat(first.pop("timestamp")).tzinfo is not None
@@ -188,7 +188,7 @@ def test_an_exception_of_anybodys_line_is_told():
 
 def test_a_line_for_people_is_one_line():
     with logging_to(json_output=False) as lines:
-        say(logs.RUN, logging.WARNING, "first\nsecond\r\n  third", node="a")
+        log_line(logs.RUN, logging.WARNING, "first\nsecond\r\n  third", node="a")
     assert len(lines.texts) == 1
     assert lines.texts[0].endswith(" WARNING agentnb.run: first second third")
 
@@ -212,7 +212,7 @@ class Odd:
 )
 def test_any_value_fits_into_a_line(value, told):
     with logging_to() as lines:
-        say(logs.RUN, logging.INFO, "it is", payload={"value": value})
+        log_line(logs.RUN, logging.INFO, "it is", payload={"value": value})
     assert json.loads(lines.texts[0], parse_constant=pytest.fail)["payload"]["value"] == told
 
 
@@ -223,8 +223,8 @@ def test_a_value_that_is_deep_is_cut_and_so_is_one_inside_itself():
     endless: list = []
     endless += [endless, endless]
     with logging_to(payload_redactor=lambda payload: {"deep": deep} if "deep" in payload else endless) as lines:
-        say(logs.RUN, logging.INFO, "it is", payload={"deep": 1})
-        say(logs.RUN, logging.INFO, "it is", payload={"x": 1})
+        log_line(logs.RUN, logging.INFO, "it is", payload={"deep": 1})
+        log_line(logs.RUN, logging.INFO, "it is", payload={"x": 1})
     assert [row["message"] for row in lines.rows] == ["it is", "it is"]
     assert lines.rows[1]["payload"] == ["…", "…"]
     assert len(lines.texts[0]) < 500
@@ -247,7 +247,7 @@ def test_no_secret_is_written_anywhere(json_output):
         run.run()
         run.emit("told", {"it": secret, "token": "x"})
         store_failed(run._parts.state, StoreError(Problem("L999", f"cannot write {secret}", "there", "so", "do")))
-        say(logs.RUN, logging.INFO, f"says {secret}", reason=secret, payload={"password": 4711, "said": [secret]})
+        log_line(logs.RUN, logging.INFO, f"says {secret}", reason=secret, payload={"password": 4711, "said": [secret]})
         logs.ROOT.warning("somebody else says %s", secret)
     written = lines.stream.getvalue()
     assert run.status == "failed"
@@ -258,14 +258,14 @@ def test_no_secret_is_written_anywhere(json_output):
 def test_a_text_that_is_hidden_is_masked_in_the_message_too():
     hide("hunter2-hunter2")
     with logging_to() as lines:
-        say(logs.RUN, logging.INFO, "it is hunter2-hunter2", error_message="hunter2-hunter2")
+        log_line(logs.RUN, logging.INFO, "it is hunter2-hunter2", error_message="hunter2-hunter2")
     assert (lines.rows[0]["message"], lines.rows[0]["error_message"]) == ("it is ********", "********")
 
 
 def test_a_long_text_is_masked_before_it_is_cut():
     hide("long-secret-0815")
     with logging_to() as lines:
-        say(logs.RUN, logging.INFO, "it is", payload={"text": "x" * 1_990 + "long-secret-0815"})
+        log_line(logs.RUN, logging.INFO, "it is", payload={"text": "x" * 1_990 + "long-secret-0815"})
     assert "long-secr" not in lines.texts[0]
 
 

@@ -18,7 +18,7 @@ def test_a_session_without_a_store_is_kept_nowhere():
     session = nb.Session(nb.load(counting()), {"n": 0})
     session.run()
     session.close()
-    assert (session._parts.state.log, session._parts.state.locked) == (None, None)
+    assert (session._parts.state.log, session._parts.state.read_only_reason) == (None, None)
     with pytest.raises(nb.AgentNbError, match=r"L451[\s\S]*session\.save\('run\.db'\)"):
         session.save()
 

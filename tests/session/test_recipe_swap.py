@@ -9,7 +9,7 @@ import agentnb as nb
 from agentnb.engine.control.budget import Budget
 from agentnb.errors import ExecutionError, RecipeError, StoreError
 from agentnb.load import load
-from agentnb.session.recipe_swap import check_shared, convert_budget, plan_to_go_on, plan_to_replay
+from agentnb.session.recipe_swap import check_shared, convert_budget, make_continued_plan, make_replay_plan
 from tests.session.small_sessions import calling, counting, fan, graph, looping, path, session
 
 
@@ -78,21 +78,21 @@ def test_a_plan_for_a_replay_needs_no_tools():
     run = session(graph("a"))
     made = graph("a", "b")
     made.nodes["b"].update(kind="tool", function="nobody", inputs={"n": "n"})
-    plan = plan_to_replay(run._parts.run, load(made))
+    plan = make_replay_plan(run._parts.run, load(made))
     with pytest.raises(RecipeError, match="R203"):
         plan.world.tool("nobody", plan.recipe.nodes["b"])(n=1)
     assert plan.index == {"a": 0, "b": 1}
     with pytest.raises(RecipeError, match="R203"):
-        plan_to_go_on(run._parts.run, load(made), None, None)
-    assert plan_to_go_on(run._parts.run, load(made), None, {"nobody": lambda n: n}).world.tools["nobody"](3) == 3
+        make_continued_plan(run._parts.run, load(made), None, None)
+    assert make_continued_plan(run._parts.run, load(made), None, {"nobody": lambda n: n}).world.tools["nobody"](3) == 3
 
 
 def test_what_is_not_named_stays_as_it_is():
     run = session(graph("a"))
-    assert plan_to_go_on(run._parts.run, None, None, None) is run._parts.run.plan
-    assert plan_to_go_on(run._parts.run, None, ["said"], None).recipe is run.recipe
+    assert make_continued_plan(run._parts.run, None, None, None) is run._parts.run.plan
+    assert make_continued_plan(run._parts.run, None, ["said"], None).recipe is run.recipe
     with pytest.raises(ExecutionError, match="X117"):
-        plan_to_go_on(run._parts.run, "no recipe", None, None)
+        make_continued_plan(run._parts.run, "no recipe", None, None)
 
 
 def test_the_limits_of_a_recipe_go_with_it_and_those_of_the_session_stay():

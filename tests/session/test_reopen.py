@@ -151,7 +151,7 @@ def test_a_question_that_was_asked_still_waits(where, monkeypatch):
     session.run()
     assert session.status == "waiting"
     (asked,) = session.pending
-    session._parts.state.journal.rest()
+    session._parts.state.journal.release()
     again = nb.open(where, "r1", recipe=recipe)
     assert again.status == "waiting"
     assert (again.pending[0].node, again.pending[0].arguments) == (asked.node, asked.arguments)

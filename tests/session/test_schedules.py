@@ -18,7 +18,7 @@ class Context:
 
 def told(api, schedule="OnSystemStart"):
     context = Context()
-    api.tell(GraphEvent(Schedule(schedule), "run", "node"), lambda: context)
+    api.notify(GraphEvent(Schedule(schedule), "run", "node"), lambda: context)
     return context.inserted
 
 

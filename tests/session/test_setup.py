@@ -4,7 +4,7 @@ import pytest
 
 from agentnb.errors import RecipeError
 from agentnb.load import load
-from agentnb.session.setup import make_world, refit
+from agentnb.session.setup import make_world, replace_world
 from agentnb.world.llm.scripted import ScriptedClient
 from agentnb.world.llm.simulated import SimulatedClient
 from tests.dialects.agentruntime.agent_files import HEAD, line, text, write
@@ -70,10 +70,10 @@ def test_tools_from_elsewhere_need_leave(tmp_path):
 def test_what_has_not_changed_of_a_recipe_is_taken_over_as_it_is(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     old = make_world(recipe, llm=["one"], tools={"add": lambda **given: "mine"})
-    same = refit(old, recipe, load(write(tmp_path, "\n\n" + text(line("a", "b")))))
+    same = replace_world(old, recipe, load(write(tmp_path, "\n\n" + text(line("a", "b")))))
     assert {name: same.tools[name] is old.tools[name] for name in old.tools} == dict.fromkeys(old.tools, True)
     assert (same.llm, same.given.keys()) == (old.llm, {"add"})
-    other = refit(old, recipe, recipe, llm=["two"], tools={"echo": lambda **given: "new"})
+    other = replace_world(old, recipe, recipe, llm=["two"], tools={"echo": lambda **given: "new"})
     assert [other.tools[name]() for name in ("echo", "add")] == ["new", "mine"]
     assert other.llm is not old.llm
 
@@ -83,7 +83,7 @@ def test_a_tool_that_has_changed_is_loaded_anew_and_one_that_is_gone_is_gone(tmp
     old = make_world(recipe, tools={"add": lambda **given: given, "more": len})
     changed = text(line("a")).replace('impl: "tools.py#add"', 'impl: "tools.py#echo", config: {by: 7}')
     changed = changed.replace('  - {id: raising, kind: python, impl: "tools.py#raising"}\n', "")
-    now = refit(old, recipe, load(write(tmp_path, changed)))
+    now = replace_world(old, recipe, load(write(tmp_path, changed)))
     assert now.tools["add"](n=1) == {"by": 7, "n": 1}  # what was given in its place is called as it is now
     assert set(now.tools) == {"echo", "add", "failing", "more"}
 
@@ -91,5 +91,5 @@ def test_a_tool_that_has_changed_is_loaded_anew_and_one_that_is_gone_is_gone(tmp
 def test_a_recipe_that_names_a_provider_for_the_first_time(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     provided = load(write(tmp_path, text(line("a"), head=PROVIDED)))
-    assert isinstance(refit(make_world(recipe), recipe, provided).llm, SimulatedClient)
-    assert isinstance(refit(make_world(recipe, llm=["x"]), recipe, provided).llm, ScriptedClient)
+    assert isinstance(replace_world(make_world(recipe), recipe, provided).llm, SimulatedClient)
+    assert isinstance(replace_world(make_world(recipe, llm=["x"]), recipe, provided).llm, ScriptedClient)

@@ -108,7 +108,7 @@ def test_who_wrote(name, two):
 
 
 def test_why(name, two):
-    assert (two.why().step, (two.why().node, two.why().went)) == (2, LED[name])
+    assert (two.why().step, (two.why().node, two.why().targets)) == (2, LED[name])
     two.goto(0)
     assert repr(two.why()) == "nothing has run yet"
 
@@ -116,11 +116,11 @@ def test_why(name, two):
 def test_why_not(name, two):
     node, said, way = NOT[name]
     why = two.why_not(node)
-    assert (why.step, why.node, why.said, why.fired) == (2, node, said, None)
-    assert [each.said for each in why.ways] == ([way] if way else [])
+    assert (why.step, why.node, why.reason, why.fired) == (2, node, said, None)
+    assert [each.result for each in why.incoming_edges] == ([way] if way else [])
     assert repr(why).startswith(f"after step 2, {node!r}: {said}")
     first = shape_of(name).steps[0].split()[0]
-    assert "next" in two.why_not(first, 0).said
+    assert "next" in two.why_not(first, 0).reason
     assert two.why_not(first, "evt_001" if name == "reactive" else None).fired == 1
     codes = [code_of(two.why_not, *words) for words in (("nobody",), (first, 99), (first, "evt_999"))]
     assert codes == ["X101", "X111", "X111"]

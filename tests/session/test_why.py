@@ -40,13 +40,13 @@ def run(tmp_path):
 
 def test_before_the_first_step_there_is_nothing_to_tell(run):
     assert repr(run.goto(0).why()) == "nothing has run yet"
-    assert (run.why().step, run.why().asked) == (0, ())
+    assert (run.why().step, run.why().conditions) == (0, ())
 
 
 def test_the_conditions_of_edges_are_told_with_what_they_read(run):
     why = run.goto(1).why()
-    assert (why.step, why.node, why.went) == (1, "look", ("route",))
-    taken, other = why.asked
+    assert (why.step, why.node, why.targets) == (1, "look", ("route",))
+    taken, other = why.conditions
     assert (taken.condition, taken.target, taken.value, taken.taken) == ("result.result == 1", "route", True, True)
     assert taken.operands == (("result.result", 1),)
     assert (other.target, other.value, other.taken, other.operands) == ("a", False, False, (("node.id", "look"),))
@@ -59,10 +59,10 @@ def test_the_conditions_of_edges_are_told_with_what_they_read(run):
 
 def test_the_cases_of_a_router_are_told_each(run):
     why = run.goto(2).why()
-    assert (why.went, [asked.value for asked in why.asked]) == (("b",), [False, True])
-    assert why.asked[0].operands == (("state.n", 1),)
-    assert {"inputs.x": 1, "state.n": 1}.items() <= dict(why.asked[1].operands).items()
-    assert dict(why.asked[1].operands)["{{ 2 * x }}"] == 2
+    assert (why.targets, [asked.value for asked in why.conditions]) == (("b",), [False, True])
+    assert why.conditions[0].operands == (("state.n", 1),)
+    assert {"inputs.x": 1, "state.n": 1}.items() <= dict(why.conditions[1].operands).items()
+    assert dict(why.conditions[1].operands)["{{ 2 * x }}"] == 2
     assert "holds: go to b" in repr(why)
 
 
@@ -72,19 +72,19 @@ def test_a_step_that_led_nowhere_says_so(run):
 
 def test_a_diamond_leads_to_all(tmp_path):
     stop = stepped(write(tmp_path, text("\n".join([line("a", "b", "c"), edges("a-b", "a-c")]))), {"x": 1})
-    assert stop.goto(1).why().went == ("b", "c")
+    assert stop.goto(1).why().targets == ("b", "c")
 
 
 def test_it_tells_the_board_as_the_node_left_it(run):
     run.goto(2).edit({"n": 99})
-    assert run.why().asked[0].operands == (("state.n", 1),)
+    assert run.why().conditions[0].operands == (("state.n", 1),)
 
 
 def test_routes_by_a_value_are_told_too():
     stop = Session(samples("triage"), answers=["approve"])
     stop.step(2)
     why = stop.why()
-    assert (why.node, [(asked.target, asked.value, asked.taken) for asked in why.asked]) == (
+    assert (why.node, [(asked.target, asked.value, asked.taken) for asked in why.conditions]) == (
         "sort", [("check_order", True, True), ("find_bug", False, False)],
     )  # fmt: skip
 
@@ -92,10 +92,10 @@ def test_routes_by_a_value_are_told_too():
 def test_conditions_of_other_dialects_are_told():
     stop = session(counting(), {"n": 0})
     stop.step(2)
-    (asked,) = stop.why().asked
+    (asked,) = stop.why().conditions
     assert (asked.condition, asked.value, asked.taken) == ("n >= 3", False, False)
     stop.step(4)
-    assert stop.why().asked[0].value is True
+    assert stop.why().conditions[0].value is True
 
 
 def test_a_callable_is_told_by_its_value():
@@ -105,7 +105,7 @@ def test_a_callable_is_told_by_its_value():
     made.add_edge("a", "b", when=lambda board: board["n"] > 1)
     stop = session(made, {"n": 2})
     stop.step()
-    assert [(asked.value, asked.taken) for asked in stop.why().asked] == [(True, True)]
+    assert [(asked.value, asked.taken) for asked in stop.why().conditions] == [(True, True)]
 
 
 def test_a_failed_step_that_goes_on_is_told_with_its_failure(tmp_path):
@@ -116,7 +116,7 @@ def test_a_failed_step_that_goes_on_is_told_with_its_failure(tmp_path):
     edges: [{from: try, to: a, when: {"==": [{var: result.error.type}, quota]}}]
     """
     stop = stepped(write(tmp_path, text(graph)), {"x": 1}).goto(1)
-    assert stop.why().asked[0].value is True
+    assert stop.why().conditions[0].value is True
 
 
 def test_inside_a_subgraph_it_knows_what_the_inside_was_given(tmp_path):
@@ -131,7 +131,7 @@ def test_inside_a_subgraph_it_knows_what_the_inside_was_given(tmp_path):
     """
     graph = "nodes: [{id: s, type: subgraph, graph: one, inputs: {k: 7}}]"
     stop = stepped(write(tmp_path, text(graph, inner)), {"x": 1}).goto(2)
-    assert [(asked.value, asked.operands) for asked in stop.why().asked] == [(True, (("inputs.k", 7),))]
+    assert [(asked.value, asked.operands) for asked in stop.why().conditions] == [(True, (("inputs.k", 7),))]
     fork = stop.fork(at=2)
     assert fork.why() == stop.why()
 
@@ -162,34 +162,34 @@ def typed():
 
 
 def told(why):
-    return [(asked.condition, asked.target, asked.value, asked.taken) for asked in why.asked]
+    return [(asked.condition, asked.target, asked.value, asked.taken) for asked in why.conditions]
 
 
 def test_a_decision_and_a_switch_say_why_as_soon_as_they_are_entered():
     stop = Session(load(typed()))
     stop.run(until="tell")
     why = stop.why()
-    assert (why.node, why.went) == ("ask", ("tell",))
+    assert (why.node, why.targets) == ("ask", ("tell",))
     assert told(why) == [("ask(Plan) is true", "tell", True, True), ("ask(Plan) is false", "", False, False)]
-    assert why.asked[0].operands == (("Plan", Plan("tea", 1)),)
+    assert why.conditions[0].operands == (("Plan", Plan("tea", 1)),)
     stop.run(until="note")
     assert told(stop.why()) == [
         ("route(Result) is 'tea 1'", "note", True, True),
         ("route(Result) is 'tea 2'", "tell_2", False, False),
         ("route(Result) is anything else", "note_2", False, False),
     ]
-    assert dict(stop.why().asked[0].operands)["route(Result)"] == "tea 1"
+    assert dict(stop.why().conditions[0].operands)["route(Result)"] == "tea 1"
     stop.run()
     assert "route(Result) is tea 1" in repr(stop.why())
-    assert not stop.why().asked  # what is inside may have changed what it was asked about
+    assert not stop.why().conditions  # what is inside may have changed what it was asked about
 
 
 def test_a_loop_with_a_predicate_says_why_it_goes_round_and_why_it_ends():
     stop = Session(load(typed()))
     stop.run(until="work")
-    assert (stop.why().went, stop.why().asked[0].taken) == (("work",), False)
+    assert (stop.why().targets, stop.why().conditions[0].taken) == (("work",), False)
     stop.run(until="ask")
-    assert (stop.why().went, stop.why().asked[0].taken) == (("ask",), True)
+    assert (stop.why().targets, stop.why().conditions[0].taken) == (("ask",), True)
 
 
 def test_a_predicate_that_cannot_be_asked_is_told_and_not_raised():
@@ -204,7 +204,7 @@ def test_of_a_kept_run_without_its_recipe_it_says_where_it_went(tmp_path):
     session.run(until="note")
     session.close()
     why = nb.open(tmp_path / "runs.db").why()
-    assert (why.node, why.went, why.asked) == ("route", ("note",), ())
+    assert (why.node, why.targets, why.conditions) == ("route", ("note",), ())
 
 
 def test_any_step_is_told_wherever_the_run_stands(run):
@@ -246,40 +246,45 @@ def incident():
 def test_a_delivery_says_its_event_who_told_of_it_and_what_that_followed_from():
     why = incident().why()
     assert (why.step, why.node) == (7, "propose")
-    assert (why.came.event, why.came.type, why.came.teller, why.came.step) == (
+    assert (
+        why.delivered_event.event,
+        why.delivered_event.type,
+        why.delivered_event.emitter,
+        why.delivered_event.step,
+    ) == (
         "evt_027",
         "patch.applied",
         "correlate",
         6,
     )
-    assert why.came.causes == ("evt_013", "evt_003")
+    assert why.delivered_event.causes == ("evt_013", "evt_003")
     assert repr(why).splitlines()[0] == (
-        "step 7, 'propose' was triggered by event evt_027 'patch.applied', told by 'correlate' in step 6, "
+        "step 7, 'propose' was triggered by event evt_027 'patch.applied', emitted by 'correlate' in step 6, "
         "after evt_013 <- evt_003"
     )
 
 
 def test_each_clause_is_told_with_the_value_that_was_there():
-    asked = {each.condition: each.operands for each in incident().why().asked}
+    asked = {each.condition: each.operands for each in incident().why().conditions}
     assert asked["on 'patch.applied'"] == (("type", "patch.applied"),)
     assert asked["where diff.alerts.new is 2"] == (("diff.alerts.new", 2),)
     ((text, found),) = asked["pattern (a:alert)-[:part_of]->(i:incident {state: 'open'})"]
     assert (text, dict(found[0])) == ("it fits", {"a": "alert#2", "i": "incident#6"})
-    assert all(each.taken and each.value is True for each in incident().why().asked)
+    assert all(each.taken and each.value is True for each in incident().why().conditions)
 
 
 def test_what_came_from_outside_says_so_and_what_waits_for_what_was_told():
     why = incident().why(1)
-    assert (why.came.step, why.came.teller, why.came.causes) == (None, "user", ())
-    assert why.went == ("correlate",)
-    assert "told by 'user' from outside" in repr(why)
+    assert (why.delivered_event.step, why.delivered_event.emitter, why.delivered_event.causes) == (None, "user", ())
+    assert why.targets == ("correlate",)
+    assert "emitted by 'user' from outside" in repr(why)
     assert repr(why).splitlines()[-1] == "  what it emitted triggers correlate"
 
 
 def test_of_a_relation_it_says_which():
     runtime = reactive.team()
     runtime.run_goal("Write about swifts")
-    asked = {each.condition: each.operands for each in runtime.session.why(6).asked}
+    asked = {each.condition: each.operands for each in runtime.session.why(6).conditions}
     assert asked["relation blocks"] == (("its id", "rel_002"),)
 
 
@@ -287,7 +292,7 @@ def test_operators_of_a_clause_are_told_one_by_one_and_secrets_masked():
     node = Node("hears", "noop", on=("go",), params={"where": {"n": {">": 1, "<": 9}, "token": "abc"}})
     run = Session(Recipe("r", "test", {"hears": node}, (), ()))
     run.emit("go", {"n": 5, "token": "abc"}).run()
-    conditions = [each.condition for each in run.why().asked]
+    conditions = [each.condition for each in run.why().conditions]
     assert conditions[:3] == ["on 'go'", "where n > 1", "where n < 9"]
     assert "abc" not in repr(run.why())
 
@@ -296,8 +301,8 @@ def test_a_node_that_listens_and_leads_on_says_both():
     nodes = {"hears": Node("hears", "noop", on=("go",)), "next": Node("next", "noop")}
     run = Session(Recipe("r", "test", nodes, (Edge("hears", "next"),), ()))
     run.emit("go").run()
-    assert (run.why(1).came.type, run.why(1).went) == ("go", ("next",))
-    assert run.why(2).came is None
+    assert (run.why(1).delivered_event.type, run.why(1).targets) == ("go", ("next",))
+    assert run.why(2).delivered_event is None
 
 
 def test_a_long_way_back_is_told_by_its_nearest_events():

@@ -15,15 +15,15 @@ from tests.session.test_reactive import listening
 
 
 def said(run, *words):
-    return run.why_not(*words).said
+    return run.why_not(*words).reason
 
 
 def test_a_condition_that_did_not_hold_is_told_with_what_it_read():
     run = session(counting(), {"n": 0})
     run.step(2)
     why = run.why_not("done")
-    (way,) = why.ways
-    assert (way.source, way.kind, way.step, way.said) == (
+    (way,) = why.incoming_edges
+    assert (way.source, way.kind, way.step, way.result) == (
         "check", "conditional", 2, "its condition did not hold in step 2",
     )  # fmt: skip
     assert repr(why).splitlines() == [
@@ -37,7 +37,7 @@ def test_a_condition_that_did_not_hold_is_told_with_what_it_read():
 def test_a_way_that_another_one_came_before():
     run = session(counting(1), {"n": 0})
     run.step(2)
-    assert run.why_not("add").ways[0].said == "in step 2 it led to 'done'"
+    assert run.why_not("add").incoming_edges[0].result == "in step 2 it led to 'done'"
 
 
 def test_what_is_next_what_waits_and_what_ran():
@@ -50,7 +50,7 @@ def test_what_is_next_what_waits_and_what_ran():
         "no incoming edge is open now",
         "it is the entry of its region; it ran in step 1",
     ]
-    assert run.why_not("after").ways[0].said == "'meet' has not run"
+    assert run.why_not("after").incoming_edges[0].result == "'meet' has not run"
 
 
 def test_a_node_inside_another_one():
@@ -59,7 +59,7 @@ def test_a_node_inside_another_one():
     run.step(2)
     assert said(run, "again").startswith("it is next; it ran in step 1")
     assert said(run, "done") == "no incoming edge is open now"
-    assert run.why_not("done").ways[0].said == "step 1 went into it, and it has not been left"
+    assert run.why_not("done").incoming_edges[0].result == "step 1 went into it, and it has not been left"
     run.step()
     assert said(run, "again") == "it was entered, and its inner nodes are still running; it ran in step 3"
 
@@ -72,10 +72,10 @@ def test_error_edges_and_failures():
     edges = [Edge("a", "fix", "error"), Edge("fix", "b"), Edge("b", "late", "timeout"), Edge("b", "a")]
     run = session_of("fails", Shape(nodes, edges, ("a",), [], {}))
     run.step(3)
-    assert (run.status, run.why_not("fix").ways[0].said) == ("failed", "taken in step 1")
-    assert run.why_not("late").ways[0].said == "step 3 did not take too long"
-    assert run.why_not("a").ways[0].said == "step 3 failed: it broke"
-    assert run.why_not("fix", 0).ways[0].said == "'a' has not run"
+    assert (run.status, run.why_not("fix").incoming_edges[0].result) == ("failed", "taken in step 1")
+    assert run.why_not("late").incoming_edges[0].result == "step 3 did not take too long"
+    assert run.why_not("a").incoming_edges[0].result == "step 3 failed: it broke"
+    assert run.why_not("fix", 0).incoming_edges[0].result == "'a' has not run"
     run.goto(2)
     assert said(run, "b") == "it is next"
 
@@ -92,7 +92,7 @@ def test_the_routes_of_a_router_are_told_by_their_values():
     run.run()
     never = next(edge.target for edge in run.recipe.edges if run.why_not(edge.target).fired is None)
     why = run.why_not(never)
-    assert [asked.value for way in why.ways for asked in way.asked] == [False]
+    assert [asked.value for edge in why.incoming_edges for asked in edge.conditions] == [False]
 
 
 def test_no_event_of_its_types_has_come():
@@ -120,7 +120,7 @@ def test_a_delivery_that_a_person_skipped_or_took_away():
     run.emit("hello")
     run.skip()
     why = run.why_not("greet")
-    assert (why.fired, why.said) == (None, "a person skipped it for event evt_001 'hello' in step 2")
+    assert (why.fired, why.reason) == (None, "a person skipped it for event evt_001 'hello' in step 2")
     run.set_next("begin")
     taken = "the delivery of event evt_001 'hello' has been taken out of the frontier: set_next 'begin' after step 2"
     assert said(run, "log") == taken

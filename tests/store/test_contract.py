@@ -100,8 +100,8 @@ def test_any_json_text_survives(store, text):
 
 def test_how_a_run_stands_is_said_by_parts(store):
     store.log.create(row())
-    store.log.tell("one", status="running", at="[4]")
-    store.log.tell("one", steps=12)
+    store.log.update_run("one", status="running", at="[4]")
+    store.log.update_run("one", steps=12)
     found = store.log.run("one")
     assert (found.status, found.steps, found.at) == ("running", 12, "[4]")
     store.log.append("one", some(1, 1), status="paused")
@@ -109,7 +109,7 @@ def test_how_a_run_stands_is_said_by_parts(store):
     store.log.append("one", [], steps=14)
     found = store.log.run("one")
     assert (found.status, found.steps, found.at) == ("paused", 14, "[4]")
-    store.log.tell("one", at="")
+    store.log.update_run("one", at="")
     assert store.log.run("one").at is None
 
 
@@ -180,7 +180,7 @@ def test_the_run_that_was_written_last_is_meant_without_an_id(store):
     assert store.log.run().run_id == "c"
     store.log.append("b", some(1, 1))
     assert store.log.run().run_id == "b"
-    store.log.tell("a", steps=1)
+    store.log.update_run("a", steps=1)
     assert store.log.run().run_id == "a"
 
 
@@ -217,7 +217,7 @@ def test_a_run_that_is_not_there_is_told(store):
         (store.log.entries, ("run_on",)),
         (store.log.append, ("run_on", some(1, 1))),
         (store.log.append, ("run_on", [])),
-        (store.log.tell, ("run_on",)),
+        (store.log.update_run, ("run_on",)),
     ]
     for act, words in acts:
         assert "did you mean 'run_one'?" in refused("L413", act, *words)
@@ -255,7 +255,7 @@ def test_a_store_that_nobody_has_begun_has_no_runs(lasting):
     log = lasting.log
     for look in (log.runs, log.run, lambda: log.last("one"), lambda: log.entries("one")):
         assert "no store here" in refused("L410", look)
-    for change in (lambda: log.append("one", some(1, 1)), lambda: log.tell("one", steps=1)):
+    for change in (lambda: log.append("one", some(1, 1)), lambda: log.update_run("one", steps=1)):
         refused("L410", change)
     log.release("one")
     refused("L410", log.runs)
@@ -287,7 +287,7 @@ def done(log, act):
             case "append":
                 log.append(words[0], some(words[1], words[1] + words[2] - 1), status=words[3])
             case "tell":
-                log.tell(words[0], steps=words[1], at=words[2])
+                log.update_run(words[0], steps=words[1], at=words[2])
             case _:
                 getattr(log, name)(*words)
     except StoreError as error:

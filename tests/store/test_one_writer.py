@@ -19,7 +19,7 @@ def test_a_run_is_free_when_its_writer_lets_go(store):
     store.log.append("one", some(2, 2))
     assert store.log.run("one").writer is not None
     store.log.release("one")
-    store.log.tell("one", steps=2)
+    store.log.update_run("one", steps=2)
     assert store.log.run("one").writer is not None
     store.log.close()
     assert store.log.run("one").writer is None
@@ -37,7 +37,7 @@ def test_a_second_log_of_this_process_is_refused(lasting):
     lasting.log.create(row(), some(1, 1))
     other = lasting.another()
     before = lasting.log.run("one")
-    for act in (lambda: other.append("one", some(2, 2)), lambda: other.tell("one", status="failed")):
+    for act in (lambda: other.append("one", some(2, 2)), lambda: other.update_run("one", status="failed")):
         assert f"process {os.getpid()}" in refused("L411", act)
     assert other.run("one") == before
     assert list(other.entries("one")) == some(1, 1)

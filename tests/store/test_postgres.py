@@ -91,7 +91,7 @@ def test_a_connection_that_ends_while_nobody_uses_it_is_made_anew(log, other):
     for act in (
         lambda: log.append("one", some(2, 2)),
         lambda: log.append("one", some(3, 4)),
-        lambda: log.tell("one", steps=4),
+        lambda: log.update_run("one", steps=4),
         lambda: log.create(row("two")),
         log.runs,
         lambda: log.entries("one"),
@@ -108,7 +108,7 @@ def test_who_takes_a_run_meanwhile_keeps_it(log, other, postgres_url):
     thief = SqlLog(postgres_url)
     thief.append("one", some(2, 2))
     refused("L411", log.append, "one", some(2, 2))
-    refused("L411", log.tell, "one", steps=7)
+    refused("L411", log.update_run, "one", steps=7)
     thief.close()
     assert "another session has written" in refused("L411", log.append, "one", some(2, 2))
     assert log.run("one").writer is None
@@ -220,7 +220,7 @@ def test_a_locked_table_is_told(log, other):
         for act in (
             lambda: log.append("one", some(2, 2)),
             lambda: log.append("one", some(2, 3)),
-            lambda: log.tell("one", steps=1),
+            lambda: log.update_run("one", steps=1),
             lambda: log.create(row("two")),
             log.runs,
         ):
@@ -237,7 +237,7 @@ def test_a_database_that_can_only_be_read_is_read(log, postgres_url):
     assert list(reader.entries("one")) == some(1, 1)
     for act in (
         lambda: reader.append("one", some(2, 2)),
-        lambda: reader.tell("one", steps=1),
+        lambda: reader.update_run("one", steps=1),
         lambda: reader.create(row("two")),
     ):
         assert "can only be read" in refused("L419", act)

@@ -119,7 +119,7 @@ def test_who_has_been_taken_for_dead_cannot_write_on(log, path, entries):
     other.append("one", [], steps=4)
     for _ in range(2):
         if entries is None:
-            refused("L411", log.tell, "one", steps=5)
+            refused("L411", log.update_run, "one", steps=5)
         else:
             refused("L411", log.append, "one", some(2, 1 + entries))
     assert log.run("one").steps == 4
@@ -206,7 +206,7 @@ def test_a_locked_file_is_told_and_can_be_read(log, path):
     with changed(path, "BEGIN EXCLUSIVE") as other:
         for act in (
             lambda: log.append("one", some(2, 2)),
-            lambda: log.tell("one", steps=1),
+            lambda: log.update_run("one", steps=1),
             lambda: log.create(row("two")),
             lambda: log.release("one"),
         ):

@@ -20,7 +20,7 @@ def database():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in Statements.__slots__ if name not in {"kind", "tables", "indexes", "put"}]
+    "name", [name for name in Statements.__slots__ if name not in {"kind", "tables", "indexes", "append"}]
 )
 def test_sqlite_understands_it_and_all_of_it_is_given_by_name(database, name):
     statement = getattr(compile_statements("sqlite"), name)
@@ -32,8 +32,8 @@ def test_sqlite_understands_it_and_all_of_it_is_given_by_name(database, name):
 
 
 def test_one_entry_is_one_statement_on_a_server():
-    assert compile_statements("sqlite").put is None
-    put = compile_statements("postgresql").put
+    assert compile_statements("sqlite").append is None
+    put = compile_statements("postgresql").append
     assert {"number", "mine", "before", "after", "step", "body"} <= {*re.findall(r"%\((\w+)\)s", put)}
 
 

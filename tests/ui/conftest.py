@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from agentnb.ui.command_queue import to_problems
-from agentnb.ui.commands import COMMANDS, carry_out, list_commands
+from agentnb.ui.commands import COMMANDS, list_commands, run_command
 from agentnb.ui.debugger import build_page_module, build_page_style
 from agentnb.ui.graph_view import draw_at_once, get_drawing
 from agentnb.ui.view_model import make_screen
@@ -71,7 +71,7 @@ class Host:
                 problems = problems if message["do"] == "look" else ()
                 verbs += [message["do"]] if message["value"] not in BY_ITSELF else []
                 try:
-                    found = carry_out(self.session, message["do"], message["value"], message["target"])
+                    found = run_command(self.session, message["do"], message["value"], message["target"])
                 except Exception as error:  # noqa: BLE001
                     problems = to_problems(error, message["do"])
                 if COMMANDS[message["do"]].leads and not problems:

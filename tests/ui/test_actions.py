@@ -12,7 +12,7 @@ from agentnb.errors import AgentNbError, ExecutionError
 from agentnb.recipe.model import Requirement
 from agentnb.ui.actions import describe_limit
 from agentnb.ui.command_queue import CommandQueue, Request
-from agentnb.ui.commands import carry_out
+from agentnb.ui.commands import run_command
 from agentnb.ui.details import pane
 from agentnb.ui.page_queries import look
 from agentnb.ui.status_line import format_status_line
@@ -59,20 +59,20 @@ def test_what_can_be_done_is_told_where_it_can_be_done():
 def test_an_event_is_emitted_and_the_idle_run_has_work_to_do():
     session = nb.Session(nb.samples("team"))
     assert format_status_line(session).endswith("Idle: nothing is due. Emit an event to go on.")
-    carry_out(session, "emit", '{"goal": "Tell of swifts."}', "goal.created")
+    run_command(session, "emit", '{"goal": "Tell of swifts."}', "goal.created")
     assert (session.status, session.current) == ("ready", "plan")
     assert session.events[-1].payload == {"goal": "Tell of swifts."}
-    carry_out(session, "run")
+    run_command(session, "run")
     assert session.status == "idle"
 
 
 def test_an_event_may_have_no_payload_but_not_no_type():
     session = nb.Session(nb.samples("team"))
-    carry_out(session, "emit", "", "weather.changed")
+    run_command(session, "emit", "", "weather.changed")
     assert (session.events[-1].type, session.events[-1].payload) == ("weather.changed", None)
     for typed, type_, code in (("{}", "  ", "U323"), ("{goal: 1}", "goal.created", "U305")):
         with pytest.raises(AgentNbError) as caught:
-            carry_out(session, "emit", typed, type_)
+            run_command(session, "emit", typed, type_)
         assert code_of(caught) == code
     assert len(session.events) == 1
 
@@ -91,18 +91,18 @@ def test_the_latest_events_are_told_the_last_one_first():
 
 def test_a_secret_in_an_event_stays_one():
     session = nb.Session(nb.samples("team"))
-    carry_out(session, "emit", '{"api_key": "k-74-55-09"}', "goal.created")
-    carry_out(session, "emit", "null", "k-74-55-09")
+    run_command(session, "emit", '{"api_key": "k-74-55-09"}', "goal.created")
+    run_command(session, "emit", "null", "k-74-55-09")
     assert "k-74-55-09" not in str(look(session, "events", None))
 
 
 def test_a_failed_node_is_tried_again_as_a_new_step():
     session = failed()
     at = session.position
-    carry_out(session, "retry")
+    run_command(session, "retry")
     assert (session.status, session.position) == ("failed", at + 1)
     session.edit({"reply": "fine"})
-    carry_out(session, "retry")
+    run_command(session, "retry")
     assert (session.status, session.board["sent"]) == ("finished", True)
 
 
@@ -110,13 +110,13 @@ def test_a_failed_node_is_skipped_with_what_it_would_have_written():
     session = failed()
     for typed, code in (("[1]", "U324"), ("{sent", "U305")):
         with pytest.raises(AgentNbError) as caught:
-            carry_out(session, "skip", typed)
+            run_command(session, "skip", typed)
         assert code_of(caught) == code
     assert session.status == "failed"
-    carry_out(session, "skip", '{"sent": "by hand", "note": {"why": "the till"}}')
+    run_command(session, "skip", '{"sent": "by hand", "note": {"why": "the till"}}')
     assert (session.status, session.board["sent"], session.board["note.why"]) == ("finished", "by hand", "the till")
     plain = failed()
-    carry_out(plain, "skip")
+    run_command(plain, "skip")
     assert (plain.status, "sent" in plain.board) == ("finished", False)
 
 
@@ -125,7 +125,7 @@ def test_what_the_recipe_requires_cannot_be_skipped():
     session = nb.Session(recipe, {"ticket": "hello"}, validate_inputs=False)
     assert (session.status, session.error.code, able(session)) == ("failed", "X121", {"retry", "set_next"})
     session.edit({"order": 4711})
-    carry_out(session, "step")
+    run_command(session, "step")
     assert session.position == 1
 
 
@@ -135,17 +135,17 @@ def test_a_limit_that_is_used_up_is_told_raised_and_lifted():
     assert session.status == "exhausted"
     assert describe_limit(session) == {"name": "max_steps", "value": "3", "used": "3", "more": "6"}
     with pytest.raises(AgentNbError) as caught:
-        carry_out(session, "set_budget", "many", "max_steps")
+        run_command(session, "set_budget", "many", "max_steps")
     assert code_of(caught) == "U305"
     with pytest.raises(ExecutionError) as refused:
-        carry_out(session, "set_budget", "2.5", "max_steps")
+        run_command(session, "set_budget", "2.5", "max_steps")
     assert code_of(refused) == "X203"
-    carry_out(session, "set_budget", "5", "max_steps")
+    run_command(session, "set_budget", "5", "max_steps")
     assert describe_limit(session) is None
-    carry_out(session, "run")
+    run_command(session, "run")
     assert (session.status, session.position) == ("exhausted", 5)
-    carry_out(session, "set_budget", None, "max_steps")
-    carry_out(session, "run")
+    run_command(session, "set_budget", None, "max_steps")
+    run_command(session, "run")
     assert (session.status, session.board["n"]) == ("finished", 10)
 
 
@@ -168,7 +168,7 @@ def test_a_node_is_offered_as_the_next_one_exactly_where_it_can_be(name):
             other = walked.fork()
             offered = pane.describe_node_pane(walked, node)["node"]["settable"]
             with suppress(ExecutionError):
-                carry_out(other, "set_next", None, node)
+                run_command(other, "set_next", None, node)
             assert offered == (other.current == node), (walked.position, node)
     assert places > 4
 

@@ -5,7 +5,7 @@ import pytest
 import agentnb as nb
 from agentnb.engine.control import breakpoints
 from agentnb.ui.breakpoint_form import CLAUSES, describe_form_error, list_clauses
-from agentnb.ui.commands import carry_out
+from agentnb.ui.commands import run_command
 from tests.ui import ticket_recipe
 
 
@@ -36,10 +36,10 @@ def test_what_is_typed_becomes_a_breakpoint(clause, text, shown):
     session = ticket_recipe.session("hello")
     typed = {"clause": clause, "text": text, "log": ""}
     assert describe_form_error(session, typed) == ""
-    carry_out(session, "stop_when", typed)
+    run_command(session, "stop_when", typed)
     assert [str(row) for row in session.breakpoints] == [shown]
-    assert carry_out(session, "look", "breakpoint", typed) == ""
-    carry_out(session, "stop_when", {**typed, "log": "here"})
+    assert run_command(session, "look", "breakpoint", typed) == ""
+    run_command(session, "stop_when", {**typed, "log": "here"})
     assert [row.log for row in session.breakpoints] == [None, "here"]
 
 
@@ -60,13 +60,13 @@ def test_a_mistake_is_described_and_nothing_is_added(typed, wrong):
     session = ticket_recipe.session("hello")
     assert wrong in describe_form_error(session, typed)
     with pytest.raises(nb.AgentNbError):
-        carry_out(session, "stop_when", typed)
+        run_command(session, "stop_when", typed)
     assert len(session.breakpoints) == 0
 
 
 def test_a_logpoint_of_any_clause_writes_its_message(capsys):
     session = ticket_recipe.session("hello")
-    carry_out(session, "stop_when", {"clause": "key", "text": "reply", "log": "it says {{ reply }}"})
+    run_command(session, "stop_when", {"clause": "key", "text": "reply", "log": "it says {{ reply }}"})
     session.run()
     assert session.status == "finished"
     assert capsys.readouterr().out == "it says no\n"

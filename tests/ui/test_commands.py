@@ -5,7 +5,7 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError, BoardError
 from agentnb.magics.verbs import VERBS
-from agentnb.ui.commands import COMMANDS, carry_out, list_commands
+from agentnb.ui.commands import COMMANDS, list_commands, run_command
 from agentnb.ui.view_model import list_abilities
 from tests.session.shape_sessions import asking, to_where_it_waits
 from tests.ui import ticket_recipe
@@ -26,61 +26,61 @@ def test_over_and_out_go_by_frame():
     session = nb.Session(nb.samples("research"))
     session.step(2)
     depth = len(session.stack)
-    carry_out(session, "over")
+    run_command(session, "over")
     assert (len(session.stack), session.current) == (depth - 1, "each")
     session = nested()
-    carry_out(session, "out")
+    run_command(session, "out")
     assert (len(session.stack), session.current, session.position) == (1, "each", 6)
 
 
 def test_into_stops_inside_and_stop_lets_go():
     session = nb.Session(nb.samples("moderation"))
     for _ in range(3):
-        carry_out(session, "into")
+        run_command(session, "into")
     assert session.status == "in_flight"
-    carry_out(session, "stop")
+    run_command(session, "stop")
     assert (session.status, session.current) == ("paused", "llm")
 
 
 def test_run_back_goes_to_the_start_or_a_breakpoint():
     session = ticket_recipe.session("hello")
-    carry_out(session, "run")
-    carry_out(session, "stop_at", None, "refuse")
-    carry_out(session, "run_back")
+    run_command(session, "run")
+    run_command(session, "stop_at", None, "refuse")
+    run_command(session, "run_back")
     assert (session.position, session.current) == (1, "refuse")
-    carry_out(session, "run_back")
+    run_command(session, "run_back")
     assert session.position == 0
 
 
 def test_a_node_is_marked_and_no_longer():
     session = ticket_recipe.session()
-    carry_out(session, "stop_at", None, "tell")
+    run_command(session, "stop_at", None, "tell")
     assert stops(session) == [("tell", True)]
-    carry_out(session, "enable", value=False, target=1)
+    run_command(session, "enable", value=False, target=1)
     assert stops(session) == [("tell", False)]
-    carry_out(session, "stop_at", None, "tell")
+    run_command(session, "stop_at", None, "tell")
     assert stops(session) == []
-    carry_out(session, "stop_when", "category == 'refund'")
+    run_command(session, "stop_when", "category == 'refund'")
     assert [row.text for row in session.breakpoints] == ["category == 'refund'"]
-    carry_out(session, "remove", None, 2)
+    run_command(session, "remove", None, 2)
     assert stops(session) == []
 
 
 def test_conditions_are_watched_until_they_are_not():
     session = ticket_recipe.session()
-    carry_out(session, "watch", "ticket|length")
+    run_command(session, "watch", "ticket|length")
     assert dict(session.watches) == {"ticket|length": 10}
-    carry_out(session, "unwatch", None, "ticket|length")
+    run_command(session, "unwatch", None, "ticket|length")
     assert dict(session.watches) == {}
 
 
 def test_a_value_is_edited_as_what_it_is():
     session = ticket_recipe.session()
-    carry_out(session, "edit", "7", "ticket")
+    run_command(session, "edit", "7", "ticket")
     assert session.board["ticket"] == "7"
-    carry_out(session, "edit", '{"n": [1, 2]}', "decision")
+    run_command(session, "edit", '{"n": [1, 2]}', "decision")
     assert session.board["decision"] == {"n": [1, 2]}
-    carry_out(session, "edit", "{}", "decision")
+    run_command(session, "edit", "{}", "decision")
     assert session.board["decision"] == {}
 
 
@@ -88,30 +88,30 @@ def test_a_value_is_edited_as_what_it_is():
 def test_what_cannot_be_written_is_said_and_nothing_is_written(typed, key, code):
     session = ticket_recipe.session()
     with pytest.raises(AgentNbError, match=code):
-        carry_out(session, "edit", typed, key)
+        run_command(session, "edit", typed, key)
     assert "decision" not in session.board
     assert session.board["api_key"] == ticket_recipe.KEY
 
 
 def test_leave_is_given_and_refused():
     session = to_where_it_waits(asking("cycle", "approval"))
-    carry_out(session, "deny", "too dear", session.pending[0].id)
+    run_command(session, "deny", "too dear", session.pending[0].id)
     assert session.board["said"]["reason"] == "too dear"
     session = to_where_it_waits(asking("cycle", "approval"))
-    carry_out(session, "approve", None, session.pending[0].id)
+    run_command(session, "approve", None, session.pending[0].id)
     assert session.board["said"]["approved"] is True
 
 
 def test_only_a_look_is_told_something():
     session = ticket_recipe.session()
-    assert carry_out(session, "look", "key", "ticket")["field"]["text"] == "money back"
-    assert carry_out(session, "step") is None
+    assert run_command(session, "look", "key", "ticket")["field"]["text"] == "money back"
+    assert run_command(session, "step") is None
 
 
 def test_what_cannot_do_anything_is_not_able():
     session = nested()
     assert list_abilities(session)["out"] is True
-    carry_out(session, "out")
+    run_command(session, "out")
     assert list_abilities(session)["out"] is False
     needed = {row["needs"] for row in list_commands()} - {None}
     assert needed <= set(list_abilities(session))
@@ -125,26 +125,26 @@ def test_a_key_means_one_command_except_space_which_runs_and_pauses():
 
 def test_magics_say_and_do_what_the_buttons_do():
     for name in ("over", "into", "out", "pause", "stop", "reset", "retry"):
-        assert COMMANDS[name].tip in VERBS[name].told
+        assert COMMANDS[name].tip in VERBS[name].description
 
 
 def test_a_run_goes_to_a_node_and_at_a_speed():
     session = ticket_recipe.session("hello")
-    carry_out(session, "run_to", None, "tell")
+    run_command(session, "run_to", None, "tell")
     assert session.current == "tell"
-    carry_out(session, "speed", 3)
+    run_command(session, "speed", 3)
     assert session.speed == 3
 
 
 def test_a_board_that_refuses_an_edit_says_why():
     session = ticket_recipe.session()
     with pytest.raises((BoardError, AgentNbError)):
-        carry_out(session, "edit", "1", "ticket.text.")
+        run_command(session, "edit", "1", "ticket.text.")
 
 
 def test_a_type_of_events_is_marked_and_no_longer():
     session = nb.Session(nb.samples("team"))
-    carry_out(session, "stop_at", None, "event: task.done")
+    run_command(session, "stop_at", None, "event: task.done")
     assert [(row.event, row.node) for row in session.breakpoints] == [("task.done", None)]
-    carry_out(session, "stop_at", None, "event: task.done")
+    run_command(session, "stop_at", None, "event: task.done")
     assert list(session.breakpoints) == []

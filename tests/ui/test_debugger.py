@@ -56,7 +56,7 @@ def test_a_page_is_sent_what_changes_and_nothing_where_nothing_does(session, deb
     assert message["number"] == debugger.state["number"]
     assert message["changed"]["board"]["rows"] == [row for row in debugger.state["board"] if row[2]]
     assert len(json.dumps(message)) < 1_000
-    debugger._desk.refresh()
+    debugger._command_queue.refresh()
     assert len(said) == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.errors import AgentNbError
-from agentnb.ui.fields import LONGEST, apply_changes, make_field, make_fields, parse, retype
+from agentnb.ui.fields import LONGEST, apply_changes, make_field, make_fields, parse, parse_typed_value
 from agentnb.world.llm.base import LLMResponse
 
 TALK = {
@@ -101,8 +101,8 @@ def test_what_has_not_the_form_of_changes_changes_nothing(changes):
 def test_what_is_typed_is_read_as_the_kind_that_it_was_typed_as(typed, kind, value):
     assert parse(typed, kind) == value
     found = make_field("a text", [], "x")
-    assert retype(found, {"text": typed, "as": kind}) == value
-    assert retype(found, typed) == typed
+    assert parse_typed_value(found, {"text": typed, "as": kind}) == value
+    assert parse_typed_value(found, typed) == typed
 
 
 @pytest.mark.parametrize(

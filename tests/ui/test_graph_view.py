@@ -201,7 +201,9 @@ def test_marks_that_follow_a_run_are_those_of_the_whole_picture(seed):
         keys = [found["rows"].get(str(place), [*drawn[place : place + 1], ""])[0] for place in range(len(table.rows))]
         assert keys == [row.key for row in table.rows]
         assert found["board"]["more"] == table.last_line
-        flows = [[(flow.way, flow.node, flow.rows) for flow in one.flows] for one in (drawing.picture.board, table)]
+        flows = [
+            [(flow.direction, flow.node, flow.rows) for flow in one.flows] for one in (drawing.picture.board, table)
+        ]
         assert (found["board"]["flows"] == "") == (sorted(flows[0]) == sorted(flows[1]))
 
 

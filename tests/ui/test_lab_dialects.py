@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 import agentnb as nb
-from agentnb.ui.commands import carry_out
+from agentnb.ui.commands import run_command
 from agentnb.ui.status_line import format_status_line
 from agentnb.ui.view_model import list_abilities
 from tests.ui.lab import REPLY, Notebook, running
@@ -108,7 +108,7 @@ class Person:
 
     def does(self, verb, value=None, target=None):
         """Have the mirror do what was done on the screen, and compare."""
-        carry_out(self.mirror, verb, value, target)
+        run_command(self.mirror, verb, value, target)
         self.agrees()
 
     def press(self, name):
@@ -132,7 +132,7 @@ class Person:
     def margin(self, node):
         """Click into the margin of a node, which sets a breakpoint or takes it away."""
         self.root.locator(f'g.node[data-node="{node}"] .agentnb-reach').click()
-        carry_out(self.mirror, "stop_at", None, node)
+        run_command(self.mirror, "stop_at", None, node)
         marked = len(self.mirror.breakpoints)
         self.page.wait_for_function(
             "([root, count]) => root.querySelectorAll('g.node.breakpoint').length === count",
@@ -146,7 +146,7 @@ class Person:
         while self.mirror.status == "waiting":
             self.root.locator(".agentnb-ask").get_by_role("textbox").first.fill(self.case.answer)
             self.view.press("Answer")
-            carry_out(self.mirror, "answer", self.case.answer, self.mirror.current)
+            run_command(self.mirror, "answer", self.case.answer, self.mirror.current)
             self.mirror.run()
             self.agrees()
 
@@ -289,7 +289,7 @@ def edits_and_forks(person):
 
     person.root.get_by_label("name of the fork").fill("other way")
     person.view.press("Fork here")
-    before, person.mirror = person.mirror, carry_out(person.mirror, "fork", "other way")
+    before, person.mirror = person.mirror, run_command(person.mirror, "fork", "other way")
     person.agrees()
     assert person.kernel(f"({{0}} is {person.name}, {{0}}.parent is {person.name}, {{0}}.name)") == (
         False, True, "other way",

@@ -132,7 +132,7 @@ def test_a_type_of_events_says_who_told_of_it_and_whom_it_set_off(team):
     name = next(id_ for id_ in ids_of(team) if get_event_type(team.recipe, id_) == "task.done")
     found = told(team, name)
     facts = dict(found["facts"])
-    assert (facts["came"], facts["told by"], facts["set off"]) == ("3 times", "search (×3)", "unblock (×3)")
+    assert (facts["emitted"], facts["emitted by"], facts["triggered"]) == ("3 times", "search (×3)", "unblock (×3)")
     assert [event["type"] for event in found["latest"]] == ["task.done"] * 3
     json.dumps(found)
 

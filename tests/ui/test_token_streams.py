@@ -61,7 +61,7 @@ def hearing(at_once):
             self.streams = Streams(self.session, self.rows.extend)
 
         def say(self, text, attempt=1, call=0):
-            self.session._parts.state.hooks.tell("token", Token("ask", text, attempt, call, "m"))
+            self.session._parts.state.hooks.notify("token", Token("ask", text, attempt, call, "m"))
 
         def shown(self):
             text = ""
@@ -135,7 +135,7 @@ def beside(model, does):
         cockpit.session.start()
         await asyncio.wait_for(does(cockpit, sent), 30)
         await asyncio.wait_for(cockpit.session.wait(), 30)
-        cockpit._desk.refresh()
+        cockpit._command_queue.refresh()
         cockpit.close()
         return cockpit.session, sent
 

@@ -181,7 +181,7 @@ def test_what_failed_is_a_problem_with_its_four_answers():
 
 def test_what_broke_off_a_run_that_went_on_by_itself_is_shown():
     session = ticket_recipe.session()
-    session._parts.state.crash = MemoryError()
+    session._parts.state.background_error = MemoryError()
     (problem,) = shown(session)["problems"]
     assert problem["code"] == "U303"
     assert "MemoryError" in problem["what"]

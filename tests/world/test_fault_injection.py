@@ -31,7 +31,7 @@ class Waited(FrozenClock):
 
 
 def struck(chaos, calls=CALLS):
-    return [call for call in calls if chaos.strikes(call)]
+    return [call for call in calls if chaos.fails(call)]
 
 
 def session(chaos, attempts=1, **more):
@@ -51,10 +51,10 @@ def test_the_same_seed_strikes_the_same_calls():
 def test_another_process_strikes_the_same_calls():
     program = (
         "from agentnb.world.fault_injection import Chaos\n"
-        "print([n for n in range(99) if Chaos(error_rate=0.5, seed=3).strikes((f'node {n}', 'tool', 0, 1))])"
+        "print([n for n in range(99) if Chaos(error_rate=0.5, seed=3).fails((f'node {n}', 'tool', 0, 1))])"
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == str([n for n in range(99) if Chaos(error_rate=0.5, seed=3).strikes(CALLS[n])])
+    assert out.stdout.strip() == str([n for n in range(99) if Chaos(error_rate=0.5, seed=3).fails(CALLS[n])])
 
 
 @pytest.mark.parametrize(("rate", "least", "most"), [(0, 0, 0), (0.1, 140, 260), (0.5, 900, 1_100), (1, 2_000, 2_000)])
@@ -77,21 +77,21 @@ def test_a_rate_that_grows_strikes_the_same_calls_and_more():
 
 def test_a_strike_says_that_it_was_made():
     with pytest.raises(ChaosError, match=r"'fetch'.*made on purpose.*seed 5"):
-        Chaos(error_rate=1, seed=5).strike(CALL)
-    Chaos(error_rate=0).strike(CALL)
+        Chaos(error_rate=1, seed=5).raise_failure(CALL)
+    Chaos(error_rate=0).raise_failure(CALL)
 
 
 def test_apart_strikes_elsewhere_and_is_the_same_again():
     chaos = Chaos(error_rate=0.5, latency_ms=3)
-    assert struck(chaos.apart("one")) == struck(chaos.apart("one"))
-    assert struck(chaos.apart("one")) != struck(chaos.apart("two"))
-    assert chaos.apart("one").latency_ms == 3
+    assert struck(chaos.derive("one")) == struck(chaos.derive("one"))
+    assert struck(chaos.derive("one")) != struck(chaos.derive("two"))
+    assert chaos.derive("one").latency_ms == 3
 
 
 @pytest.mark.parametrize("kind", ["human", "sleep"])
 def test_people_and_pauses_are_spared(kind):
     chaos, key = Chaos(latency_ms=9, error_rate=1, token_throttle=True), ("ask", kind, 0, 1)
-    chaos.strike(key)
+    chaos.raise_failure(key)
     assert (chaos.delay(key), chaos.throttle_delay(key, 100)) == (0, 0)
 
 
@@ -184,7 +184,7 @@ def test_a_session_waits_and_is_struck():
 def test_another_attempt_may_go_well():
     chaos = next(
         chaos for chaos in (Chaos(error_rate=0.5, seed=seed) for seed in range(99))
-        if chaos.strikes(("fetch", "tool", 0, 1)) and not chaos.strikes(("fetch", "tool", 0, 2))
+        if chaos.fails(("fetch", "tool", 0, 1)) and not chaos.fails(("fetch", "tool", 0, 2))
     )  # fmt: skip
     retried = session(chaos, attempts=2)
     retried.run()

@@ -16,7 +16,7 @@ from agentnb.world.human_input import (
     is_on_terminal,
     parse_verdict,
     to_verdict,
-    unattended,
+    without_human_input,
 )
 
 
@@ -64,10 +64,10 @@ def test_a_pipe_and_no_input_at_all_are_no_terminal(monkeypatch):
 
 def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
     terminal("yes\n")
-    with unattended():
+    with without_human_input():
         assert ask_on_terminal("Go on?") is WAIT
         assert asyncio.run(asyncio.to_thread(ask_on_terminal, "Go on?")) is WAIT
-        with unattended():
+        with without_human_input():
             pass
         assert not is_on_terminal()
     assert ask_on_terminal("Go on?") == "yes"

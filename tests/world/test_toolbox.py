@@ -52,7 +52,7 @@ def test_who_learns_is_told_what_came_of_a_tool() -> None:
             told.append((tool_name, success))
 
     own = registry()
-    assert not Toolbox(own).learns
+    assert not Toolbox(own).has_learning_context
     own.context = Context()
     asyncio.run(Toolbox(own).learn("own", {"n": 1}, {"success": True, "result": 2}))
     assert told == [("own", True)]

@@ -102,11 +102,11 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         provider = None if llm_provider is None else to_provider(llm_provider)
         observer, self._counting = Observer(), None if metrics is None else MetricsReporter(metrics, self)
         self.trace_context_reads = trace_context_reads
-        self.party = RuntimeConfig(frame, policy, llm=provider, watch=observer, limits=lambda: self.budget.limits,
+        self.config = RuntimeConfig(frame, policy, llm=provider, watch=observer, limits=lambda: self.budget.limits,
                            trace_reads=trace_context_reads)  # fmt: skip
         delays = (llm_retry_initial_delay_seconds, llm_retry_max_delay_seconds)
-        self.party.asking = EffectCaller(
-            self.party, attempts=llm_retry_max_attempts, delays=delays, caches=(llm_cache, tool_cache),
+        self.config.asking = EffectCaller(
+            self.config, attempts=llm_retry_max_attempts, delays=delays, caches=(llm_cache, tool_cache),
             caching=(replay_llm_cache, replay_tool_cache), reinvoke=replay_reinvoke_deterministic,
             tools=self._list_tools, invoker=tool_invoker, native=native_structured_output,
         )  # fmt: skip
@@ -130,16 +130,16 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
 
     def _join(self, graph: Graph, since: int | None, seed: int) -> None:
         """Start listening to a graph: to a new run from now on, to a known run from where listening started before."""
-        self.graph, graph.checks = graph, self.party.checks
-        self.party.live = lambda other: other is get_state(graph.session).run
-        run, frame = get_state(graph.session).run, self.party.frame
+        self.graph, graph.checks = graph, self.config.checks
+        self.config.live = lambda other: other is get_state(graph.session).run
+        run, frame = get_state(graph.session).run, self.config.frame
         self._since = get_registration_event(run) if since is None else since
         if since is not None:
             run.seed = seed
             run.chance = None
         if frame is not None and frame.id is None:
             kept_id = None if since is not None else graph.ledger.last_frame()
-            self.party.frame = replace(frame, id=kept_id or graph.ids.frame())
+            self.config.frame = replace(frame, id=kept_id or graph.ids.frame())
         kept = get_state(graph.session).limits.budget
         limits = {name: self.budget.limits.get(name) for name in KNOWN_LIMITS}
         if any(getattr(kept, name) != limit for name, limit in limits.items()):
@@ -163,7 +163,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         if check:
             self._check_needs(now)
         if now != self._attached or not self._attached:
-            attach(self.graph, self._count_patterns(now), self.party, self.name, self._since)
+            attach(self.graph, self._count_patterns(now), self.config, self.name, self._since)
             self._attached = now
 
     def _count_patterns(self, behaviors: Sequence[Any]) -> Sequence[Any]:
@@ -177,7 +177,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         """
         asking = [each for each in behaviors if each.kind == "llm"]
         for each in asking:
-            missing = self.party.asking.missing_tool(each)
+            missing = self.config.asking.missing_tool(each)
             if missing is not None:
                 known = [tool.name for tool in self._list_tools()]
                 raise MissingToolError(
@@ -186,7 +186,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
                             did_you_mean(missing, known, "register it with @tool, or pass Runtime(graph, tools=[...])"))
                 )  # fmt: skip
         asks = next((each.name for each in asking), None)
-        if asks is not None and self.party.llm is None:
+        if asks is not None and self.config.llm is None:
             raise MissingProviderError(
                 Problem("R328", f"{asks!r} asks a model, but there is none", "Runtime()",
                         "an llm_behavior is answered by a model first", "pass one: Runtime(graph, llm_provider=...)")
@@ -211,13 +211,13 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
     def _get_actor(self) -> SessionActor:
         session = self.session
         ledger = self.graph.ledger
-        return SessionActor(session, ledger, "runtime", None, self.party.frame_id)
+        return SessionActor(session, ledger, "runtime", None, self.config.frame_id)
 
     # -- running -------------------------------------------------------------------------------------------------
 
     def run_goal(self, goal: str, *, actor: str = "user") -> None:
         """Create a goal event and run until no events are left."""
-        self._get_actor().tell("goal.created", {"goal": goal}, actor=actor, frame=self.party.frame_id)
+        self._get_actor().record("goal.created", {"goal": goal}, actor=actor, frame=self.config.frame_id)
         self.run_until_idle()
 
     def run_until_idle(self) -> None:

@@ -17,11 +17,11 @@ from agentnb.errors import Place, Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
 
-def make_recipe(behaviors: Sequence[Any], party: Any = None, name: str = "behaviors", since: int = -1) -> Recipe:
+def make_recipe(behaviors: Sequence[Any], config: Any = None, name: str = "behaviors", since: int = -1) -> Recipe:
     """Return the recipe of some behaviors.
 
     Args:
-        party: their shared configuration: a frame, a policy, a model.
+        config: their shared configuration: a frame, a policy, a model.
         since: the number of the first event that they get; default: they do not listen.
 
     R329: two behaviors have one name: a run could not tell which of them a step was.
@@ -38,7 +38,7 @@ def make_recipe(behaviors: Sequence[Any], party: Any = None, name: str = "behavi
                     "give one of them another name, or call clear_registry() before registering them again")
         )  # fmt: skip
     matcher = (BudgetedMatcher if any(each.budget for each in behaviors) else Matcher)(behaviors, since)
-    nodes = {each.name: _make_node(each, party) for each in behaviors}
+    nodes = {each.name: _make_node(each, config) for each in behaviors}
     nothing: MappingProxyType[str, Any] = MappingProxyType({})
     return Recipe(
         name,
@@ -51,14 +51,14 @@ def make_recipe(behaviors: Sequence[Any], party: Any = None, name: str = "behavi
         init=nothing,
         limits=nothing,
         reactive=matcher,
-        approvals=Approvals(party),
+        approvals=Approvals(config),
         meta=MappingProxyType({"about": {"behaviors": list(nodes)}, "events": find_emitted_events(behaviors)}),
     )
 
 
-def _make_node(each: Any, party: Any) -> Node:
+def _make_node(each: Any, config: Any) -> Node:
     params: dict[str, Any] = {
-        "deliver": make_performer(each, party),
+        "deliver": make_performer(each, config),
         "function": getattr(each, "handler", None) or each.fn,
     }
     words = ("where", "view_spec", "pattern", "activate_after", "relation_type", "description", "model")

@@ -342,16 +342,16 @@ class AgentDefinition(Part):
     subgraphs: Annotated[dict[str, GraphConfig], BeforeValidator(default_to_mapping)] = {}
 
 
-class Written(pydantic_errors.ValidatedInput):
+class FileInput(pydantic_errors.ValidatedInput):
     """The content of a file; a node without a type is validated against the class inferred from its keys."""
 
-    def member(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:
+    def choose_class(self, models: list[type[BaseModel]], value: Mapping[str, Any]) -> type[BaseModel] | None:
         """Return the class that describes a node."""
         return _NODES.get(infer_type(value) or "")
 
-    def beside(self, path: Path) -> tuple[str, str, str] | None:
+    def explain_unknown(self, path: Path) -> tuple[str, str, str] | None:
         """Return the hint for an unknown key of a node whose type is missing and cannot be inferred."""
-        node, key = self.at(path[:-1]), str(path[-1])
+        node, key = self.get_value(path[:-1]), str(path[-1])
         if path[-3:-2] != ("nodes",) or node.get("type") is not None or infer_type(node) != "noop":
             return None
         why = f"a node says what it does by 'type', or by one of: {', '.join(_KNOWN_BY)}"
@@ -364,7 +364,7 @@ def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
     R109, R112 (a warning), R113, R114: a word, a key, a value that is not valid there.
     R170: a field of an agent has no effect here (a warning).
     """
-    written = Written(source, source.content, AgentDefinition)
+    written = FileInput(source, source.content, AgentDefinition)
     problems = [*pydantic_errors.check_words(source), *pydantic_errors.iter_unknown_keys(written)]
     try:
         definition = AgentDefinition.model_validate(source.content)

@@ -52,8 +52,8 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     problems += check_duplicates(written)
     if definition is None:
         # The checks will not see this recipe, so its graph is looked at here.
-        draft = written.at(("topology", "status")) == "draft"
-        entry = written.at(("topology", "entry_point"))
+        draft = written.get_value(("topology", "status")) == "draft"
+        entry = written.get_value(("topology", "entry_point"))
         problems += find_dangling_edges([*edges, *iter_idle_fallbacks(written)], known, "", draft=draft)
         if written.steps is None and isinstance(entry, str) and entry not in known:
             place = written.place(("topology", "entry_point"))

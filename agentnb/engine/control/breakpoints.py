@@ -14,7 +14,7 @@ from agentnb.board.scopes import Board
 from agentnb.engine.control.interventions import get_current_activation
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, STATUS, Failure, History, is_inner_way
 from agentnb.engine.effects.recorded_errors import find_class, list_exception_names
-from agentnb.errors import ExecutionError, Problem, did_you_mean, misspelt, set_known
+from agentnb.errors import ExecutionError, Problem, did_you_mean, find_misspelling, set_known
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ class Breakpoints:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def after_step(self, run: Run, act: Activation | None, board: Mapping[str, Any]) -> Breakpoint | None:
+    def find_after_step(self, run: Run, act: Activation | None, board: Mapping[str, Any]) -> Breakpoint | None:
         """Count a hit of each breakpoint met after the step of `act` (None: before any); return the first to stop."""
         done = None if act is None else act.node.id
         rows = [*self.rows.values()]  # a copy: a condition is user code and may add or remove breakpoints
@@ -315,7 +315,7 @@ class Breakpoints:
         met = (row for row in rows if _is_met(row, run, done, board) and self._is_measured(row, run, done))
         return next(met, None)
 
-    def before_turn(self, run: Run, act: Activation) -> Breakpoint | None:
+    def find_before_step(self, run: Run, act: Activation) -> Breakpoint | None:
         """Count a hit of each breakpoint met before a step of a concurrent branch; return the first to stop.
 
         `no_progress` is not: the boards that a node had before are known only where it was the next node.
@@ -327,7 +327,7 @@ class Breakpoints:
             [row for row in rows if not _depends_on_step(row) and _is_at_step(row, run) and _holds(row, board)], board
         )
 
-    def at_call(self, work: Work, effect: Effect, moment: str) -> Breakpoint | None:
+    def find_at_call(self, work: Work, effect: Effect, moment: str) -> Breakpoint | None:
         """Count a hit of each breakpoint met before a call is sent or after its answer; return the first to stop.
 
         `step` refers to the step that makes the call.
@@ -431,7 +431,7 @@ def _check_error(error: Any) -> Iterator[Problem]:
     """X120: `error` is neither a flag nor an exception."""
     order = "pass True, an exception class (error=ValueError), or its name"
     if isinstance(error, str) and error.isidentifier():
-        if (near := misspelt(error, list_exception_names())) is not None:
+        if (near := find_misspelling(error, list_exception_names())) is not None:
             yield Problem("X120", f"there is no exception {safe_repr(error)}", ADD,
                           "no exception class of this name is known", f"did you mean {near!r}?")  # fmt: skip
     elif not (error is None or isinstance(error, bool) or (isinstance(error, type) and issubclass(error, Exception))):

@@ -83,7 +83,7 @@ def get_frontier(run: Run) -> tuple[Next, ...]:
     if reactive is not None and found and found[0].turn == "event":
         event = run.event(run.tables.acts[run.frontier()[0]].event)
         why = "" if event is None else f"event {event.id} of type {event.type!r}"
-        found[:1] = [Next(name, 0, 0, why) for name, _ in reactive.turns(run, event)]
+        found[:1] = [Next(name, 0, 0, why) for name, _ in reactive.list_deliveries(run, event)]
     return tuple(found)
 
 
@@ -91,7 +91,7 @@ def get_stack(run: Run) -> tuple[OpenFrame, ...]:
     """Return the frames around the next activation, the outermost first."""
     queue = run.frontier()
     known = queue and run.tables.acts[queue[0]].node >= 0
-    frame: Frame | None = run.activation(queue[0]).frame if known else run.root
+    frame: Frame | None = run.find_activation(queue[0]).frame if known else run.root
     found = []
     while frame is not None:
         found.append(_open_frame(frame, run))
@@ -112,7 +112,7 @@ def _describe_next(run: Run, number: int, push: int) -> Next:
         event = run.event(row.event)
         name = event.type if event else "an event"
         return Next(name, 0, 0, f"event {name!r} is to be matched", "event")
-    act = run.activation(number)
+    act = run.find_activation(number)
     turn: Turn = "resume" if row.what == RESUME else "fail" if row.what == FAIL else "start"
     branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
     return Next(act.node.id, act.frame.id, act.frame.depth, _explain_reason(run, act, push, turn), turn, branch)

@@ -59,21 +59,21 @@ def get_current_activation(run: Run) -> Activation | None:
     if run.pos >= at.s_pend[run.position - at.base]:
         return None
     number = at.p_act[run.pos]
-    return run.activation(number) if run.tables.acts[number].node >= 0 else None
+    return run.find_activation(number) if run.tables.acts[number].node >= 0 else None
 
 
 def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None) -> None:
     """Record an intervention at the run's position, with a snapshot of its values."""
-    run.history.people.append(
+    run.history.interventions.append(
         Act(run.position, act, target, freeze(old), freeze(new), by or get_actor(), run.clock.peek())
     )
 
 
 def note_held(run: Run) -> None:
     """Record which steps are in flight during an intervention, and how far: the rest of them comes after it."""
-    run.history.people += _record_holds(run)
+    run.history.interventions += _record_holds(run)
     for pending_step in run.pending_steps.values():
-        pending_step.noted += 1
+        pending_step.intervention_count += 1
 
 
 def _record_holds(run: Run) -> list[Act]:
@@ -104,9 +104,9 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     end = len(history.w_new)
     # With no call in between: an interrupt finds the whole edit, or none.
     history.s_wend[row] = end
-    history.people += acts
+    history.interventions += acts
     for pending_step in pending_steps:
-        pending_step.noted += 1
+        pending_step.intervention_count += 1
 
 
 def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
@@ -135,7 +135,7 @@ def emit(run: Run, type_: str, payload: Any, by: str, **words: Any) -> Event:
         run.write(scope, path, value)
         new = scope.look(path)
         if old is not new:
-            history.people.append(Act(run.position, "edit", format_path(path), old, new, by, run.clock.peek()))
+            history.interventions.append(Act(run.position, "edit", format_path(path), old, new, by, run.clock.peek()))
     history.s_wend[run.position - history.base] = len(history.w_new)
     return event
 
@@ -155,7 +155,9 @@ def set_next(run: Run, node: str) -> None:
     while frame is not None and frame.row.region != region:
         frame = frame.parent
     if frame is None:  # it may already be queued in another branch
-        frame = next((run.activation(entry).frame for entry in queue if run.tables.acts[entry].node == number), None)
+        frame = next(
+            (run.find_activation(entry).frame for entry in queue if run.tables.acts[entry].node == number), None
+        )
     if frame is None:
         raise ExecutionError(
             Problem(
@@ -171,7 +173,7 @@ def set_next(run: Run, node: str) -> None:
     elif run.plan.supersteps:
         act = supersteps.make_superstep_activation(run, number, frame)
     else:
-        act = run.turn(number, frame)
+        act = run.get_activation(number, frame)
     left = _find_frames_to_close(run, head, frame)
     if act.id in queue and not left:  # already queued (another branch, or further back): it is only moved to the front
         rest = list(queue)
@@ -198,7 +200,7 @@ def _find_queued(run: Run, number: int) -> Activation:
                     "it is triggered by events, and no event is queued for it at this step",
                     "emit the event: session.emit(type, payload)")
         )  # fmt: skip
-    return run.activation(found)
+    return run.find_activation(found)
 
 
 def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Act) -> None:
@@ -218,7 +220,7 @@ def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Act) -> N
         run.dirty = True
     history.s_pend[row] = end
     history.s_pos[row] = run.pos = start
-    history.people += [act]
+    history.interventions += [act]
     for number in closing:
         run.close_frame(number)
     run.dirty = False
@@ -234,7 +236,7 @@ def _find_frames_to_close(run: Run, head: Activation | None, frame: Frame) -> li
         owner = step_in.row.owner if step_in.parent is frame else owner
         step_in = step_in.parent
     tops = [top for top in run.frames.values() if top.parent is frame and top.row.owner == owner]
-    return [other for other in run.frames.values() if any(other.within(top) for top in tops)]
+    return [other for other in run.frames.values() if any(other.is_within(top) for top in tops)]
 
 
 def skip(run: Run, writes: Mapping[str, Any]) -> int:
@@ -255,5 +257,7 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     for key, value in writes.items():
         run.write(act.scope, (key,), value)
     pos = scheduler.advance(run, act, scheduler.find_next_activations(run, act))
-    run.history.people.append(Act(step, "skip", act.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek()))
+    run.history.interventions.append(
+        Act(step, "skip", act.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek())
+    )
     return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)

@@ -92,7 +92,7 @@ class Hooks:
             ExecutionError: X114, there is no such moment, or `hooks` is neither.
         """
         if not isinstance(hooks, Mapping):
-            if not callable(getattr(hooks, "tell", None)):
+            if not callable(getattr(hooks, "notify", None)):
                 raise ExecutionError(
                     Problem("X114", f"{with_article(class_name(hooks))} is not a mapping of hooks", "hooks=...",
                             "hooks map a hook name to listeners, or are a HooksAPI of schedules",
@@ -112,7 +112,7 @@ class Hooks:
             self.rows[moment] = tuple(rows)
             self._armed()
 
-    def tell(self, moment: str, what: Any) -> None:
+    def notify(self, moment: str, what: Any) -> None:
         """Call the listeners of a moment; remove one that raises."""
         for listener in self.rows[moment]:
             try:

@@ -113,7 +113,7 @@ def choose_pending_step(run: Run) -> PendingStep:
 def take_off(run: Run, pending_step: PendingStep | None = None) -> int:
     """Resume `pending_step` (default: the next pending step) and run it as far as possible without an event loop."""
     pending_step = pending_step or choose_pending_step(run)
-    if not pending_step.held and not pending_step.looped:
+    if not pending_step.held and not pending_step.needs_loop:
         pending_step.resume()
         try:
             pending_step.take(pending_step.coro.send(None))
@@ -137,7 +137,7 @@ def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[b
     try:
         found = yield from waits
     except asyncio.CancelledError:
-        if not pending_step.gone or pending_step.task is not None:
+        if not pending_step.is_cancelled or pending_step.task is not None:
             raise
     finally:
         pending_step.waits = None
@@ -159,7 +159,7 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
     pending_step.resume()
     if pending_step.leaves_loop:
         ended, yielded = yield from _advance_in_thread(pending_step)
-        if ended or pending_step.gone:
+        if ended or pending_step.is_cancelled:
             return yielded if ended else _GONE
         if isinstance(yielded, Hold):
             pending_step.stop_at(yielded)
@@ -183,7 +183,7 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
             error = raised
         pending_step.waits = None
         if (
-            pending_step.gone and pending_step.task is None
+            pending_step.is_cancelled and pending_step.task is None
         ):  # abandoned: its coroutine is closed and this task continues
             return _GONE
 
@@ -201,14 +201,16 @@ async def finish_pending_step(run: Run, pending_step: PendingStep) -> int:
         take_back(run)
         raise
     except Exception as error:  # noqa: BLE001  (the node's failure)
-        return GO if pending_step.gone else _mark_ending(run, commit_pending_step(run, pending_step, None, error))
+        return (
+            GO if pending_step.is_cancelled else _mark_ending(run, commit_pending_step(run, pending_step, None, error))
+        )
     except StepAbandoned:
-        return GO if pending_step.gone else _mark_ending(run, abandon(run, pending_step.act))
+        return GO if pending_step.is_cancelled else _mark_ending(run, abandon(run, pending_step.act))
     if result is _HELD:
         return SUSPENDED
     if result is _GONE:
         return PAUSED
-    return GO if pending_step.gone else _mark_ending(run, commit_pending_step(run, pending_step, result))
+    return GO if pending_step.is_cancelled else _mark_ending(run, commit_pending_step(run, pending_step, result))
 
 
 def _mark_ending(run: Run, code: int) -> int:
@@ -226,7 +228,7 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
     elif run.pending_steps:
         other = find_activation_beside(run)
         code = SUSPENDED if other is None else step(run, other)
-    elif run.threaded and _is_slow(act := run.activation(run.history.p_act[run.pos])):
+    elif run.threaded and _is_slow(act := run.find_activation(run.history.p_act[run.pos])):
         take_note(run)
         run.pending_steps[act.id] = PendingStep(act, _perform_call_in_thread(act), run.ns())
         code, first = SUSPENDED, act.node.index not in run.plan.slow
@@ -257,7 +259,7 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
 def _is_slow(act: Activation) -> bool:
     """Return True if the last run of an activation's node took long; beside other cells also if it is not known."""
     node, run = act.node.index, act.work.run
-    return not act.what and (node in run.plan.slow or (run.beside and node not in run.plan.quick))
+    return not act.what and (node in run.plan.slow or (run.uses_threads_for_branches and node not in run.plan.quick))
 
 
 async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> int:
@@ -287,7 +289,7 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
 
 def find_heads(run: Run) -> list[Activation]:
     """Return the activations that can run now: the first of each lane that waits for no inner lane."""
-    waiting = [run.activation(number) for number in run.frontier()]
+    waiting = [run.find_activation(number) for number in run.frontier()]
     busy: set[int] = set()
     for act in waiting:
         outer = act.frame.lane.parent
@@ -311,10 +313,10 @@ class _Lanes:
 
     passed: set[int]
     tasks: dict[asyncio.Task[int], PendingStep] = field(default_factory=dict)
-    stood: Activation | None = None
+    stopped_act: Activation | None = None
     cost: int = 0
     ended: list[asyncio.Task[int]] = field(default_factory=list)
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    wake_event: asyncio.Event = field(default_factory=asyncio.Event)
     waits: bool = True  # whether a step may be waiting for a person
 
     def start(self, run: Run, pending_step: PendingStep) -> None:
@@ -326,7 +328,7 @@ class _Lanes:
 
     def _end_task(self, task: asyncio.Task[int]) -> None:
         self.ended.append(task)
-        self.woken.set()
+        self.wake_event.set()
 
     def take(self, task: asyncio.Task[int]) -> PendingStep:
         """Remove a task that has ended; return its step."""
@@ -340,8 +342,10 @@ class _Lanes:
         self.waits = left is not None
         if not self.ended:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.woken.wait(), left) if left is not None else await self.woken.wait()
-        self.woken.clear()
+                await asyncio.wait_for(
+                    self.wake_event.wait(), left
+                ) if left is not None else await self.wake_event.wait()
+        self.wake_event.clear()
         ended, self.ended = self.ended, []
         return [task for task in ended if task in self.tasks]
 
@@ -372,15 +376,15 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
     finally:
         run.threaded, run.lanes = before, NONE
         await _cancel_all(run, tasks)
-    if code == BREAK and lanes.stood is not None:
-        _move_to_front(run, lanes.stood)
+    if code == BREAK and lanes.stopped_act is not None:
+        _move_to_front(run, lanes.stopped_act)
     return code
 
 
 def _get_time_left(run: Run) -> float | None:
     """Return the seconds until the first question times out; None if none has a timeout."""
     left = [
-        pending_step.hold.left
+        pending_step.hold.seconds_left
         for pending_step in run.pending_steps.values()
         if pending_step.held and pending_step.hold is not None
     ]
@@ -407,7 +411,7 @@ def _dispatch(run: Run, lanes: _Lanes) -> int:
     if index is not None and index.ready is not None and index.is_current(run):
         ready, index.ready = index.ready, []
         queued = [number for number in dict.fromkeys(ready) if number in index.rows]  # some may have run meanwhile
-        code = _start(run, lanes, map(run.activation, queued))
+        code = _start(run, lanes, map(run.find_activation, queued))
         if lanes.tasks or code not in (GO, SUSPENDED, EXHAUSTED):
             return code
     if index is not None:
@@ -467,7 +471,7 @@ def _is_at_breakpoint(run: Run, act: Activation, lanes: _Lanes) -> bool:
     if run.before is None or not act.frame.lane.parent or act.id in lanes.passed or not run.before(act):
         lanes.passed.discard(act.id)
         return False
-    lanes.stood = act
+    lanes.stopped_act = act
     return True
 
 

@@ -30,10 +30,10 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -
     from agentnb.engine.core.time_travel import repair
 
     repair(run)
-    act, spelled = run.alive(act), replace_unraisable(error)
+    act, spelled = run.refresh_activation(act), replace_unraisable(error)
     work = act.work
-    own = [*work.kept, *work.own]
-    for held in (work.own, work.kept, work.copies):
+    own = [*work.applied_writes, *work.own]
+    for held in (work.own, work.applied_writes, work.copies):
         held.clear()  # conditions evaluated from here on see the board as it is
     register_secrets(act.scope.visible_items())  # the failure's message may contain the node's inputs
     return _commit_failure(run, act, _make_failure(spelled), own, began)
@@ -77,8 +77,8 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
     targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
     act, onward = _apply_failure(run, act, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure
-    pushes: Pushes = announce(run, work) if node.kind.keeps else []
-    if not node.kind.keeps:
+    pushes: Pushes = announce(run, work) if node.kind.keeps_writes else []
+    if not node.kind.keeps_writes:
         work.emitted.clear()
     if targets or onward is not None:
         if act.what:
@@ -87,7 +87,7 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
         front = [*((find_handler(run, act, target), None) for target in targets), *(onward or [])]
         flag = ERROR | (LEAVE if act.what else 0)
         return finish(run, act, began, flag, advance(run, act, pushes, front))
-    if node.kind.keeps:  # the failure of a behavior is an event of its run and does not end it
+    if node.kind.keeps_writes:  # the failure of a behavior is an event of its run and does not end it
         return finish(run, act, began, ERROR, advance(run, act, pushes))
     catcher = None if fatal else _find_catcher(run, act, failure)
     stay = _write_queue(run, act, catcher)
@@ -107,7 +107,7 @@ def _apply_failure(
 
     rescues = [None] if fatal or act.node.node.rescue is None else [act.node.node.rescue, None]
     for rescue in rescues:
-        if act.node.kind.keeps:
+        if act.node.kind.keeps_writes:
             with suppress(BoardError):  # the writes from the first refused one on are dropped
                 for path, value in own:
                     run.write(act.scope, path, value)
@@ -117,7 +117,7 @@ def _apply_failure(
             return act, apply_rescue(run, act, rescue)
         except Exception:  # noqa: BLE001  (the node's own failure is the one reported)
             repair(run)
-            act = run.alive(act)
+            act = run.refresh_activation(act)
     return act, None
 
 
@@ -149,9 +149,11 @@ def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -
     else:
         index, frame = catcher
         inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
-        kept = [n for n in queue if not any(get_frame(run, n).within(top) for top in inside)]
+        kept = [n for n in queue if not any(get_frame(run, n).is_within(top) for top in inside)]
         new = [
-            find_failed_activation(run, inside[0]) if run.plan.supersteps else run.turn(index, frame, FAIL).id,
+            find_failed_activation(run, inside[0])
+            if run.plan.supersteps
+            else run.get_activation(index, frame, FAIL).id,
             *kept,
         ]
     history = run.history
@@ -168,11 +170,11 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
     code, before = GO, run.position - 1
     seen = {failed.frame.lane.id}
     for number in run.history.queue_after(before):
-        act = run.activation(number)
+        act = run.find_activation(number)
         lane = act.frame.lane
-        if lane.id in seen or lane.parent is None or failed.frame.within(lane):
+        if lane.id in seen or lane.parent is None or failed.frame.is_within(lane):
             continue
-        if catcher is not None and not lane.within(catcher[1]):
+        if catcher is not None and not lane.is_within(catcher[1]):
             continue
         seen.add(lane.id)
         pending_step = run.pending_steps.pop(number, None)

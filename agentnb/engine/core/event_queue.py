@@ -30,7 +30,7 @@ def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
     for event in events:
         if not reactive.waits(event):
             continue
-        names = reactive.at_once(run, event)
+        names = reactive.list_triggered(run, event)
         if names:
             found += [act(_new_row(ActRow, (index[name], 0, 0, event.seq, -1))) for name in names]
         else:
@@ -69,7 +69,7 @@ def match_events(run: Run, at: int, over: int | None = None, emitted: Sequence[E
     while True:
         row = acts[history.p_act[at]] if at < len(history.p_act) else None
         if over is not None and (row is None or row.event != over or row.about <= LATE):
-            late = reactive.late(run, _find_event(run, over, emitted))
+            late = reactive.list_delayed(run, _find_event(run, over, emitted))
             if late:
                 return _put_before(
                     run, at, [_make_activation_id(run, node, event, about) for node, about, event in late]
@@ -77,7 +77,7 @@ def match_events(run: Run, at: int, over: int | None = None, emitted: Sequence[E
         if row is None or row.node >= 0:
             return at
         over = row.event
-        found = reactive.turns(run, _find_event(run, over, emitted))
+        found = reactive.list_deliveries(run, _find_event(run, over, emitted))
         if found:
             return _put_before(
                 run, history.after(at), [_make_activation_id(run, name, over, about) for name, about in found]

@@ -37,14 +37,14 @@ class Frame:
         # A lane is a unit of concurrency: the root, or a branch of a parallel section with everything inside it.
         self.lane: Frame = self if parent is None or row.branch >= 0 else parent.lane
 
-    def around(self) -> Iterator[Frame]:
+    def iter_enclosing(self) -> Iterator[Frame]:
         """Yield this frame and those around it, the innermost first."""
         here: Frame | None = self
         while here is not None:
             yield here
             here = here.parent
 
-    def within(self, frame: Frame) -> bool:
+    def is_within(self, frame: Frame) -> bool:
         """Return True if this frame is `frame` or is nested in it."""
         here: Frame | None = self
         while here is not None and here.depth >= frame.depth:
@@ -70,8 +70,8 @@ class Activation:
         "flag",
         "frame",
         "id",
-        "leads",
         "next",
+        "next_acts",
         "node",
         "perform",
         "quick",
@@ -95,7 +95,7 @@ class Activation:
         self.flag = COUNTED if self.cost else 0
         self.quick = plan.advances_by_one and not what and frame.parent is None
         self.next = UNKNOWN
-        self.leads: dict[int, int] = {}
+        self.next_acts: dict[int, int] = {}
 
 
 def get_frame_inputs(run: Run, frame: int) -> dict[str, Any]:

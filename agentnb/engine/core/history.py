@@ -124,7 +124,7 @@ class Act(NamedTuple):
     """An intervention by a person at the run's position after `step`."""
 
     step: int
-    act: str
+    action: str
     target: str
     old: Any
     new: Any
@@ -259,6 +259,7 @@ class History(LazyAttributes):
         "events",
         "in_place",
         "indexed",
+        "interventions",
         "listed",
         "loose",
         "name",
@@ -268,7 +269,6 @@ class History(LazyAttributes):
         "p_act",
         "p_val",
         "parent",
-        "people",
         "places",
         "plan",
         "r_code",
@@ -293,7 +293,7 @@ class History(LazyAttributes):
         "w_code",
         "w_new",
         "w_old",
-        "waited",
+        "waiting_ns",
     )  # fmt: skip
 
     # Rare data, by step if not stated otherwise.
@@ -311,7 +311,7 @@ class History(LazyAttributes):
     closed: dict[int, tuple[int, ...]]
     errors: dict[int, Failure]
     notes: dict[int, Note]
-    waited: dict[int, int]  # ns that a step waited for a person
+    waiting_ns: dict[int, int]  # ns that a step waited for a person
     events: list[Event]
     calls: list[Call]
     times: dict[int, tuple[datetime, ...]]  # the clock times that a step read
@@ -322,7 +322,7 @@ class History(LazyAttributes):
     lazy: ClassVar = {
         "asides": dict, "returns": dict, "blocks": dict, "places": dict, "r_code": _ints, "r_step": _ints,
         "in_place": set, "order": dict, "reduced": dict, "rare": list, "opened": dict, "closed": dict, "errors": dict,
-        "notes": dict, "waited": dict, "events": list, "calls": list, "times": dict, "counted": dict, "steps": dict,
+        "notes": dict, "waiting_ns": dict, "events": list, "calls": list, "times": dict, "counted": dict, "steps": dict,
         "tops": list,
     }  # fmt: skip
 
@@ -344,7 +344,7 @@ class History(LazyAttributes):
         self.p_act = _ints()
         self.p_val: list[Any] = []
         self.replaced: dict[int, tuple[int, int, int]] = {}  # see `replace`
-        self.people: list[Act] = []
+        self.interventions: list[Act] = []
         self.loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
         self.checkpoints: list[Checkpoint] = []
         self.restored: Checkpoint | None = None  # the state that was restored last, if not at the tip; shared by runs
@@ -363,7 +363,7 @@ class History(LazyAttributes):
     def working_time(self, row: int) -> int:
         """Return the nanoseconds that a step worked, without the time in which it waited for a person."""
         took = self.s_t1[row] - self.s_t0[row]
-        return took - self.waited.get(self.base + row, 0) if self.look("waited") else took
+        return took - self.waiting_ns.get(self.base + row, 0) if self.look("waiting_ns") else took
 
     def first_row(self, frontier: list[int], now: int) -> None:
         """Append row 0: the state in which this history starts."""
@@ -542,7 +542,7 @@ class History(LazyAttributes):
             self.counted, self.indexed = {}, 0
         if self.listed > row + 1:
             self.steps, self.listed = {}, 0
-        for sparse in (self.errors, self.notes, self.waited, self.times):
+        for sparse in (self.errors, self.notes, self.waiting_ns, self.times):
             sparse.pop(step + 1, None)
         while self.checkpoints and self.checkpoints[-1].step > step:
             self.checkpoints.pop()

@@ -73,7 +73,7 @@ class RecordedSteps(Protocol):
         """Return the recorded attempts of a step's call, in order; none if the call is not recorded."""
         ...
 
-    def kind_of_next(self, work: Work) -> str | None:
+    def get_next_kind(self, work: Work) -> str | None:
         """Return the kind of the step's next call if it was made before, else None."""
         ...
 
@@ -100,7 +100,7 @@ class RecordedSteps(Protocol):
         """
         ...
 
-    def over(self, run: Run, act: int) -> None:
+    def forget_step(self, run: Run, act: int) -> None:
         """Forget the step of an activation, which is now committed."""
         ...
 

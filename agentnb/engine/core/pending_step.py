@@ -26,29 +26,29 @@ class Hold:
     `answer` if `answered` is set. `until` is the time, in nanoseconds of `clock`, at which the hold expires.
     """
 
-    __slots__ = ("answer", "answered", "clock", "effect", "go", "kind", "moment", "until")
+    __slots__ = ("answer", "clock", "effect", "has_answer", "is_resumed", "kind", "moment", "until")
 
     def __init__(self, effect: Effect, kind: str, moment: str, answer: Any = None) -> None:
         self.effect, self.kind, self.moment, self.answer = effect, kind, moment, answer
-        self.answered = self.go = False
+        self.has_answer = self.is_resumed = False
         self.until: int | None = None
         self.clock: Callable[[], int] = perf_counter_ns
 
-    def ends_at(self, until: int, clock: Callable[[], int]) -> Hold:
+    def set_deadline(self, until: int, clock: Callable[[], int]) -> Hold:
         """Make the hold expire at a time of a clock; return the hold."""
         self.until, self.clock = until, clock
         return self
 
     @property
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """The seconds until the hold expires; None if it does not."""
         return None if self.until is None else (self.until - self.clock()) / 1e9
 
     @property
-    def late(self) -> bool:
+    def is_expired(self) -> bool:
         """True if the hold has expired before anybody resumed it."""
-        left = self.left
-        return not self.go and left is not None and left <= 0
+        left = self.seconds_left
+        return not self.is_resumed and left is not None and left <= 0
 
     def __await__(self) -> Generator[Any, Any, Hold]:
         """Yield this hold to the driver; continue when the driver sends anything."""
@@ -59,11 +59,24 @@ class Hold:
 class PendingStep:
     """A step that has started but is not committed: its coroutine, and the hold at which it pauses.
 
-    `noted` counts the interventions meanwhile. `waited` is the time in nanoseconds that does not count for the step:
-    while it was held, and while a model's client was prepared.
+    `intervention_count` counts the interventions meanwhile. `waited` is the time in nanoseconds that does not count for
+    the step: while it was held, and while a model's client was prepared.
     """
 
-    __slots__ = ("act", "at", "began", "coro", "gone", "hold", "looped", "noted", "stopped", "task", "waited", "waits")
+    __slots__ = (
+        "act",
+        "at",
+        "began",
+        "coro",
+        "hold",
+        "intervention_count",
+        "is_cancelled",
+        "needs_loop",
+        "stopped",
+        "task",
+        "waited",
+        "waits",
+    )
 
     def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
         self.act, self.began = act, began
@@ -73,9 +86,9 @@ class PendingStep:
         self.hold: Hold | None = None
         self.task: asyncio.Task[int] | None = None
         self.waits: asyncio.Future[Any] | None = None  # the future it awaits in another task
-        self.gone, self.noted = False, 0
+        self.is_cancelled, self.intervention_count = False, 0
         self.waited, self.stopped = 0, -1  # `stopped`: when it was last held; -1 if it is not
-        self.looped = False  # it cannot continue without an event loop
+        self.needs_loop = False  # it cannot continue without an event loop
 
     def take(self, yielded: Any) -> None:
         """Handle what the coroutine yielded without an event loop: a hold, or that it needs an event loop."""
@@ -83,7 +96,7 @@ class PendingStep:
             self.stop_at(yielded)
         else:
             assert yielded is NEED_LOOP
-            self.looped = True
+            self.needs_loop = True
 
     def stop_at(self, hold: Hold) -> None:
         """Hold this step; its clock is paused until `resume`."""
@@ -110,7 +123,7 @@ class PendingStep:
     @property
     def held(self) -> bool:
         """True if it waits for a person to resume it."""
-        return self.hold is not None and not self.hold.go and not self.hold.late
+        return self.hold is not None and not self.hold.is_resumed and not self.hold.is_expired
 
     @property
     def leaves_loop(self) -> bool:
@@ -120,12 +133,12 @@ class PendingStep:
         """
         work = self.act.work
         held = self.hold is not None and type(self.coro) is CoroutineType
-        return held and work.run.threaded and not (self.looped or work.looped)
+        return held and work.run.threaded and not (self.needs_loop or work.needs_loop)
 
     def cancel(self) -> None:
         """Abandon this step: its late writes are refused, its coroutine is closed or its task cancelled."""
         work = self.act.work
-        work.dead = self.gone = True
+        work.has_ended = self.is_cancelled = True
         self.act.work = type(work)(work.run, self.act)
         if self.task is not None:
             self.task.cancel()
@@ -139,7 +152,11 @@ class PendingStep:
 def record_interrupted(run: Run, pending_step: PendingStep, act: str, step: int) -> Act:
     """Return the record that an intervention happened while a step was in flight (`held`), or that the step `ended`."""
     work = pending_step.act.work
-    how = {"calls": work.called, "events": len(work.emitted)} if act == "held" else {"held": pending_step.noted}
+    how = (
+        {"calls": work.call_count, "events": len(work.emitted)}
+        if act == "held"
+        else {"held": pending_step.intervention_count}
+    )
     new = freeze({"turn": pending_step.act.id, **how})
     return Act(step, act, pending_step.act.node.id, ABSENT, new, "user", run.clock.peek())
 

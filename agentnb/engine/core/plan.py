@@ -72,7 +72,7 @@ class Compiled:
                 node.timeouts = node.timeouts or node.errors
         self.entries = {region.id: self._get_numbers(region.entry) for region in recipe.regions.values()}
         self.entries["root"] = self._get_numbers(recipe.entry)
-        self.joins = frozenset(node.index for node in own if node.kind.waits)
+        self.joins = frozenset(node.index for node in own if node.kind.is_join)
         self.ahead = {number: self._find_nodes_before(number) for number in self.joins}
         self.listeners: dict[str, list[PlanNode]] = {}
         for node in own:
@@ -166,7 +166,7 @@ class Compiled:
 
     def _bound(self, node: PlanNode, world: Any) -> Perform:
         perform = node.kind.bind(node.node, world)
-        if (reducers := node.node.params.get("reducers")) and not node.kind.reduces:
+        if (reducers := node.node.params.get("reducers")) and not node.kind.returns_reduced:
             perform = wrap_reducers(perform, reducers, node.id)
         return isolate(node, perform) if self.supersteps else perform
 
@@ -236,7 +236,7 @@ def _raise_not_bound(_work: Work) -> Any:
 
 
 def _make_unknown_kind_problem(node: Node, kinds: Mapping[str, Kind]) -> Problem:
-    public = [name for name, kind in kinds.items() if kind.public]
+    public = [name for name, kind in kinds.items() if kind.is_public]
     return Problem(
         "R204",
         f"no implementation runs nodes of kind {node.kind!r}",

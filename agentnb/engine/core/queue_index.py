@@ -66,7 +66,7 @@ class QueueIndex:
 
 
 def _get_frame(run: Run, number: int) -> Frame:
-    return run.root if run.tables.acts[number].node < 0 else run.activation(number).frame
+    return run.root if run.tables.acts[number].node < 0 else run.find_activation(number).frame
 
 
 def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: list[tuple[int, Any]]) -> int:
@@ -82,7 +82,7 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
         return -1
     new = [*front, *pushes]
     if not new and frame.parent is not None and index.groups[frame.parent.id, frame.row.owner] == 1:
-        new = [(run.turn(frame.row.owner, frame.parent, RESUME).id, CARRIED)]
+        new = [(run.get_activation(frame.row.owner, frame.parent, RESUME).id, CARRIED)]
     history, step = run.history, run.position + 1
     start = len(history.p_act)
     if new:
@@ -103,7 +103,7 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
 
 def _note_ready(run: Run, index: QueueIndex, act: Activation, new: list[tuple[int, Any]]) -> None:
     """Note which activation can run after a step of `act`: the only one of its lane, if it is one."""
-    lane = act.frame.lane if not new else run.activation(new[0][0]).frame.lane
+    lane = act.frame.lane if not new else run.find_activation(new[0][0]).frame.lane
     left = index.within[lane.id]
     if left == 1 and len(new) == 1:
         assert index.ready is not None

@@ -49,7 +49,7 @@ class Reduced:
         self.parts = tuple(parts)
         self._known: tuple[Any, Any] | None = None  # a value to start from, and the result
 
-    def over(self, old: Any, key: str, plan: Plan) -> Any:
+    def apply_to(self, old: Any, key: str, plan: Plan) -> Any:
         """Return the value to write, starting from `old`; both are frozen, or ABSENT."""
         known = self._known
         if known is not None and known[0] is old:

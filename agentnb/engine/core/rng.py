@@ -67,12 +67,12 @@ def get_draws(run: Run) -> dict[str, Any]:
 def take_note(run: Run) -> None:
     """Record the draws before a step starts that may be abandoned; not while others are in flight and draw, too."""
     if not run.pending_steps:
-        run.stood = (run.history, run.position, get_draws(run))
+        run.random_state = (run.history, run.position, get_draws(run))
 
 
 def take_back(run: Run) -> None:
     """Roll back what the abandoned step has drawn since it started."""
-    history, position, kept = run.stood
+    history, position, kept = run.random_state
     if run.pending_steps or history is not run.history or position != run.position:
         return
     run.chance = None

@@ -104,7 +104,6 @@ class Run(LazyAttributes):
         "at_retry",
         "before",
         "begins",
-        "beside",
         "chain",
         "chance",
         "chaos",
@@ -118,6 +117,7 @@ class Run(LazyAttributes):
         "history",
         "hold",
         "ids",
+        "is_rewound",
         "lanes",
         "left",
         "limit",
@@ -129,32 +129,32 @@ class Run(LazyAttributes):
         "max_subgraph_depth",
         "ns",
         "numbering",
-        "past",
         "pending_steps",
         "plain",
         "plan",
         "pos",
         "position",
         "queue_index",
+        "random_state",
         "recorded",
         "recorder",
         "root",
         "run_id",
         "seed",
-        "stood",
         "stop_at",
         "tables",
         "tell",
         "threaded",
         "unseen",
         "used",
+        "uses_threads_for_branches",
         "world",
     )  # fmt: skip
 
     at_emit: Callable[[Work, Event], None] | None
     at_retry: Callable[[Work, Effect, int, Exception], None] | None
     before: Callable[[Activation], bool] | None  # called before an activation of a concurrent branch
-    beside: bool
+    uses_threads_for_branches: bool
     chance: SeededRandom | None  # see `random`
     chaos: Chaos | None
     hold: Callable[[Work, Any, str], bool] | None
@@ -168,7 +168,7 @@ class Run(LazyAttributes):
 
     lazy: ClassVar = {
         **dict.fromkeys(("at_emit", "at_retry", "before", "chance", "chaos", "hold", "max_subgraph_depth"), _none),
-        **dict.fromkeys(("beside", "threaded"), bool), "numbering": RLock, "queue_index": _none,
+        **dict.fromkeys(("uses_threads_for_branches", "threaded"), bool), "numbering": RLock, "queue_index": _none,
         "run_id": lambda: str, "tell": _none, "unseen": frozenset,
     }  # fmt: skip
 
@@ -194,11 +194,11 @@ class Run(LazyAttributes):
         self.position = self.pos = self.used = 0
         self.limit = self.stop_at = NEVER
         self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
-        self.armed = self.dirty = self.past = False
+        self.armed = self.dirty = self.is_rewound = False
         self.plain = False  # driven without an event loop now, though one may be running around it (a kernel's)
         self.lanes, self.halt = NONE, Halt()
         self.after: Callable[[Activation, int], int] = _go_on
-        self.stood: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
+        self.random_state: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
         self.live: dict[int, Activation] = {}
         self.pending_steps: dict[int, PendingStep] = {}
         self.given = NOTHING
@@ -224,13 +224,13 @@ class Run(LazyAttributes):
         for key, value in board.items():
             self.write(self.root.scope, (key,), value)
         register_secrets(self.root.scope.data)
-        entries = [self.turn(node, self.root).id for node in self.plan.entries["root"]]
+        entries = [self.get_activation(node, self.root).id for node in self.plan.entries["root"]]
         self.history.first_row(entries, self.ns())
         self.checkpoint()
 
     # -- activations and frames ------------------------------------------------------------------------------
 
-    def turn(self, node: int, frame: Frame, what: int = 0, event: int = -1, about: int = -1) -> Activation:
+    def get_activation(self, node: int, frame: Frame, what: int = 0, event: int = -1, about: int = -1) -> Activation:
         """Return the activation of a node in a frame, the same object each time."""
         row = _new_row(ActRow, (node, frame.id, what, event, about))
         number = self.tables.act(row)
@@ -241,19 +241,19 @@ class Run(LazyAttributes):
             frame.acts[number] = self.live[number] = act
         return act
 
-    def activation(self, number: int) -> Activation:
+    def find_activation(self, number: int) -> Activation:
         """Return the activation with this number, in this run's own frames."""
         act = self.live.get(number)
         if act is None:
             row = self.tables.acts[number]
-            act = self.turn(row.node, self.frames[row.frame], row.what, row.event, row.about)
+            act = self.get_activation(row.node, self.frames[row.frame], row.what, row.event, row.about)
         return act
 
-    def alive(self, act: Activation) -> Activation:
+    def refresh_activation(self, act: Activation) -> Activation:
         """Return the current object of an activation, with the work it began: a repair may have rebuilt its frame."""
         now = self.live.get(act.id)
         if now is not act:
-            now = self.activation(act.id)
+            now = self.find_activation(act.id)
             work = now.work = act.work
             work.act, work.scope = now, now.scope
         return now
@@ -283,7 +283,7 @@ class Run(LazyAttributes):
         for act in frame.acts:
             self.live.pop(act, None)
 
-    def inside(self, act: Activation) -> list[Frame]:
+    def list_inner_frames(self, act: Activation) -> list[Frame]:
         """Return the open frames that this activation's node opened, in branch order."""
         return [
             frame for frame in self.frames.values() if frame.parent is act.frame and frame.row.owner == act.node.index
@@ -368,7 +368,7 @@ class Run(LazyAttributes):
 
         The section that merges a branch needs them; so do the siblings, in a superstep, of a node that replaces it.
         """
-        value = write.over(old, key, self.plan)
+        value = write.apply_to(old, key, self.plan)
         needed = scope.parent is not None or (self.plan.supersteps and replaces_value(write.parts))
         return (write.parts if needed else None), value
 
@@ -388,7 +388,7 @@ class Run(LazyAttributes):
         if behind and scope.parent is None:
             self.history.order[row] = behind
 
-    def preview(self, work: Work) -> Scope:
+    def make_preview(self, work: Work) -> Scope:
         """Return a scope that shows what a node has written before its step is committed."""
         seen = Scope(-1, "preview", work.scope)
         for path, value in work.own:
@@ -427,17 +427,17 @@ class Run(LazyAttributes):
             code = PAUSED
         if self.halt.on:
             code = PAUSED
-        if self.spent():
+        if self.is_exhausted():
             code = EXHAUSTED
         self.set_mark()
         return code
 
-    def spent(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Return True if the step limit is reached: the next activation counts, and no step remains."""
         if self.used < self.limit or self.pos >= self.at.s_pend[self.position - self.at.base]:
             return False
         number = self.at.p_act[self.pos]
-        return self.tables.acts[number].node < 0 or self.activation(number).cost > 0
+        return self.tables.acts[number].node < 0 or self.find_activation(number).cost > 0
 
     # -- events and effects, called by Work ------------------------------------------------------------------
 

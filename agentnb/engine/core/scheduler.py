@@ -52,9 +52,9 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None = None, event
     """Return the number of the activation that a step leads to; `event` carries the input of a target with its own."""
     if run.plan.supersteps:
         return supersteps.lead(run, act, target, edge, event)
-    number = act.leads.get(target)
+    number = act.next_acts.get(target)
     if number is None:
-        number = act.leads[target] = run.turn(target, act.frame).id
+        number = act.next_acts[target] = run.get_activation(target, act.frame).id
     return number
 
 
@@ -91,7 +91,7 @@ def follow(run: Run, act: Activation) -> None:
     if act.next == UNKNOWN:
         always = act.node.always
         if always >= 0:
-            act.next = run.turn(always, act.frame).id
+            act.next = run.get_activation(always, act.frame).id
             history.p_act.append(act.next)
             history.p_val.append(None)
             return
@@ -113,7 +113,7 @@ def follow(run: Run, act: Activation) -> None:
                     raise _make_condition_error(edge, error) from error
                 if not value:
                     continue
-            number = act.leads.get(target)
+            number = act.next_acts.get(target)
             p_act.append(lead(run, act, target, edge) if number is None else number)
             p_val.append(value)
             return
@@ -198,7 +198,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     queue = run.frontier()
     here = queue.index(act.id) if act.id in queue else 0
     rest = [number for place, number in enumerate(queue) if place != here or number != act.id]
-    last = max((i for i, number in enumerate(rest) if get_frame(run, number).within(act.frame)), default=here - 1)
+    last = max((i for i, number in enumerate(rest) if get_frame(run, number).is_within(act.frame)), default=here - 1)
     at = last + 1
     plain = here == 0 and at == len(rest) and not front and not history.replaced
     new: Pushes = [*front, *_carry(rest[:at]), *pushes, *_carry(rest[at:])]
@@ -218,7 +218,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
 
 def get_frame(run: Run, number: int) -> Frame:
     """Return the frame of a frontier entry; an event not yet matched belongs to the root frame."""
-    return run.root if run.tables.acts[number].node < 0 else run.activation(number).frame
+    return run.root if run.tables.acts[number].node < 0 else run.find_activation(number).frame
 
 
 def _carry(numbers: Sequence[int]) -> Pushes:
@@ -235,7 +235,7 @@ def _place_joins(run: Run, queue: Pushes) -> Pushes:
         node, frame = acts[number].node, acts[number].frame
         if any(acts[other].frame == frame and acts[other].node in run.plan.ahead[node] for other, _ in others):
             own = get_frame(run, number)
-            place = max(n for n, (other, _) in enumerate(others) if get_frame(run, other).within(own)) + 1
+            place = max(n for n, (other, _) in enumerate(others) if get_frame(run, other).is_within(own)) + 1
         queue = [*others[:place], push, *others[place:]]
     return queue
 
@@ -251,7 +251,7 @@ def expand(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
         seq = run.tables.acts[queue[0][0]].event
         event = next((event for event in emitted if event.seq == seq), None) or run.event(seq)
         nodes = run.plan.listeners.get(event.type, ()) if event else ()
-        queue = [(run.turn(node.index, run.root, 0, seq).id, CARRIED) for node in nodes] + queue[1:]
+        queue = [(run.get_activation(node.index, run.root, 0, seq).id, CARRIED) for node in nodes] + queue[1:]
     return queue
 
 
@@ -265,9 +265,9 @@ def _schedule_resume(run: Run, act: Activation, queue: Pushes, here: int) -> Pus
     ]
     for number, _ in queue:
         inner = get_frame(run, number)
-        if any(inner.within(other) for other in group):
+        if any(inner.is_within(other) for other in group):
             return queue
-    owner = run.turn(frame.row.owner, frame.parent, RESUME)
+    owner = run.get_activation(frame.row.owner, frame.parent, RESUME)
     return [*queue[:here], (owner.id, CARRIED), *queue[here:]]
 
 
@@ -316,11 +316,11 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
         frame = run.open_frame(row)
         for key, value in body.inputs.items():
             run.write(frame.scope, (key,), value)
-        front += [(run.turn(node, frame).id, CARRIED) for node in run.plan.entries[body.region]]
+        front += [(run.get_activation(node, frame).id, CARRIED) for node in run.plan.entries[body.region]]
     if opened:
         run.history.opened[number] = tuple(opened)
     if not front:
-        front = [(run.turn(act.node.index, act.frame, RESUME).id, CARRIED)]
+        front = [(run.get_activation(act.node.index, act.frame, RESUME).id, CARRIED)]
     code = finish(run, act, began, ENTER, advance(run, act, [], front))
     return LANES if code == GO and any(body.branch >= 0 for body in opening.bodies) else code
 
@@ -333,16 +333,16 @@ def repeat_body(run: Run, act: Activation, began: int) -> int:
     for path, value in act.work.own:
         run.write(act.scope, path, value)
     front: Pushes = []
-    for frame in run.inside(act):
+    for frame in run.list_inner_frames(act):
         frame.iteration += 1
-        front += [(run.turn(node, frame).id, CARRIED) for node in run.plan.entries[frame.row.region]]
+        front += [(run.get_activation(node, frame).id, CARRIED) for node in run.plan.entries[frame.row.region]]
     return finish(run, act, began, AGAIN, advance(run, act, [], front))
 
 
 def leave(run: Run, act: Activation) -> None:
     """Close all frames that an activation's node opened, the innermost first, and record it."""
-    inside = {frame.id for frame in run.inside(act)}
-    shut(run, [frame for frame in run.frames.values() if any(outer.id in inside for outer in frame.around())],
+    inside = {frame.id for frame in run.list_inner_frames(act)}
+    shut(run, [frame for frame in run.frames.values() if any(outer.id in inside for outer in frame.iter_enclosing())],
          run.position + 1)  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def step(run: Run, act: Activation | None = None) -> int:
     """
     if act is None:
         number = run.history.p_act[run.pos]
-        act = run.live.get(number) or run.activation(number)  # a rebuilt frame may lack its activations
+        act = run.live.get(number) or run.find_activation(number)  # a rebuilt frame may lack its activations
     began = run.ns()
     if run.armed:
         take_note(run)
@@ -54,10 +54,10 @@ def step(run: Run, act: Activation | None = None) -> int:
 def abandon(run: Run, act: Activation) -> int:
     """Abandon a step stopped by a limit; when it runs again, it does not repeat the calls that it has made."""
     repair(run)
-    act = run.alive(act)
+    act = run.refresh_activation(act)
     run.pending_steps.pop(act.id, None)
     run.dispatcher.remember(act.work)
-    act.work.dead = True
+    act.work.has_ended = True
     act.work = run.work_of(act)
     take_back(run)
     return EXHAUSTED
@@ -65,7 +65,7 @@ def abandon(run: Run, act: Activation) -> int:
 
 def commit_pending_step(run: Run, pending_step: PendingStep, result: Any, error: Exception | None = None) -> int:
     """Commit the step of a finished pending step: with the result of its node, or as a failure."""
-    act, step = run.alive(pending_step.act), run.position + 1
+    act, step = run.refresh_activation(pending_step.act), run.position + 1
     del run.pending_steps[act.id]
     try:
         if error is not None:
@@ -77,9 +77,9 @@ def commit_pending_step(run: Run, pending_step: PendingStep, result: Any, error:
     except StepAbandoned:
         return abandon(run, act)
     if pending_step.waited and run.position >= step:
-        run.history.waited[step] = pending_step.waited
-    if pending_step.noted and run.position >= step:
-        run.history.people.append(record_interrupted(run, pending_step, "ended", step))
+        run.history.waiting_ns[step] = pending_step.waited
+    if pending_step.intervention_count and run.position >= step:
+        run.history.interventions.append(record_interrupted(run, pending_step, "ended", step))
     return run.after(act, code) if run.armed else code
 
 
@@ -167,7 +167,7 @@ def commit(
     if work.own:
         for path, value in work.own:
             run.write(scope, path, value)
-        work.own, work.kept = [], work.own
+        work.own, work.applied_writes = [], work.own
     if work.copies and scope.parent is None:
         _write_in_place(run, act, work.in_place_before(writes))
     for key, value in writes.items():

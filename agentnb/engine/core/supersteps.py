@@ -77,10 +77,10 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None, event: int) 
     """
     if edge is not None and edge.join:
         code = run.plan.waiting.arrivals[act.node.index, target, edge.join]
-        return run.turn(target, act.frame, PARKED, -1, code).id
+        return run.get_activation(target, act.frame, PARKED, -1, code).id
     if event < 0 and target in run.plan.deferred:
-        return run.turn(target, act.frame, PARKED).id
-    return run.turn(target, act.frame, 0, event, -1 - act.row.about).id
+        return run.get_activation(target, act.frame, PARKED).id
+    return run.get_activation(target, act.frame, 0, event, -1 - act.row.about).id
 
 
 def find_handler(run: Run, act: Activation, target: int) -> int:
@@ -88,7 +88,7 @@ def find_handler(run: Run, act: Activation, target: int) -> int:
 
     It runs next and sees what the failed node saw, with the same input.
     """
-    return run.turn(target, act.frame, 0, act.row.event, act.row.about).id
+    return run.get_activation(target, act.frame, 0, act.row.event, act.row.about).id
 
 
 def find_handled_failure(run: Run, act: Activation, source: str) -> Failure | None:
@@ -135,7 +135,7 @@ def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation
     if about is None:  # the frame's superstep has ended, or is that of the composite node which is next
         last = next((row for _, row in _iter_steps_back(run, run.position) if row.frame == frame.id), None)
         about = START if last is None else -1 - last.about
-    return run.turn(number, frame, 0, -1, about)
+    return run.get_activation(number, frame, 0, -1, about)
 
 
 def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
@@ -203,7 +203,7 @@ def _plan_next_superstep(run: Run, frame: Frame, act: Activation, pushes: Pushes
         _open_gates(run, frame, due, parked, about, deferred=True)
         for number in [number for number in parked if acts[number].about == START]:
             value = parked.pop(number)
-            due.setdefault(run.turn(acts[number].node, frame, 0, -1, about).id, value)
+            due.setdefault(run.get_activation(acts[number].node, frame, 0, -1, about).id, value)
     if not due:
         return _end_supersteps(run, frame, act)
     rank = plan.ranks
@@ -224,7 +224,7 @@ def _open_gates(
         gate, _ = gates[acts[numbers[0]].about]
         if len(numbers) == gate.sources and (gate.target in run.plan.deferred) == deferred:
             value = [parked.pop(number) for number in numbers][-1]
-            due.setdefault(run.turn(gate.target, frame, 0, -1, about).id, value)
+            due.setdefault(run.get_activation(gate.target, frame, 0, -1, about).id, value)
 
 
 def _end_supersteps(run: Run, frame: Frame, act: Activation) -> Pushes:
@@ -234,7 +234,7 @@ def _end_supersteps(run: Run, frame: Frame, act: Activation) -> Pushes:
     """
     most: int | None = act.node.node.params.get("max_supersteps")
     if most is not None and get_stage(run, act).number >= most:
-        return [(run.turn(act.node.index, frame, 0, -1, -1 - act.row.about).id, CARRIED)]
+        return [(run.get_activation(act.node.index, frame, 0, -1, -1 - act.row.about).id, CARRIED)]
     if frame.parent is None:
         return []
     return [(resume(run, frame), CARRIED)]
@@ -244,14 +244,14 @@ def resume(run: Run, frame: Frame, event: int = -1) -> int:
     """Return the activation in which the composite node of a frame resumes: on an event, or as it began."""
     assert frame.parent is not None
     owner = _get_owner(run, frame)
-    return run.turn(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
+    return run.get_activation(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
 
 
 def find_failed_activation(run: Run, frame: Frame) -> int:
     """Return the activation in which the composite node of a frame fails, because a step inside it has."""
     assert frame.parent is not None
     owner = _get_owner(run, frame)
-    return run.turn(owner.node, frame.parent, FAIL, owner.event, owner.about).id
+    return run.get_activation(owner.node, frame.parent, FAIL, owner.event, owner.about).id
 
 
 def _get_owner(run: Run, frame: Frame) -> ActRow:
@@ -379,8 +379,8 @@ def _note_writes(run: Run, stage: Stage, number: int, step: int) -> None:
     row = step - history.base
     start, end = history.s_wend[row - 1], history.s_wend[row]
     edits = sum(
-        act.step == step and act.act == "edit" and not (act.old is ABSENT and act.new is ABSENT)
-        for act in history.people
+        act.step == step and act.action == "edit" and not (act.old is ABSENT and act.new is ABSENT)
+        for act in history.interventions
     )
     codes = run.tables.codes
     for at in range(start, end):
@@ -432,7 +432,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
         if most is not None and stage.number > most:
             raise _make_limit_error(work, most)
         work.scope = stage.scope if stage.scope.data else act.scope
-        if act.event >= 0 and not act.what and not node.kind.reduces:
+        if act.event >= 0 and not act.what and not node.kind.returns_reduced:
             work.scope = _make_scope_with_input(work)
         return finish(work, perform(work))
 
@@ -494,7 +494,7 @@ def _make_scope_with_writes(work: Work, outcome: Outcome) -> Scope:
     if outcome.places or work.own:
         work.scope, own = seen, work.own
         work.own = [*own, *outcome.places]
-        seen = work.run.preview(work)
+        seen = work.run.make_preview(work)
         work.own = own
     return seen
 
@@ -502,7 +502,7 @@ def _make_scope_with_writes(work: Work, outcome: Outcome) -> Scope:
 def apply_write(old: Any, key: str, value: Any, plan: Plan) -> Any:
     """Return the frozen value of a key after a write; `old` is the frozen value before, or ABSENT."""
     if type(value) is Reduced:
-        return value.over(old, key, plan)
+        return value.apply_to(old, key, plan)
     if type(value) is Append:
         return freeze([*(() if old is ABSENT else old), value.item])
     return value if value is ABSENT else freeze(value)

@@ -24,7 +24,7 @@ _UNCOUNTED: Final = bytes(number for number in range(256) if not number & COUNTE
 def repair(run: Run) -> None:
     """Roll back uncommitted changes, left by an interrupt or an error. Idempotent."""
     run.queue_index = None
-    if run.past or run.at is not run.history:  # the rows beyond are committed steps
+    if run.is_rewound or run.at is not run.history:  # the rows beyond are committed steps
         if run.dirty:
             restore(run, run.position)
         return
@@ -40,7 +40,7 @@ def repair(run: Run) -> None:
     history.cut(run.position)
     if run.dirty:
         restore(run, run.position)
-        run.past = False
+        run.is_rewound = False
 
 
 def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
@@ -71,7 +71,7 @@ def undo(run: Run) -> None:
     """Move one step back."""
     at, position = run.at, run.position
     row = position - at.base
-    run.past = True
+    run.is_rewound = True
     if row == 0 or (at.rare and _has_changed_frames(at, position)):
         restore(run, position - 1)
         return
@@ -138,13 +138,13 @@ def restore(run: Run, step: int) -> None:
     start = target.s_pos[step - target.base]
     for number in target.queue_after(step):
         if run.tables.acts[number].node >= 0:
-            run.activation(number)
+            run.find_activation(number)
     past = target is not run.history or step < target.tip
     # With no call in between: an interrupt finds the run either there or here.
     run.at = target
     run.pos = start
     run.position = step
-    run.past = past
+    run.is_rewound = past
     run.dirty = False
     run.set_mark()
 
@@ -194,7 +194,7 @@ def _apply_steps(run: Run, history: History, start: int, end: int, writes: int) 
         for number in history.opened.get(step, ()):
             run.open_frame(run.tables.frames[number])
         if row and history.s_flag[row] & 3 == AGAIN:
-            for frame in run.inside(run.activation(history.s_act[row])):
+            for frame in run.list_inner_frames(run.find_activation(history.s_act[row])):
                 frame.iteration += 1
         writes = _apply(run, history, writes, history.s_wend[row])
         for number in history.closed.get(step, ()):
@@ -237,7 +237,7 @@ def open_tip(run: Run, *, amend: bool = False) -> bool:
     repair(run)
     history = run.history
     if run.at is history and run.position == history.tip and not (amend and history.sealed >= run.position):
-        run.past = False
+        run.is_rewound = False
         return False
     start_branch(run)
     return True
@@ -266,7 +266,7 @@ def start_branch(run: Run, name: str | None = None) -> History:
     run.chain = chain
     run.history = run.at = new
     run.pos = 0
-    run.past = False
+    run.is_rewound = False
     run.stop_at = NEVER
     last = _get_last_checkpoint(chain, run.position)
     run.check_at = last.step + CHECKPOINT_ROWS + sum(map(len, last.data.values()))

@@ -127,14 +127,14 @@ class Kind:
     name: str
     bind: Callable[[Node, Any], Perform]
     step_type: StepType = "TOOL_EXECUTION"
-    keeps: bool = False
-    waits: bool = False
-    reduces: bool = False
-    public: bool = True
+    keeps_writes: bool = False
+    is_join: bool = False
+    returns_reduced: bool = False
+    is_public: bool = True
     ignores_world: Callable[[Node], bool] | None = None
 
 
-_CLEARED: Final = frozenset(("asked", "calls", "out"))  # with each step, where they have been made
+_CLEARED: Final = frozenset(("asked_kinds", "calls", "out"))  # with each step, where they have been made
 
 
 class Work(LazyAttributes):
@@ -146,17 +146,17 @@ class Work(LazyAttributes):
 
     __slots__ = (
         "act",
-        "asked",
+        "applied_writes",
+        "asked_kinds",
         "board",
         "busy",
-        "called",
+        "call_count",
         "calls",
         "chance",
         "copies",
-        "dead",
         "emitted",
-        "kept",
-        "looped",
+        "has_ended",
+        "needs_loop",
         "out",
         "own",
         "reads",
@@ -167,19 +167,19 @@ class Work(LazyAttributes):
     )
 
     lazy: ClassVar = {
-        "asked": list, "called": int, "calls": list, "chance": _none, "kept": list, "looped": bool, "out": dict,
-        "result": _none,
+        "applied_writes": list, "asked_kinds": list, "call_count": int, "calls": list, "chance": _none,
+        "needs_loop": bool, "out": dict, "result": _none,
     }  # fmt: skip
-    # The node's own writes: in `own` until they are on the board, in `kept` after that.
-    kept: list[tuple[Path, Any]]
+    # The node's own writes: in `own` until they are on the board, in `applied_writes` after that.
+    applied_writes: list[tuple[Path, Any]]
     calls: list[Call]
     out: dict[int, tuple[int, Effect, Any, int]]  # calls in flight
-    asked: list[str]  # the kinds of the calls to a model or a person that this step has started
+    asked_kinds: list[str]  # the kinds of the calls to a model or a person that this step has started
 
     result: Any
     chance: Random | None
-    called: int  # how many calls this step has started; a retried call has several rows
-    looped: bool  # whether its own code awaits an event loop
+    call_count: int  # how many calls this step has started; a retried call has several rows
+    needs_loop: bool  # whether its own code awaits an event loop
 
     def __init__(self, run: Run, act: Activation) -> None:
         self.made = ()  # see `LazyAttributes`
@@ -192,7 +192,7 @@ class Work(LazyAttributes):
         self.own: list[tuple[Path, Any]] = []
         self.emitted: list[Event] = []
         self.times: list[datetime] = []  # the times this step has read from a real clock
-        self.dead = False  # whether the step has ended
+        self.has_ended = False  # whether the step has ended
         self.busy = False  # whether there is more to record than the writes that a node returns
 
     @property
@@ -208,7 +208,7 @@ class Work(LazyAttributes):
     @property
     def frames(self) -> list[Frame]:
         """The frames that this composite node opened, in branch order."""
-        return self.run.inside(self.act)
+        return self.run.list_inner_frames(self.act)
 
     @property
     def iteration(self) -> int:
@@ -269,7 +269,7 @@ class Work(LazyAttributes):
 
     def write(self, path: str | Path, value: Any) -> None:
         """Write a value at a key or a path; the node sees it at once, others when the step is committed."""
-        if self.dead:
+        if self.has_ended:
             self._refuse(f"write {path!r}")
         self.busy = True
         self.own.append(((path,) if isinstance(path, str) else path, value))
@@ -284,7 +284,7 @@ class Work(LazyAttributes):
                 the start of a step; or with the `step` itself, if only the commit follows.
             words: see `events.numbered`.
         """
-        if self.dead:
+        if self.has_ended:
             self._refuse(f"emit {type!r}")
         self.busy = True
         run = self.run
@@ -296,7 +296,7 @@ class Work(LazyAttributes):
                 else restore_event(known, actor, words)
             )
             self.emitted.append(event)
-        if run.recorder is not None and known is None and keep != "step" and self.act.node.kind.keeps:
+        if run.recorder is not None and known is None and keep != "step" and self.act.node.kind.keeps_writes:
             run.recorder.record_event(self, event, alone=keep == "now")
         if run.at_emit is not None:
             run.at_emit(self, event)
@@ -312,7 +312,7 @@ class Work(LazyAttributes):
 
     def call(self, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Perform an effect and await the answer. The only access to tools, models, people, time and random numbers."""
-        if self.dead:
+        if self.has_ended:
             self._refuse(f"call {effect.name!r}")
         return self.run.dispatcher.call(self, effect)
 
@@ -323,7 +323,7 @@ class Work(LazyAttributes):
         recorded calls, whatever has been registered in the session since.
         """
         recorded = self.run.recorded
-        kind = None if recorded is None else recorded.kind_of_next(self)
+        kind = None if recorded is None else recorded.get_next_kind(self)
         return kind == "llm" if kind in ("agent", "llm") else usual
 
     def now(self) -> datetime:
@@ -340,7 +340,7 @@ class Work(LazyAttributes):
 
     async def loop(self) -> None:
         """Continue inside an event loop: whatever is awaited after this needs one."""
-        self.looped = True
+        self.needs_loop = True
         await self.run.require_loop()
 
     def in_place_before(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -360,7 +360,7 @@ class Work(LazyAttributes):
         """
         for key in writes:
             self.copies.pop(key, None)
-        for path, _ in self.kept:
+        for path, _ in self.applied_writes:
             self.copies.pop(path[0], None)  # type: ignore[arg-type]  # a first key is text
         return [(key, mine) for key, (mine, frozen) in self.copies.items() if not is_unchanged(mine, frozen)]
 
@@ -371,13 +371,13 @@ class Work(LazyAttributes):
         self.own.clear()
         self.emitted.clear()
         self.times.clear()
-        self.kept = []  # a commit sets it
+        self.applied_writes = []  # a commit sets it
         for name in self.made:
             if name in _CLEARED:
                 getattr(self, name).clear()
         self.chance = None
-        self.called = 0
-        self.busy = self.looped = False
+        self.call_count = 0
+        self.busy = self.needs_loop = False
 
     def _refuse(self, what: str) -> None:
         raise ExecutionError(
@@ -442,7 +442,7 @@ class NodeBoard(Mapping[str, Any]):
 
     def _find_own(self, key: str) -> Any:
         """Return the value of a key after this node's own writes, which take precedence."""
-        seen = self._work.run.preview(self._work)
+        seen = self._work.run.make_preview(self._work)
         path = resolve_path(key, seen.visible_items())
         return thaw(seen.look(path)) if path[0] in seen.data else self._copy_at(key, path)
 
@@ -455,7 +455,7 @@ class NodeBoard(Mapping[str, Any]):
 
     def _get_keys(self) -> dict[str, Any]:
         work = self._work
-        return work.run.preview(work).visible_items() if work.own else work.scope.visible_items()
+        return work.run.make_preview(work).visible_items() if work.own else work.scope.visible_items()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._get_keys())

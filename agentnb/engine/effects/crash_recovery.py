@@ -52,33 +52,33 @@ class InterruptedSteps:
         events: Mapping[int, Iterable[Event]] = NOTHING,
         times: Mapping[int, Iterable[datetime]] = NOTHING,
     ) -> None:
-        self._told = {act: list(rows) for act, rows in told.items()}
-        self._out = {act: dict(calls) for act, calls in out.items()}
+        self._answered = {act: list(rows) for act, rows in told.items()}
+        self._unanswered = {act: dict(calls) for act, calls in out.items()}
         self._events = {act: list(made) for act, made in events.items()}
         self._times = {act: list(read) for act, read in times.items()}
         self._lost: dict[int, list[Call]] = {}  # of steps that make a different call now
 
     def __bool__(self) -> bool:
         """Return True if anything is left."""
-        return bool(self._told or self._out or self._events or self._lost)
+        return bool(self._answered or self._unanswered or self._events or self._lost)
 
     def rows(self) -> tuple[Call, ...]:
         """Return the attempts that belong to no committed step."""
-        return tuple(row for table in (self._told, self._lost) for rows in table.values() for row in rows)
+        return tuple(row for table in (self._answered, self._lost) for rows in table.values() for row in rows)
 
     def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
         """Return the recorded attempts of a call, in order."""
         act = work.act.id
-        rows = [row for row in self._told.get(act, ()) if row.call == number]
+        rows = [row for row in self._answered.get(act, ()) if row.call == number]
         if rows and not _is_same_call(rows[0], effect):
             self._forget(act, number)
             return ()
         return rows
 
-    def kind_of_next(self, work: Work) -> str | None:
+    def get_next_kind(self, work: Work) -> str | None:
         """Return the kind of the next call if it was made before, also if it failed or is unanswered; else None."""
-        act, number = work.act.id, work.called
-        rows = [row for row in self._told.get(act, ()) if row.call == number]
+        act, number = work.act.id, work.call_count
+        rows = [row for row in self._answered.get(act, ()) if row.call == number]
         if rows:
             return rows[-1].kind
         return next((call.kind for call in self.find_unanswered() if (call.act, call.number) == (act, number)), None)
@@ -97,7 +97,7 @@ class InterruptedSteps:
             return None
         event = events[place]
         if event.type != type or encode(event.payload, lenient=True) != encode(freeze(payload), lenient=True):
-            self._forget(work.act.id, work.called)
+            self._forget(work.act.id, work.call_count)
             return None
         known = self.time(work)
         if known is None:
@@ -122,24 +122,24 @@ class InterruptedSteps:
 
     def find_unanswered(self) -> Iterator[UnansweredCall]:
         """Yield the calls without a recorded response."""
-        for act, calls in self._out.items():
-            back = {(row.call, row.attempt) for row in self._told.get(act, ())}
+        for act, calls in self._unanswered.items():
+            back = {(row.call, row.attempt) for row in self._answered.get(act, ())}
             for number, (attempt, kind, name, arguments, began) in calls.items():
                 if (number, attempt) not in back:
                     yield UnansweredCall(act, number, attempt, kind, name, arguments, began)
 
-    def facts(self) -> Iterator[tuple[str, int, Any]]:
+    def iter_facts(self) -> Iterator[tuple[str, int, Any]]:
         """Yield what is known: its type ("times", "out", "back" or "emit"), the activation, and the fact itself."""
         yield from (("times", act, times) for act, times in self._times.items())
         yield from (("out", call.act, call) for call in self.find_unanswered())
-        yield from (("back", act, row) for act, rows in self._told.items() for row in rows)
+        yield from (("back", act, row) for act, rows in self._answered.items() for row in rows)
         yield from (("emit", act, event) for act, events in self._events.items() for event in events)
 
     def take(self, other: InterruptedSteps) -> None:
         """Merge everything that another one knows."""
-        self._told.update(other._told)
+        self._answered.update(other._answered)
         self._lost.update(other._lost)
-        self._out.update({act: {**calls} for act, calls in other._out.items()})
+        self._unanswered.update({act: {**calls} for act, calls in other._unanswered.items()})
         self._events.update(other._events)
         self._times.update(other._times)
 
@@ -148,20 +148,20 @@ class InterruptedSteps:
         act, emitted = work.act.id, work.emitted
         out = {number: [attempt, effect.kind, effect.name, sent, began]
                for number, (attempt, effect, sent, began) in work.out.items() if must_log_start(effect)}  # fmt: skip
-        rows = {(row.call, row.attempt): row for row in (*self._told.get(act, ()), *work.calls)}
+        rows = {(row.call, row.attempt): row for row in (*self._answered.get(act, ()), *work.calls)}
         events = [*emitted, *self._events.get(act, [])[len(emitted) :]]
         if out:
-            self._out.setdefault(act, {}).update(out)
+            self._unanswered.setdefault(act, {}).update(out)
         if rows:
-            self._told[act] = list(rows.values())
+            self._answered[act] = list(rows.values())
         if events:
             self._events[act] = events
         if work.times:
             self._times[act] = [*work.times, *self._times.get(act, [])[len(work.times) :]]
 
-    def acts(self) -> list[int]:
+    def list_acts(self) -> list[int]:
         """Return the activations of the steps of which anything is known."""
-        return list({**self._told, **self._out, **self._events})
+        return list({**self._answered, **self._unanswered, **self._events})
 
     def end_calls(self, run: Run) -> None:
         """Record the calls without a response as interrupted, as `recorded_calls.end_calls` does."""
@@ -173,16 +173,16 @@ class InterruptedSteps:
             row = cut_short(
                 run, (call.act, call.number, call.kind, call.name, call.attempt), call.arguments, call.began
             )
-            self._told.setdefault(call.act, []).append(row)
+            self._answered.setdefault(call.act, []).append(row)
             if run.recorder is not None:
                 run.recorder.record_response(row)
-        self._out.clear()
+        self._unanswered.clear()
         self._update_loose(run)
 
-    def over(self, run: Run, act: int) -> None:
+    def forget_step(self, run: Run, act: int) -> None:
         """Forget a committed step; attempts that it has not made again stay in the log outside of it."""
-        known, lost = self._told.pop(act, []), self._lost.pop(act, [])
-        self._out.pop(act, None)
+        known, lost = self._answered.pop(act, []), self._lost.pop(act, [])
+        self._unanswered.pop(act, None)
         self._events.pop(act, None)
         self._times.pop(act, None)
         if known or lost:
@@ -194,16 +194,22 @@ class InterruptedSteps:
 
     def find_committed(self, run: Run) -> int | None:
         """Return the activation of the last step if it is still known here because of an interrupt."""
-        return next((act for act in self.acts()
-                     if _is_committed(run, act, self._told.get(act, ()), self._events.get(act, ()))), None)  # fmt: skip
+        return next(
+            (
+                act
+                for act in self.list_acts()
+                if _is_committed(run, act, self._answered.get(act, ()), self._events.get(act, ()))
+            ),
+            None,
+        )
 
     def leave(self, run: Run) -> None:
         """Forget every step: the run leaves its history for a separate branch."""
         self._log(run, self.rows())
-        for act in self.acts():
+        for act in self.list_acts():
             if run.recorder is not None:
                 run.recorder.drop(act)
-        for table in (self._told, self._out, self._events, self._times, self._lost):
+        for table in (self._answered, self._unanswered, self._events, self._times, self._lost):
             table.clear()
         self._update_loose(run)
 
@@ -220,10 +226,10 @@ class InterruptedSteps:
 
     def _forget(self, act: int, number: int) -> None:
         """Discard what is known of a step from one of its calls on: it is a different step."""
-        rows = self._told.get(act, [])
+        rows = self._answered.get(act, [])
         self._lost.setdefault(act, []).extend(row for row in rows if row.call >= number)
-        self._told[act] = [row for row in rows if row.call < number]
-        for table in (self._out, self._events, self._times):
+        self._answered[act] = [row for row in rows if row.call < number]
+        for table in (self._unanswered, self._events, self._times):
             table.pop(act, None)
 
 
@@ -244,7 +250,7 @@ def cut_by_interrupt(run: Run) -> bool:
     known, was_cut = run.recorded, False
     repair(run)
     if isinstance(known, InterruptedSteps) and (done := known.find_committed(run)) is not None:
-        known.over(run, done)
+        known.forget_step(run, done)
     for act in list(run.live.values()):
         if act.id not in run.pending_steps:
             work = act.work

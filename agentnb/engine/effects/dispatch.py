@@ -104,8 +104,8 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
 
 def begin_call(work: Work) -> int:
     """Start one more call of a step, and return its index."""
-    work.called += 1
-    return work.called - 1
+    work.call_count += 1
+    return work.call_count - 1
 
 
 def _find_callable(run: Run, work: Work, effect: Effect, number: int) -> Callable[[Effect], Any]:
@@ -180,7 +180,7 @@ async def _find_recorded_state(
     if unanswered and not effect.repeatable and effect.kind not in ASKED:
         held = await Hold(effect, "call", "before")
         effect = held.effect
-        if held.answered:
+        if held.has_answer:
             answer = _make_node_answer(held)
             _record_attempt(work, effect, (number, freeze_arguments(effect), attempt + 1, wait), answer, None, 0)
             return effect, 0, 0.0, (answer,)
@@ -217,7 +217,7 @@ async def perform_with_breakpoints(run: Run, work: Work, effect: Effect) -> Any:
     if run.hold is not None and run.hold(work, effect, "before"):
         held = await Hold(effect, "call", "before")
         effect = held.effect
-        if held.answered:
+        if held.has_answer:
             answer = _make_node_answer(held)
             _record_attempt(work, effect, (number, freeze_arguments(effect), 1, 0.0), answer, None, 0)
             return answer
@@ -237,7 +237,7 @@ async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, numb
     if run.hold is None or not run.hold(work, effect, "after"):
         return answer
     back = await Hold(effect, "call", "after", answer)
-    if not back.answered:
+    if not back.has_answer:
         return answer
     answer = _make_node_answer(back)
     at = max(place for place, row in enumerate(work.calls) if row.call == number)  # other calls may have ended since
@@ -308,7 +308,7 @@ async def _inject_faults(run: Run, effect: Effect, key: Key) -> float:
         await run.clock.sleep(effect.timeout if late and effect.timeout is not None else delay)
     if late:
         raise _make_timeout_error(effect)
-    run.chaos.strike(key)
+    run.chaos.raise_failure(key)
     return delay
 
 
@@ -350,11 +350,11 @@ def _make_timeout_error(effect: Effect) -> TimeoutError:
 async def _ask_person(run: Run, effect: Effect, since: int) -> Any:
     hold = Hold(effect, "approval" if effect.kind == "approval" else "answer", "before")
     if effect.timeout is not None:
-        hold.ends_at(since + round(effect.timeout * 1e9), run.ns)
+        hold.set_deadline(since + round(effect.timeout * 1e9), run.ns)
     held = await hold
-    if held.late:
+    if held.is_expired:
         raise TimeoutError(f"{effect.name!r} has no answer within {effect.timeout:g} s")
-    if not held.answered:
+    if not held.has_answer:
         raise ExecutionError(
             Problem(
                 "X106",

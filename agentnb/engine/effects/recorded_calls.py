@@ -46,7 +46,7 @@ def get_content(answer: Any, kind: str) -> Any:
     """Return what a row records of an answer: the content of a model's response, anything else as it is."""
     if kind not in SAID:
         return answer
-    return answer.said if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
+    return answer.recorded_value if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
 
 
 def must_log_start(effect: Effect) -> bool:

@@ -66,7 +66,7 @@ async def _perform(act: Activation) -> Any:
 def move_to_own_thread(pending_step: PendingStep) -> None:
     """Let an activation that has run no code yet run in a thread of its own, so that slow code holds no event loop."""
     if isinstance(pending_step.coro, SuspendableCode) and not pending_step.held and not pending_step.coro.has_begun:
-        pending_step.looped = True
+        pending_step.needs_loop = True
 
 
 def find_entered(run: Run) -> PendingStep | None:
@@ -75,7 +75,7 @@ def find_entered(run: Run) -> PendingStep | None:
 
 
 def _is_bound(pending_step: PendingStep) -> bool:
-    return isinstance(pending_step.coro, SuspendableCode) and (pending_step.looped or pending_step.coro.stands)
+    return isinstance(pending_step.coro, SuspendableCode) and (pending_step.needs_loop or pending_step.coro.stands)
 
 
 def check_threads(run: Run) -> None:
@@ -95,7 +95,7 @@ def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         (
             pending_step.coro
             for pending_step in run.pending_steps.values()
-            if pending_step.looped and _is_bound(pending_step)
+            if pending_step.needs_loop and _is_bound(pending_step)
         ),
         None,
     )
@@ -108,7 +108,7 @@ async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -
         (
             pending_step.coro
             for pending_step in run.pending_steps.values()
-            if pending_step.looped and _is_bound(pending_step)
+            if pending_step.needs_loop and _is_bound(pending_step)
         ),
         None,
     )

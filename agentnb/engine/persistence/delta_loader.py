@@ -41,10 +41,10 @@ class DeltaLoader:
     def __init__(self, nodes: Mapping[int, int] | None = None) -> None:
         self.tables = Tables()
         self.histories: list[History] = []
-        self.told: dict[int, dict[Key, Call]] = {}
+        self.recorded_calls: dict[int, dict[Key, Call]] = {}
         self.out: dict[int, dict[int, list[Any]]] = {}
-        self.announced: dict[int, list[Event]] = {}
-        self.times: dict[int, list[datetime]] = {}
+        self.recorded_events: dict[int, list[Event]] = {}
+        self.recorded_times: dict[int, list[datetime]] = {}
         self._columns: list[list[list[int]]] = []  # per history, the seven columns of its steps, as differences
         self._values: list[list[Any]] = []  # per history, the recorded values of its writes
         self._nodes = nodes
@@ -74,14 +74,14 @@ class DeltaLoader:
         """Treat the following deltas as those of a plan with other node numbers."""
         self._nodes = nodes
 
-    def flying(self) -> set[int]:
+    def list_in_flight(self) -> set[int]:
         """Return the activations of the steps that are in flight."""
-        return {*self.told, *self.out, *self.announced}
+        return {*self.recorded_calls, *self.out, *self.recorded_events}
 
     def collect_interrupted(self) -> InterruptedSteps:
         """Return what the steps in flight had done: run again, they need not repeat it."""
-        told = {act: rows.values() for act, rows in self.told.items()}
-        return InterruptedSteps(told, self.out, self.announced, self.times)
+        told = {act: rows.values() for act, rows in self.recorded_calls.items()}
+        return InterruptedSteps(told, self.out, self.recorded_events, self.recorded_times)
 
     def finish(self) -> tuple[Tables, list[History]]:
         """Compute the previous value of each write, and the checkpoints; return the tables and the histories.
@@ -146,16 +146,16 @@ class DeltaLoader:
         if rare:
             for name, rows in rare.items():
                 _APPLIERS[name](self, history, rows)
-        if steps and (self.told or self.out or self.announced):
+        if steps and (self.recorded_calls or self.out or self.recorded_events):
             for act in done:
                 self.drop(act)
 
     def _apply_fact(self, what: str, act: int, *rest: Any) -> None:
         """Apply what a step in flight has done."""
         if what == "emit":
-            self.announced.setdefault(act, []).append(self._decode_whole_event(rest[0]))
+            self.recorded_events.setdefault(act, []).append(self._decode_whole_event(rest[0]))
             if len(rest) > 1:
-                self.times.setdefault(act, []).extend(map(from_microseconds, rest[1]))
+                self.recorded_times.setdefault(act, []).extend(map(from_microseconds, rest[1]))
         elif what == "out":
             number, attempt, kind, name, arguments, began = rest
             known = self.out.setdefault(act, {})
@@ -165,17 +165,17 @@ class DeltaLoader:
             row = Call(*map(decode_value, rest[0]))
             if rest[1]:
                 row = row._replace(arguments=self.out[act][row.call][3])
-            self.told.setdefault(act, {})[row.act, row.call, row.attempt] = row
+            self.recorded_calls.setdefault(act, {})[row.act, row.call, row.attempt] = row
         elif what == "stays":
             self.out.get(act, {}).pop(rest[0], None)
         elif what == "times":
-            self.times.setdefault(act, []).extend(map(from_microseconds, rest[0]))
+            self.recorded_times.setdefault(act, []).extend(map(from_microseconds, rest[0]))
         else:
             self.drop(act)
 
     def drop(self, act: int | None = None) -> None:
         """Forget what a step in flight has done; by default, all of them."""
-        for table in (self.told, self.out, self.announced, self.times):
+        for table in (self.recorded_calls, self.out, self.recorded_events, self.recorded_times):
             if act is None:
                 table.clear()
             else:
@@ -221,13 +221,13 @@ class DeltaLoader:
                 raise TypeError(f"a cost is a number, not {with_article(class_name(call.cost_usd))}")
             return call
         step, act, call, attempt = row
-        return self.told[act][act, call, attempt]._replace(step=step)
+        return self.recorded_calls[act][act, call, attempt]._replace(step=step)
 
     def _decode_event(self, row: list[Any]) -> Event:
         if len(row) > 2:
             return self._decode_whole_event(row)
         step, seq = row
-        for events in self.announced.values():
+        for events in self.recorded_events.values():
             for found in events:
                 if found[0] == seq:
                     return _new_event(Event, (seq, step, *found[2:8], found.at if step is None else step, found.mark))
@@ -260,7 +260,7 @@ class DeltaLoader:
     def _load_times(self, history: History, rows: list[list[int]]) -> None:
         """Set the clock times of steps, the first of which were recorded before."""
         for step, act, count, *rest in rows:
-            history.times[step] = (*self.times[act][-count:], *map(from_microseconds, rest))
+            history.times[step] = (*self.recorded_times[act][-count:], *map(from_microseconds, rest))
 
 
 class _EventValues:
@@ -320,13 +320,13 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
         (step, tuple(map(from_microseconds, read))) for step, *read in rows
     ),
     "notes": lambda _, history, rows: history.notes.update((step, Note(*map(decode_value, row))) for step, row in rows),
-    "waited": lambda _, history, rows: history.waited.update(rows),
+    "waited": lambda _, history, rows: history.waiting_ns.update(rows),
     "in_place": lambda _, history, rows: history.in_place.update(rows),
     "order": lambda _, history, rows: history.order.update(rows),
     "reduced": lambda _, history, rows: history.reduced.update(
         (row, tuple(map(_get_part, made))) for row, made in rows
     ),
-    "people": lambda _, history, rows: history.people.extend([Act(*map(decode_value, row)) for row in rows]),
+    "people": lambda _, history, rows: history.interventions.extend([Act(*map(decode_value, row)) for row in rows]),
 }
 
 
@@ -398,7 +398,7 @@ def load_document(document: Mapping[str, Any]) -> DeltaLoader:
     found.add(slices)
     _, histories = found.finish()
     if histories:
-        histories[-1].loose = tuple(row for rows in found.told.values() for row in rows.values())
+        histories[-1].loose = tuple(row for rows in found.recorded_calls.values() for row in rows.values())
     return found
 
 
@@ -417,7 +417,7 @@ def check_version(version: Any, known: int = VERSION) -> None:
 
 
 @contextmanager
-def damage() -> Iterator[None]:
+def reading_document() -> Iterator[None]:
     """Raise StoreError, L402, for any exception caused by reading a damaged document."""
     try:
         yield
@@ -435,4 +435,4 @@ def make_damage_error(error: Exception) -> StoreError:
     )  # fmt: skip
 
 
-__all__ = ["DeltaLoader", "check_version", "damage", "load_document", "make_damage_error"]
+__all__ = ["DeltaLoader", "check_version", "load_document", "make_damage_error", "reading_document"]

@@ -58,17 +58,17 @@ class Watermark:
     rows: int = 0
     last: tuple[int, int, int] = (0, 0, 0)
     reads: int = 0
-    people: int = 0
+    interventions: int = 0
     events: int = 0
     calls: int = 0
 
-    def stays(self, history: History) -> bool:
+    def is_unchanged(self, history: History) -> bool:
         """Return True if the recorded rows have not changed: no intervention, nothing amended."""
         row = self.rows - 1
         return (
             row >= 0
             and (history.s_pos[row], history.s_wend[row], history.s_pend[row]) == self.last
-            and len(history.people) == self.people
+            and len(history.interventions) == self.interventions
             and len(history.look("events")) == self.events
             and len(history.look("calls")) == self.calls
             and len(history.look("r_step")) == self.reads
@@ -78,71 +78,75 @@ class Watermark:
 class DeltaEncoder:
     """Creates the deltas of one run in sequence. It numbers histories in the order in which it meets them.
 
-    `told`, `announced` and `timed` are the attempts, the events and, by activation, the clock times (microseconds) that
-    were recorded before their step was committed: a delta only refers to those. With `lenient`, values that no codec
-    accepts are written as short text, marked as opaque.
+    `recorded_calls`, `recorded_events` and `recorded_times` (microseconds, by activation) were recorded before their
+    step was committed: a delta only refers to those. With `lenient`, values that no codec accepts are written as short
+    text, marked as opaque.
     """
 
     def __init__(self, tables: Tables, *, lenient: bool = False) -> None:
         self.tables, self.lenient = tables, lenient
         self.histories: list[History] = []
-        self.marks: list[Watermark] = []
-        self.kept = [1, 0, 0, 0]  # frames (the root always exists), activations, codes, shapes
-        self.told: dict[Key, Call] = {}
-        self.announced: set[int] = set()
-        self.timed: dict[int, list[int]] = {}
+        self.watermarks: list[Watermark] = []
+        self.sizes = [1, 0, 0, 0]  # frames (the root always exists), activations, codes, shapes
+        self.recorded_calls: dict[Key, Call] = {}
+        self.recorded_events: set[int] = set()
+        self.recorded_times: dict[int, list[int]] = {}
         self.run: Run | None = None  # the run: for the branches it has left, and the names of its nodes
-        self.unfit: int | None = None  # the step that could not be recorded, because no codec accepts one of its values
+        self.unsavable: int | None = (
+            None  # the step that could not be recorded, because no codec accepts one of its values
+        )
         self._numbers: dict[int, int] = {}
         self._secret: list[str | None] = []
-        self._told_parts: dict[int, tuple[int, str]] = {}  # of the events of a delta, by id: event and name
+        self._event_parts: dict[int, tuple[int, str]] = {}  # of the events of a delta, by id: event and name
 
     @classmethod
     def after(cls, tables: Tables, histories: Sequence[History]) -> DeltaEncoder:
         """Return a encoder for which all of these histories are recorded, numbered in this order."""
         encoder = cls(tables)
         for history in histories:
-            mark, size = encoder.marks[encoder.know(history)], len(history.s_pend)
+            mark, size = encoder.watermarks[encoder.number_history(history)], len(history.s_pend)
             mark.rows, mark.last = size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1])
-            mark.reads, mark.people, mark.events, mark.calls = _count_rows(history, mark, history.tip)
-        encoder.kept = _compute_ends(tables)
+            mark.reads, mark.interventions, mark.events, mark.calls = _count_rows(history, mark, history.tip)
+        encoder.sizes = _compute_ends(tables)
         return encoder
 
     def fork(self, tables: Tables) -> DeltaEncoder:
         """Return an independent encoder that continues from here: what is recorded so far is recorded for it, too."""
         other = DeltaEncoder(tables, lenient=self.lenient)
-        other.histories, other.kept = [*self.histories], [*self.kept]
+        other.histories, other.sizes = [*self.histories], [*self.sizes]
         other._numbers = {**self._numbers}
-        other.marks = [Watermark(*(getattr(mark, name) for name in Watermark.__slots__)) for mark in self.marks]
+        other.watermarks = [
+            Watermark(*(getattr(mark, name) for name in Watermark.__slots__)) for mark in self.watermarks
+        ]
         return other
 
-    def know(self, history: History) -> int:
+    def number_history(self, history: History) -> int:
         """Return the number of a history; a new one is numbered after its ancestors."""
         number = self._numbers.get(id(history))
         if number is None:
             if history.parent is not None:
-                self.know(history.parent)
+                self.number_history(history.parent)
             number = self._numbers[id(history)] = len(self.histories)
             self.histories.append(history)
-            self.marks.append(Watermark())
+            self.watermarks.append(Watermark())
         return number
 
     def get_mark(self) -> tuple[list[Watermark], list[int]]:
         """Return what is recorded so far, for `forget`."""
-        return [*self.marks], self.kept
+        return [*self.watermarks], self.sizes
 
     def forget(self, known: tuple[list[Watermark], list[int]]) -> None:
         """Roll back to a state returned by `known`: deltas taken since then count as not taken."""
-        marks, self.kept = known
-        self.histories, self.marks = self.histories[: len(marks)], [*marks]
+        marks, self.sizes = known
+        self.histories, self.watermarks = self.histories[: len(marks)], [*marks]
         self._numbers = {key: number for key, number in self._numbers.items() if number < len(marks)}
 
-    def behind(self, history: History, size: int) -> int:
+    def count_unrecorded(self, history: History, size: int) -> int:
         """Return how many of the first `size` rows of a history are not recorded yet."""
         number = self._numbers.get(id(history))
-        return size - (0 if number is None else self.marks[number].rows)
+        return size - (0 if number is None else self.watermarks[number].rows)
 
-    def take(self, histories: Sequence[tuple[History, int]], *, rows: bool = False) -> Json:
+    def take_delta(self, histories: Sequence[tuple[History, int]], *, rows: bool = False) -> Json:
         """Return the delta of some histories, each up to so many rows; empty if nothing is new. It counts as recorded.
 
         The tables are shared with forks: if nothing else is new, their rows are included only if `rows` is True.
@@ -150,17 +154,17 @@ class DeltaEncoder:
         Raises:
             StoreError: L401, no codec accepts a value; then nothing counts as recorded.
         """
-        sizes = sorted([(self.know(history), size) for history, size in histories])
+        sizes = sorted([(self.number_history(history), size) for history, size in histories])
         taken = [(number, *self._encode_part(number, size)) for number, size in sizes]
         parts = [part for _, part, _ in taken if part]
-        tables, kept = self._encode_tables() if parts or rows else ({}, self.kept)
+        tables, kept = self._encode_tables() if parts or rows else ({}, self.sizes)
         for number, _, mark in taken:
-            self.marks[number] = mark
-        self.kept, self.unfit = kept, None
+            self.watermarks[number] = mark
+        self.sizes, self.unsavable = kept, None
         return {name: found for name, found in (("t", tables), ("p", parts)) if found}
 
     def _encode_tables(self) -> tuple[Json, list[int]]:
-        tables, kept, found = self.tables, self.kept, {}
+        tables, kept, found = self.tables, self.sizes, {}
         ends = _compute_ends(tables)
         if ends[0] > kept[0]:
             rows = tables.frames[kept[0] : ends[0]]
@@ -180,16 +184,20 @@ class DeltaEncoder:
 
     def _encode_part(self, number: int, size: int) -> tuple[list[Any], Watermark]:
         """Return what is new in a history up to a row, and the mark after it."""
-        history, mark = self.histories[number], self.marks[number]
+        history, mark = self.histories[number], self.watermarks[number]
         first, tip = mark.rows, history.base + size - 1
         if size < first:
             return [], mark
-        if size == first and mark.stays(history):
+        if size == first and mark.is_unchanged(history):
             return [], mark
         rare: Json = {}
         last = (0, 0, 0)
         if not first:
-            rare["new"] = [None if history.parent is None else self.know(history.parent), history.base, history.name]
+            rare["new"] = [
+                None if history.parent is None else self.number_history(history.parent),
+                history.base,
+                history.name,
+            ]
         else:
             last = (history.s_pos[first - 1], history.s_wend[first - 1], history.s_pend[first - 1])
             if last != mark.last:
@@ -204,7 +212,7 @@ class DeltaEncoder:
         self._add_lists(history, mark, new, rare)
         if not steps and not rare:
             return [], mark
-        self._told_parts = self._find_parts(history.look("events")[mark.events : new.events])
+        self._event_parts = self._find_parts(history.look("events")[mark.events : new.events])
         return [number, steps, self._writes(history, *writes), history.p_act[slice(*pushes)].tolist(), rare], new
 
     def _encode_rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
@@ -229,7 +237,9 @@ class DeltaEncoder:
                 [step, self._encode(history, step, "what it noted", partial(_encode_row, history.notes[step]))]
                 for step in noted
             ]
-        if (waits := history.look("waited")) and (waited := [[step, waits[step]] for step in steps if step in waits]):
+        if (waits := history.look("waiting_ns")) and (
+            waited := [[step, waits[step]] for step in steps if step in waits]
+        ):
             rare["waited"] = waited
         if history.replaced and steps:
             latest = takewhile(lambda item: item[1][0] >= steps[0], reversed(history.replaced.items()))
@@ -240,7 +250,7 @@ class DeltaEncoder:
         """Add the clock times that steps have read; of those recorded before, only how many they are."""
         for step in steps:
             act = history.s_act[step - history.base]
-            times, known = [*map(to_microseconds, history.times[step])], self.timed.get(act)
+            times, known = [*map(to_microseconds, history.times[step])], self.recorded_times.get(act)
             if known and times[: len(known)] == known:
                 rare.setdefault("timed", []).append([step, act, len(known), *times[len(known) :]])
             else:
@@ -288,8 +298,8 @@ class DeltaEncoder:
         if new.reads > mark.reads:
             rare["reads"] = [history.r_step[mark.reads : new.reads].tolist(),
                              history.r_code[mark.reads : new.reads].tolist()]  # fmt: skip
-        if new.people > mark.people:
-            rare["people"] = [_encode_act(act) for act in history.people[mark.people : new.people]]
+        if new.interventions > mark.interventions:
+            rare["people"] = [_encode_act(act) for act in history.interventions[mark.interventions : new.interventions]]
         if new.events > mark.events:
             rare["events"] = [self._encode(history, event.at, f"event {event.type!r}", partial(self.event, event))
                               for event in history.events[mark.events : new.events]]  # fmt: skip
@@ -316,8 +326,8 @@ class DeltaEncoder:
 
     def _write(self, code: int, new: Any, old: Any, *, lenient: bool) -> Any:
         name = self._secret[code >> 2]
-        if self._told_parts and not name and code & 3 == SET and id(new) in self._told_parts:
-            return {TAG: "event", "v": [*self._told_parts[id(new)]]}
+        if self._event_parts and not name and code & 3 == SET and id(new) in self._event_parts:
+            return {TAG: "event", "v": [*self._event_parts[id(new)]]}
         if type(new) in ATOMS or name or code & 3:
             return encode(new, name, lenient=lenient)
         return encode_difference(new, get_previous(old, self.tables.codes[code >> 2][1]), lenient=lenient)
@@ -345,7 +355,7 @@ class DeltaEncoder:
                 raise
             if self._is_over(self.run, history, step, what):
                 return code(lenient=True)
-            self.unfit = step
+            self.unsavable = step
             problem, row = error.problems[0], step - history.base
             begun = "the inputs" if not step else f"step {step}"
             node = f", {self.run.node_of(history.s_act[row])!r}" if 0 < row < len(history.s_act) else ""
@@ -356,20 +366,22 @@ class DeltaEncoder:
         ends = dict(zip(map(id, run.chain), (*(after.base for after in run.chain[1:]), run.history.tip), strict=True))
         if step > ends.get(id(history), -1):
             return True
-        return not what.startswith("key ") and any(act.act == "edit" and act.step == step for act in history.people)
+        return not what.startswith("key ") and any(
+            act.action == "edit" and act.step == step for act in history.interventions
+        )
 
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def call(self, call: Call, *, lenient: bool = False) -> list[Any]:
         """Return a call's row: a reference if it is recorded already, else the whole row."""
-        known = self.told.get((call.act, call.call, call.attempt))
+        known = self.recorded_calls.get((call.act, call.call, call.attempt))
         if known is not None and known.result is call.result and known.error == call.error:
             return [call.step, call.act, call.call, call.attempt]
         return encode_call(call, lenient=lenient)
 
     def event(self, event: Event, *, lenient: bool = False) -> list[Any]:
         """Return an event's row: its step and number if it is recorded already, else the whole row."""
-        if event.seq in self.announced:
+        if event.seq in self.recorded_events:
             return [event.step, event.seq]
         seq, step, id_, type_, actor, cause, time, payload, at, mark = event
         is_utc = type(time) is datetime and time.tzinfo is UTC and not time.fold
@@ -418,10 +430,10 @@ def _compute_ends(tables: Tables) -> list[int]:
 def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
     """Return how many reads, interventions, events and calls of a history belong to its steps up to `tip`."""
     reads, events, calls = (len(history.look(name)) for name in ("r_step", "events", "calls"))
-    people = len(history.people)
+    people = len(history.interventions)
     while reads > mark.reads and history.r_step[reads - 1] > tip:
         reads -= 1
-    while people > mark.people and history.people[people - 1].step > tip:
+    while people > mark.interventions and history.interventions[people - 1].step > tip:
         people -= 1
     while events > mark.events and history.events[events - 1].at > tip:
         events -= 1
@@ -483,7 +495,7 @@ def _encode_act(act: Act) -> list[Any]:
     """Return an intervention as JSON, leniently, because no run is resumed from it."""
     key = next(filter(is_secret, act.target.split(".")), act.target)
     old, new = (encode(value, key, lenient=True) for value in (act.old, act.new))
-    return [act.step, act.act, act.target, old, new, act.actor, encode(act.time)]
+    return [act.step, act.action, act.target, old, new, act.actor, encode(act.time)]
 
 
 def encode_whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
@@ -494,7 +506,7 @@ def encode_whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
     """
     encoder = DeltaEncoder(chain[0].tables, lenient=lenient)
     ends = [*(after.base - history.base + 1 for history, after in pairwise(chain)), len(chain[-1].s_pend)]
-    return encoder.take(list(zip(chain, ends, strict=True)))
+    return encoder.take_delta(list(zip(chain, ends, strict=True)))
 
 
 def collect_family(chains: Iterable[Sequence[History]]) -> list[History]:

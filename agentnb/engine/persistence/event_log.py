@@ -160,7 +160,9 @@ class EventLog(Protocol):
         """
         ...
 
-    def tell(self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None) -> None:
+    def update_run(
+        self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None
+    ) -> None:
         """Update the state of a run; None means unchanged, an empty `at` clears it. Claim the run as `append` does.
 
         Raises:

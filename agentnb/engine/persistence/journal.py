@@ -62,25 +62,30 @@ class Journal:
         self.log, self.run_id, self.run, self.batch = log, run_id, run, batch
         self.encoder, self.seq = encoder, 0
         encoder.run = run
-        self.trouble: StoreError | None = None
-        self.holds = False  # whether it holds the run, so that no other writer may
+        self.failure: StoreError | None = None
+        self.is_writer = False  # whether it holds the run, so that no other writer may
         self.takes_over = False  # a reference to the function that releases the run
         self.hand_over: Callable[[], Callable[[], bool] | None] = lambda: None  # a reference to what lets it go
         self.aux: dict[str, Any] = {}
-        self._said: dict[str, Any] = {}
+        self._saved_state: dict[str, Any] = {}
         self._chain: list[History] = []
         self._left = 0
-        self._told: list[list[Any]] = []
+        self._facts: list[list[Any]] = []
         self._keys: dict[int, list[Key]] = {}  # by step in flight: the recorded attempts
-        self._outs: dict[tuple[int, int], int] = {}  # by call of a step in flight: the attempt recorded as sent
-        self._emits: dict[int, list[Event]] = {}  # by step in flight: the recorded events
-        self._timed: dict[int, list[int]] = {}  # by step in flight: its recorded clock times, in microseconds
-        self._over: set[int] = set()  # the steps that are committed, but not yet saved
-        self._limbo: Entry | None = None  # an entry that may or may not have arrived
-        self._made = self._sent = self._safe = 0  # steps: committed, in the entry sent last, and saved
-        self._standing: dict[str, Any] = {}
-        self._stood: tuple[History, int, Json] = (run.history, run.position, {})
-        self._ends = (run.history, run.position)  # the step up to which records of steps in flight are obsolete
+        self._requests: dict[tuple[int, int], int] = {}  # by call of a step in flight: the attempt recorded as sent
+        self._emitted: dict[int, list[Event]] = {}  # by step in flight: the recorded events
+        self._recorded_times: dict[int, list[int]] = {}  # by step in flight: its recorded clock times, in microseconds
+        self._ended_acts: set[int] = set()  # the steps that are committed, but not yet saved
+        self._unconfirmed: Entry | None = None  # an entry that may or may not have arrived
+        self._step_count = self._sent_steps = self._saved_steps = (
+            0  # steps: committed, in the entry sent last, and saved
+        )
+        self._row_state: dict[str, Any] = {}
+        self._position_state: tuple[History, int, Json] = (run.history, run.position, {})
+        self._obsolete_up_to = (
+            run.history,
+            run.position,
+        )  # the step up to which records of steps in flight are obsolete
         self._lock = threading.RLock()
         self._flushes = False  # whether a thread will look for what is pending
 
@@ -95,7 +100,7 @@ class Journal:
         entry = self.first_entry()
         self.log.create(row, [entry])
         LIVE.add(self)
-        self.holds = True
+        self.is_writer = True
         self._mark_saved(entry)
 
     def first_entry(self) -> Entry:
@@ -120,25 +125,25 @@ class Journal:
         other.begin(row)
         return other
 
-    def go_on(self, seq: int, said: Mapping[str, Any], aux: Mapping[str, Any], flying: Iterable[int]) -> None:
+    def continue_run(self, seq: int, said: Mapping[str, Any], aux: Mapping[str, Any], flying: Iterable[int]) -> None:
         """Continue after entry `seq` with a run that was rebuilt from the log; `flying` are its steps in flight."""
-        self.seq, self._said, self.aux = seq, {**said, "aux": dict(aux)}, dict(aux)
+        self.seq, self._saved_state, self.aux = seq, {**said, "aux": dict(aux)}, dict(aux)
         self._chain, self._left = self.run.chain, len(self.run.left)
-        self._keys = {act: [key for key in self.encoder.told if key[0] == act] for act in flying}
+        self._keys = {act: [key for key in self.encoder.recorded_calls if key[0] == act] for act in flying}
         self._note_position()
         LIVE.add(self)
 
     # -- after each step -----------------------------------------------------------------------------------------
 
-    def keep(self) -> bool:
+    def save_step(self) -> bool:
         """Save the last step, now or with the batch; return True if the run may continue."""
         self._note_position()
-        self._made += 1
-        if self.batch is not None and self._made - self._safe < self.batch.steps:
+        self._step_count += 1
+        if self.batch is not None and self._step_count - self._saved_steps < self.batch.steps:
             if not self._flushes and has_threads():  # without threads, only the number of steps limits a batch
                 self._flushes = True
                 flush_later(self, self.batch, self.run_id)
-            return self.trouble is None or self._try_flush()
+            return self.failure is None or self._try_flush()
         return self._try_flush()
 
     def _note_position(self) -> None:
@@ -148,37 +153,37 @@ class Journal:
         again.
         """
         run, history = self.run, self.run.history
-        over = self._ends[1] if self._ends[0] is history else history.base
+        over = self._obsolete_up_to[1] if self._obsolete_up_to[0] is history else history.base
         for act in history.s_act[over - history.base + 1 : run.position - history.base + 1]:
-            if self._told or self._outs or act in self._keys:
+            if self._facts or self._requests or act in self._keys:
                 self._discard_committed(act)
-        self._ends = (history, max(over, run.position))
-        began = run.pending_steps and run.stood[:2] == (history, run.position)
-        self._stood = (history, run.position, run.stood[2] if began else get_draws(run))
+        self._obsolete_up_to = (history, max(over, run.position))
+        began = run.pending_steps and run.random_state[:2] == (history, run.position)
+        self._position_state = (history, run.position, run.random_state[2] if began else get_draws(run))
 
     def _discard_committed(self, act: int) -> None:
         """Drop the unsaved records of a step in flight that will be saved as a whole."""
         with self._lock:
             unsaved = 0
-            for fact in self._told:
+            for fact in self._facts:
                 if fact[1] == act and fact[0] == "back":
-                    self.encoder.told.pop((act, fact[2][2], fact[2][5]), None)
+                    self.encoder.recorded_calls.pop((act, fact[2][2], fact[2][5]), None)
                 elif fact[1] == act and fact[0] == "emit":
-                    self.encoder.announced.discard(fact[2][0])
+                    self.encoder.recorded_events.discard(fact[2][0])
                     unsaved += len(fact[3]) if len(fact) > 3 else 0
                 elif fact[1] == act and fact[0] == "times":
                     unsaved += len(fact[2])
-            self._told = [fact for fact in self._told if fact[1] != act]
-            self._outs = {key: attempt for key, attempt in self._outs.items() if key[0] != act}
-            if times := self._timed.pop(act, None):
-                self.encoder.timed[act] = times[: len(times) - unsaved]
-            self._over.add(act)
+            self._facts = [fact for fact in self._facts if fact[1] != act]
+            self._requests = {key: attempt for key, attempt in self._requests.items() if key[0] != act}
+            if times := self._recorded_times.pop(act, None):
+                self.encoder.recorded_times[act] = times[: len(times) - unsaved]
+            self._ended_acts.add(act)
 
     def _try_flush(self) -> bool:
         try:
             self.flush()
         except StoreError as error:
-            self.trouble = error
+            self.failure = error
             return False
         return True
 
@@ -189,25 +194,25 @@ class Journal:
             StoreError: it cannot be saved; nothing is lost, it may be retried.
         """
         with self._lock:
-            if self._limbo is not None:
-                self._append(self._limbo, again=True)
+            if self._unconfirmed is not None:
+                self._append(self._unconfirmed, again=True)
             entry = self._make_entry()
             if entry is not None:
                 self._append(entry, status=status)
-            self.trouble = None
+            self.failure = None
 
     def _append(self, entry: Entry, *, again: bool = False, status: str = "running") -> None:
-        if not self.holds:
+        if not self.is_writer:
             check_alone(self)
         standing = {"status": status, "steps": entry.step}
-        told: dict[str, Any] = {name: value for name, value in standing.items() if self._standing.get(name) != value}
+        told: dict[str, Any] = {name: value for name, value in standing.items() if self._row_state.get(name) != value}
         try:
             self.log.append(self.run_id, [entry], **told)
         except StoreError:
             if not again or not self._has_arrived(entry):
                 raise
-        self.holds = True
-        self._standing.update(standing)
+        self.is_writer = True
+        self._row_state.update(standing)
         self._mark_saved(entry)
 
     def _has_arrived(self, entry: Entry) -> bool:
@@ -217,11 +222,11 @@ class Journal:
         return False
 
     def _mark_saved(self, entry: Entry) -> None:
-        self.seq, self._safe = entry.seq, self._sent
-        for act in self._over:
+        self.seq, self._saved_steps = entry.seq, self._sent_steps
+        for act in self._ended_acts:
             self._forget(act)
-        self._over.clear()
-        self._limbo = None  # last: if interrupted before this, saving is repeated
+        self._ended_acts.clear()
+        self._unconfirmed = None  # last: if interrupted before this, saving is repeated
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -231,31 +236,31 @@ class Journal:
         If interrupted (by a value that no codec accepts, by an interrupt), the state is rolled back.
         """
         run, encoder = self.run, self.encoder
-        known, before = encoder.get_mark(), (self._told, self._said, self._chain, self._left)
-        self._sent = self._made
+        known, before = encoder.get_mark(), (self._facts, self._saved_state, self._chain, self._left)
+        self._sent_steps = self._step_count
         try:
             state, tip = self._encode_state(), self._get_tip()
-            document: Json = encoder.take(self._list_histories(tip), rows=bool(self._told))
-            if self._told:
-                document["told"], self._told = self._told, []
+            document: Json = encoder.take_delta(self._list_histories(tip), rows=bool(self._facts))
+            if self._facts:
+                document["told"], self._facts = self._facts, []
             if state:
                 document["run"] = state
-            said = {**self._said, **state}
+            said = {**self._saved_state, **state}
             if self.aux != said.get("aux", {}):
                 document["aux"] = said["aux"] = dict(self.aux)
-            self._said = said
+            self._saved_state = said
             self._chain, self._left = run.chain, len(run.left)
-            self._limbo = seal(self.run_id, self.seq + 1, tip, to_json_text(document)) if document else None
+            self._unconfirmed = seal(self.run_id, self.seq + 1, tip, to_json_text(document)) if document else None
         finally:
-            if self._limbo is None:
+            if self._unconfirmed is None:
                 encoder.forget(known)
-                self._told, self._said, self._chain, self._left = before
-        return self._limbo
+                self._facts, self._saved_state, self._chain, self._left = before
+        return self._unconfirmed
 
     def _get_tip(self) -> int:
         """Return the last step to save, excluding one that another thread is just committing."""
-        run, (history, position, _) = self.run, self._stood
-        if run.past or run.at is not run.history:
+        run, (history, position, _) = self.run, self._position_state
+        if run.is_rewound or run.at is not run.history:
             return run.history.tip
         return position if history is run.history else run.position
 
@@ -270,13 +275,13 @@ class Journal:
 
     def _encode_state(self) -> Json:
         """Return what has changed in the run besides its histories."""
-        run, said = self.run, self._said
+        run, said = self.run, self._saved_state
         found: Json = {}
         if run.chain is not self._chain or len(run.left) != self._left:
-            know = self.encoder.know
+            know = self.encoder.number_history
             found["chain"] = [know(history) for history in run.chain]
             found["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.left]
-        found.update(self._stood[2])
+        found.update(self._position_state[2])
         return {name: value for name, value in found.items() if name not in said or said[name] != value}
 
     # -- steps in flight (the Recorder interface) ------------------------------------------------------------------
@@ -298,14 +303,14 @@ class Journal:
     def record_withdrawal(self, act: int, number: int) -> None:
         """Record that a call of a step was not sent, or that a person's question was withdrawn."""
         with self._lock:
-            self._told.append(["stays", act, number])
-            self._outs.pop((act, number), None)
+            self._facts.append(["stays", act, number])
+            self._requests.pop((act, number), None)
 
     def _record_sent(self, call: UnansweredCall) -> None:
-        arguments = None if call[:2] in self._outs else encode(call.arguments, lenient=True)
+        arguments = None if call[:2] in self._requests else encode(call.arguments, lenient=True)
         with self._lock:
-            self._outs[call[:2]] = call.attempt
-            self._told.append(["out", *call[:5], arguments, call.began])
+            self._requests[call[:2]] = call.attempt
+            self._facts.append(["out", *call[:5], arguments, call.began])
 
     def record_response(self, row: Call) -> None:
         """Record the end of an attempt."""
@@ -313,16 +318,16 @@ class Journal:
             self._try_flush()
 
     def _record_attempt(self, row: Call) -> bool:
-        key, known = (row.act, row.call, row.attempt), (row.act, row.call) in self._outs
+        key, known = (row.act, row.call, row.attempt), (row.act, row.call) in self._requests
         try:
             told = encode_call(row._replace(arguments=None) if known else row)
         except StoreError as error:  # the step will be saved as a whole, and raise this again
-            self.trouble = error
+            self.failure = error
             return False
-        self._record_times(row.act, self.run.activation(row.act).work.times)
+        self._record_times(row.act, self.run.find_activation(row.act).work.times)
         with self._lock:
-            self._told.append(["back", row.act, told, known])
-            self.encoder.told[key] = row
+            self._facts.append(["back", row.act, told, known])
+            self.encoder.recorded_calls[key] = row
             self._keys.setdefault(row.act, []).append(key)
         return True
 
@@ -335,14 +340,14 @@ class Journal:
         try:
             told = self.encoder.event(event)
         except StoreError as error:
-            self.trouble = error
+            self.failure = error
             return False
-        read = self._find_unrecorded_times(act, self.run.activation(act).work.times)
+        read = self._find_unrecorded_times(act, self.run.find_activation(act).work.times)
         with self._lock:
-            self._told.append(["emit", act, told, read] if read else ["emit", act, told])
-            self._timed.setdefault(act, []).extend(read)
-            self.encoder.announced.add(event.seq)
-            self._emits.setdefault(act, []).append(event)
+            self._facts.append(["emit", act, told, read] if read else ["emit", act, told])
+            self._recorded_times.setdefault(act, []).extend(read)
+            self.encoder.recorded_events.add(event.seq)
+            self._emitted.setdefault(act, []).append(event)
             self._keys.setdefault(act, [])
         return True
 
@@ -350,23 +355,23 @@ class Journal:
         """Record the times a step has read from a clock since the last call."""
         if read := self._find_unrecorded_times(act, times):
             with self._lock:
-                self._timed.setdefault(act, []).extend(read)
-                self._told.append(["times", act, read])
+                self._recorded_times.setdefault(act, []).extend(read)
+                self._facts.append(["times", act, read])
 
     def _find_unrecorded_times(self, act: int, times: Sequence[datetime]) -> list[int]:
-        return [*map(to_microseconds, times[len(self._timed.get(act, ())) :])]
+        return [*map(to_microseconds, times[len(self._recorded_times.get(act, ())) :])]
 
     def take_over(self) -> None:
         """Record everything the steps in flight have done so far, of a run saved elsewhere or not at all."""
         run = self.run
-        if not (run.pending_steps or run.recorded or self._told or self._keys or self._outs or self._emits):
+        if not (run.pending_steps or run.recorded or self._facts or self._keys or self._requests or self._emitted):
             return  # no step is in flight, and none was
         found = collect_interrupted_steps(run)
-        facts, pending = [*found.facts()], {*found.acts()}
+        facts, pending = [*found.iter_facts()], {*found.list_acts()}
         current = {id(fact) for _, _, fact in facts}
         for act in self._list_interventions():
-            rows = [self.encoder.told.get(key) for key in self._keys.get(act, ())]
-            known = [row for row in (*rows, *self._emits.get(act, ())) if row is not None]
+            rows = [self.encoder.recorded_calls.get(key) for key in self._keys.get(act, ())]
+            known = [row for row in (*rows, *self._emitted.get(act, ())) if row is not None]
             # Going back starts an activation again under its number: what it did before no longer belongs to the run.
             if any(id(fact) not in current for fact in known) or act not in pending:
                 self.drop(act)
@@ -375,18 +380,20 @@ class Journal:
             for what, act, fact in facts
             if what in ("out", "back")
         }
-        for (act, number), attempt in [*self._outs.items()]:
+        for (act, number), attempt in [*self._requests.items()]:
             if (act, number, attempt) not in attempts:  # a person's question that has been withdrawn
                 self.record_withdrawal(act, number)
-        emits = {id(event) for events in self._emits.values() for event in events}
+        emits = {id(event) for events in self._emitted.values() for event in events}
         for what, act, fact in facts:
             if what == "times":
                 self._record_times(act, fact)
             elif what == "out":
                 self._record_sent(fact)
-            elif what == "back" and self.encoder.told.get((act, fact.call, fact.attempt)) is not fact:
+            elif what == "back" and self.encoder.recorded_calls.get((act, fact.call, fact.attempt)) is not fact:
                 self._record_attempt(fact)
-            elif what == "emit" and id(fact) not in emits and run.plan.nodes[run.tables.acts[act].node].kind.keeps:
+            elif (
+                what == "emit" and id(fact) not in emits and run.plan.nodes[run.tables.acts[act].node].kind.keeps_writes
+            ):
                 self._record_event(act, fact)
 
     def drop(self, act: int) -> None:
@@ -395,9 +402,9 @@ class Journal:
             known = act in self._list_interventions()
             self._discard_committed(act)
             self._forget(act)
-            self._over.discard(act)
+            self._ended_acts.discard(act)
             if known:
-                self._told.append(["drop", act])
+                self._facts.append(["drop", act])
 
     def record_again(self) -> None:
         """Record again what uncommitted steps have done: an interrupt may have cut a record short."""
@@ -407,19 +414,19 @@ class Journal:
 
     def _list_interventions(self) -> set[int]:
         """Return the activations of the uncommitted steps with records."""
-        told = {fact[1] for fact in self._told if fact[0] in ("emit", "back")}
-        return {*self._keys, *(key[0] for key in self._outs), *told} - self._over
+        told = {fact[1] for fact in self._facts if fact[0] in ("emit", "back")}
+        return {*self._keys, *(key[0] for key in self._requests), *told} - self._ended_acts
 
     def _forget(self, act: int) -> None:
         """Forget the records of a step."""
         for key in self._keys.pop(act, ()):
-            self.encoder.told.pop(key, None)
-        self.encoder.announced -= {event.seq for event in self._emits.pop(act, ())}
-        self.encoder.timed.pop(act, None)
+            self.encoder.recorded_calls.pop(key, None)
+        self.encoder.recorded_events -= {event.seq for event in self._emitted.pop(act, ())}
+        self.encoder.recorded_times.pop(act, None)
 
     # -- status --------------------------------------------------------------------------------------------------
 
-    def tell(self, status: str) -> None:
+    def save_status(self, status: str) -> None:
         """Save everything that is not saved yet, and the run's current status.
 
         Raises:
@@ -433,11 +440,11 @@ class Journal:
         try:
             self.flush("running" if _is_back(run) else status)
             standing: dict[str, Any] = {"status": status, "steps": run.position, "at": self.position_text()}
-            if standing != {"at": "", **self._standing}:
-                self.log.tell(self.run_id, **standing)
-                self._standing = standing
+            if standing != {"at": "", **self._row_state}:
+                self.log.update_run(self.run_id, **standing)
+                self._row_state = standing
         except StoreError as error:
-            self.trouble = error
+            self.failure = error
             raise
 
     def position_text(self) -> str:
@@ -448,7 +455,7 @@ class Journal:
 
     def is_complete(self) -> bool:
         """Return True if everything the run has done is in the log."""
-        return self._limbo is None and self.encoder.unfit is None and not self._told
+        return self._unconfirmed is None and self.encoder.unsavable is None and not self._facts
 
     def close(self) -> None:
         """Save everything that is not saved yet, and release the run for other writers.
@@ -459,30 +466,30 @@ class Journal:
         try:
             self.flush()
         finally:
-            self.rest()
+            self.release()
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Release the run for other writers; nothing more is saved until requested."""
         LIVE.discard(self)
-        self.holds = False
+        self.is_writer = False
         self.log.release(self.run_id)
 
     def needs_thread(self) -> bool:
         """Return True if something is pending; else `flush_later` is called again when something is."""
         self._flushes = False  # before looking: what comes later asks again
-        self._flushes = self in LIVE and (self._made > self._safe or bool(self._told))
+        self._flushes = self in LIVE and (self._step_count > self._saved_steps or bool(self._facts))
         return self._flushes
 
     def catch_up(self) -> bool:
         """Save what is pending; return True if more may come."""
-        if self in LIVE and (self._made > self._safe or self._told):
+        if self in LIVE and (self._step_count > self._saved_steps or self._facts):
             self._try_flush()
         return self in LIVE
 
 
 def _is_back(run: Run) -> bool:
     """Return True if a run is positioned before steps that it has made."""
-    return run.past or run.at is not run.history
+    return run.is_rewound or run.at is not run.history
 
 
 __all__ = ["Batch", "Journal", "to_json_text"]

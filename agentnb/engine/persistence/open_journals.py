@@ -35,7 +35,7 @@ def check_alone(journal: Journal) -> None:
     """
     key = (journal.run_id, journal.log)
     for once_more in (True, False):
-        others = [other for other in list(LIVE) if other.holds and (other.run_id, other.log) == key]
+        others = [other for other in list(LIVE) if other.is_writer and (other.run_id, other.log) == key]
         if not any(other is not journal and not (journal.takes_over and _hand_over(other)) for other in others):
             return
         if once_more:

@@ -1,4 +1,4 @@
-"""Snapshots: a whole run as JSON and back. `dump` saves its histories and its position, `revive` rebuilds the Run."""
+"""Snapshots: a whole run as JSON and back. `dump` saves histories and position; `restore_run` rebuilds the Run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
     return {
         "version": VERSION,
         "nodes": [node.id for node in run.plan.nodes],
-        "slices": [encoder.take([(history, len(history.s_pend)) for history in histories])],
+        "slices": [encoder.take_delta([(history, len(history.s_pend)) for history in histories])],
         "run": {"position": run.position, "given": encode(run.given, lenient=lenient), "seed": encode(run.seed),
                 **encode_state(run, encoder)},
     }  # fmt: skip
@@ -43,15 +43,15 @@ def encode_state(run: Run, encoder: DeltaEncoder) -> Json:
     """Return the state of a run besides its histories, as JSON: chain, branches, random generator, ids, limit."""
     chance = run.look("chance")
     return {
-        "chain": [encoder.know(history) for history in run.chain],
-        "left": [[[encoder.know(history) for history in chain], tip] for chain, tip in run.left],
+        "chain": [encoder.number_history(history) for history in run.chain],
+        "left": [[[encoder.number_history(history) for history in chain], tip] for chain, tip in run.left],
         "limit": run.limit,
         "random": chance.get_state() if chance else None,
         "ids": dict(run.ids.counters),
     }
 
 
-def revive(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None = None) -> Run:
+def restore_run(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None = None) -> Run:
     """Return the run saved by `dump`, ready to continue with this plan.
 
     Raises:
@@ -121,4 +121,4 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-__all__ = ["check_fit", "dump", "encode_state", "make_renumbering", "revive", "run_of"]
+__all__ = ["check_fit", "dump", "encode_state", "make_renumbering", "restore_run", "run_of"]

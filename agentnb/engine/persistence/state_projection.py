@@ -29,10 +29,10 @@ class StateProjection:
         replica = cls(history.tables)
         if history.parent is None:
             return replica
-        replica.stand(history.parent, history.base)
+        replica.move_to(history.parent, history.base)
         return replica
 
-    def stand(self, history: History, step: int) -> None:
+    def move_to(self, history: History, step: int) -> None:
         """Move to the state after a step of a history or its ancestors: from a checkpoint and the rows since."""
         while step < history.base and history.parent is not None:
             history = history.parent

@@ -37,7 +37,7 @@ class RecordedClock(TickingClock):
     def __init__(self, like: Clock) -> None:
         super().__init__(EPOCH, like.step.total_seconds() if isinstance(like, TickingClock) else 0.0)
 
-    def stand(self, ns: int) -> None:
+    def set_time(self, ns: int) -> None:
         """Set the clock to a time in nanoseconds since the epoch."""
         self.at = EPOCH + timedelta(microseconds=ns // 1000)
         self._ns = ns
@@ -79,7 +79,7 @@ class StepRecording:
             Unrecorded: the record has no such call.
         """
         sent = freeze_arguments(effect)  # arguments that cannot be recorded fail the node, as they did then
-        self.come(work)
+        self.run_interventions(work)
         rows = self.recorded.calls.get(number, [])
         if not rows or (rows[0].kind, rows[0].name) != (effect.kind, effect.name):
             self._add_unrecorded(effect, rows)
@@ -103,14 +103,14 @@ class StepRecording:
             raise rebuild_error(mine[-1], self.recorded.failure and self.recorded.failure.error)
         return mine
 
-    def kind_of_next(self, work: Work) -> str | None:
+    def get_next_kind(self, work: Work) -> str | None:
         """Return the kind of the record's next call, including failed ones, which are answered by their failure."""
-        rows = self.recorded.calls.get(work.called)
+        rows = self.recorded.calls.get(work.call_count)
         return rows[0].kind if rows else None
 
-    def come(self, work: Work) -> None:
+    def run_interventions(self, work: Work) -> None:
         """Run the interventions that were made before the step reached this point."""
-        while self.during and self.during[0][0] <= work.called and self.during[0][1] <= len(work.emitted):
+        while self.during and self.during[0][0] <= work.call_count and self.during[0][1] <= len(work.emitted):
             self.during.pop(0)[2]()
 
     def _compare_settings(self, effect: Effect) -> Iterable[Divergence]:
@@ -167,7 +167,7 @@ class StepRecording:
         """Return 0: the step's events take their recorded numbers."""
         return 0
 
-    def over(self, run: Run, act: int) -> None:
+    def forget_step(self, run: Run, act: int) -> None:
         """Do nothing: each step has a separate StepRecording."""
 
     def leave(self, run: Run) -> None:

@@ -30,18 +30,18 @@ def redo(run: Run, sides: Sides, deed: RecordedIntervention, number: int) -> Div
     try:
         if deed.event is not None:
             _emit(run, sides, deed.event)
-        elif deed.wrote is not None:
-            _write(run, sides, deed.wrote)
-        elif act is not None and act.act == "set_next":
+        elif deed.write is not None:
+            _write(run, sides, deed.write)
+        elif act is not None and act.action == "set_next":
             head = next((turn for turn in list_next_activations(run) if turn.node.id == act.old), None)
             if head is not None:
                 move_to_front(run, head)
             interventions.set_next(run, act.target)
     except AgentNbError as error:
-        what, target = ("emit", "") if act is None else (act.act, act.target)
+        what, target = ("emit", "") if act is None else (act.action, act.target)
         why = f"{what} {target!r} of a person cannot be done again: {error_text(error)}"
         now = ABSENT if act is None else act.new
-        return Divergence(number, None, "act", target, now, ABSENT, why, ends=deed.wrote is None)
+        return Divergence(number, None, "act", target, now, ABSENT, why, ends=deed.write is None)
     return None
 
 

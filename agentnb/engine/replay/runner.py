@@ -67,7 +67,7 @@ class Replay:
         self.run = self._run_after(start) if start else self._run_at_start()
         self.sides = Sides(self.record, self.run)
 
-    def go(self) -> Replay:
+    def execute(self) -> Replay:
         """Replay step by step until the replay diverges or the record ends."""
         for number in range(self._from + 1, self.source.position + 1):
             recorded = self.record.read_step(number)
@@ -88,7 +88,7 @@ class Replay:
         plan = self._plan_of(1 if self.source.position else 0)
         run = self._configure(Run(plan, self.source.dispatcher, clock=self.clock, seed=self.source.seed))
         rows, root = self.record.read_initial_writes(), run.root.scope
-        self.clock.stand(self.record.parts[0][0].s_t0[0])
+        self.clock.set_time(self.record.parts[0][0].s_t0[0])
         if self.plan is not None and plan.recipe.begin is None:
             for key, value in {**plan.recipe.init, **thaw(run.given)}.items():
                 run.write(root, (key,), value)
@@ -99,7 +99,7 @@ class Replay:
             for row in rows:
                 run.write(root, row.path, to_written_value(row))
         register_secrets(root.data)
-        run.history.first_row([run.turn(node, run.root).id for node in plan.entries["root"]], run.ns())
+        run.history.first_row([run.get_activation(node, run.root).id for node in plan.entries["root"]], run.ns())
         run.checkpoint()
         return run
 
@@ -140,7 +140,7 @@ class Replay:
             stopped, spans = False, dict[int, tuple[Act, int]]()
             for deed in self.record.interventions_between(number):
                 act = deed.act
-                stopped = stopped or (act is not None and act.act == "breakpoint")
+                stopped = stopped or (act is not None and act.action == "breakpoint")
                 if act is not None and id(act) in self.record.spans:
                     spans[act.new["turn"]] = self.record.spans[id(act)]
                     continue
@@ -160,11 +160,11 @@ class Replay:
         self, deed: RecordedIntervention, number: int, spans: Iterable[tuple[Act, int]]
     ) -> tuple[Act, int] | None:
         """Return the step in flight that an intervention belongs to; its earlier reads came before the intervention."""
-        if deed.wrote is None and deed.event is None:
+        if deed.write is None and deed.event is None:
             return None
         acts, frames = self.source.tables.acts, self.source.tables.frames
         scopes = ((frames[acts[span[0].new["turn"]].frame].scope, span) for span in spans)
-        own = [span for scope, span in scopes if deed.wrote is not None and deed.wrote.scope == scope]
+        own = [span for scope, span in scopes if deed.write is not None and deed.write.scope == scope]
         return next(iter([*own, *(span for span in spans if span[1] == number + 1)]), None)
 
     def _hide_event(self, seq: int, spans: Iterable[tuple[Act, int]]) -> None:
@@ -210,10 +210,10 @@ class Replay:
         recording = run.recorded = StepRecording(recorded, node, self.level, self._changes(recorded), settings)
         later = self._later.pop(recorded.step, ())
         recording.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
-        run.at_emit = (lambda work, _: recording.come(work)) if later else None
+        run.at_emit = (lambda work, _: recording.run_interventions(work)) if later else None
         run.unseen = frozenset(self.sides.events.get(seq, seq) for seq in self._unseen.pop(recorded.step, ()))
         self._ran[recorded.act] = recorded.step
-        self.clock.stand(recorded.began)
+        self.clock.set_time(recorded.began)
         if recorded.skipped:
             self._skip(act, recorded)
         else:

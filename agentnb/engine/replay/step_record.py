@@ -85,7 +85,7 @@ class RecordedIntervention(NamedTuple):
     """An intervention after a step: its record, with what an edit wrote or the external event."""
 
     act: Act | None
-    wrote: WriteRecord | None = None
+    write: WriteRecord | None = None
     event: Event | None = None
 
 
@@ -93,10 +93,10 @@ class _Rows:
     """The sparse rows of one history, by step."""
 
     def __init__(self, history: History) -> None:
-        self.people, self.outside = defaultdict[int, list[Act]](list), defaultdict[int, list[Event]](list)
+        self.interventions, self.outside = defaultdict[int, list[Act]](list), defaultdict[int, list[Event]](list)
         self.events, self.calls = defaultdict[int, list[Event]](list), defaultdict[int, list[Call]](list)
-        for act in history.people:
-            self.people[act.step].append(act)
+        for act in history.interventions:
+            self.interventions[act.step].append(act)
         for event in history.events:
             (self.outside if event.step is None else self.events)[event.at].append(event)
         for call in history.calls:
@@ -105,12 +105,12 @@ class _Rows:
 
     def edits(self, step: int) -> int:
         """Count the write rows of edits after a step; deleting a missing value writes nothing."""
-        return sum(1 for act in self.people.get(step, ()) if has_write_row(act))
+        return sum(1 for act in self.interventions.get(step, ()) if has_write_row(act))
 
 
 def has_write_row(act: Act) -> bool:
     """Return True if an intervention has a write row."""
-    return act.act == "edit" and not (act.old is ABSENT and act.new is ABSENT)
+    return act.action == "edit" and not (act.old is ABSENT and act.new is ABSENT)
 
 
 class Record:
@@ -121,17 +121,17 @@ class Record:
         self.parts = run.parts()
         self._rows = [_Rows(history) for history, _ in self.parts]
         self.changes: dict[str, list[Act]] = {}  # of paused calls, by node
-        for act in (act for history, _ in self.parts for act in history.people if act.act == "change"):
+        for act in (act for history, _ in self.parts for act in history.interventions if act.action == "change"):
             self.changes.setdefault(act.target, []).append(act)
         self.spans = {id(held): (held, step) for held, step in self._iter_spans()}
 
     def _iter_spans(self) -> Iterator[tuple[Act, int]]:
         """Yield each record that a step was in flight during an intervention, with the step it became."""
         held: dict[int, list[Act]] = {}
-        for act in (act for history, end in self.parts for act in history.people if act.step <= end):
-            if act.act == "held":
+        for act in (act for history, end in self.parts for act in history.interventions if act.step <= end):
+            if act.action == "held":
                 held.setdefault(act.new["turn"], []).append(act)
-            elif act.act == "ended":  # earlier ones belong to abandoned activations
+            elif act.action == "ended":  # earlier ones belong to abandoned activations
                 yield from ((one, act.step) for one in held.pop(act.new["turn"], [])[-act.new["held"] :])
 
     def read_step(self, step: int) -> StepRecord:
@@ -156,12 +156,12 @@ class Record:
                 continue
             size = history.s_wend[step - history.base]
             written = iter(list(_writes(self.tables, history, size - rows.edits(step), size)))
-            events, acts = list(rows.outside.get(step, ())), rows.people.get(step, [])
-            while len(events) > sum(act.act == "emit" for act in acts):  # those without an act came first
+            events, acts = list(rows.outside.get(step, ())), rows.interventions.get(step, [])
+            while len(events) > sum(act.action == "emit" for act in acts):  # those without an act came first
                 yield RecordedIntervention(None, event=events.pop(0))
             for act in acts:
                 yield RecordedIntervention(
-                    act, next(written) if has_write_row(act) else None, events.pop(0) if act.act == "emit" else None
+                    act, next(written) if has_write_row(act) else None, events.pop(0) if act.action == "emit" else None
                 )
 
     def frontier(self, step: int) -> list[ActRow]:

@@ -66,12 +66,12 @@ def describe_node(session: Session, name: str, cells: Cells) -> dict[str, Any]:
 def _describe_event_type(session: Session, name: str, type_: str, cells: Cells) -> dict[str, Any]:
     """Return the details of an event type, as drawn between behaviors."""
     reactions = get_parts(session).pictures.view().reactions
-    heard, told = ({}, {}) if reactions is None else (reactions.heard, reactions.told)
+    deliveries, emissions = ({}, {}) if reactions is None else (reactions.deliveries, reactions.emissions)
     facts = [
-        ("came", f"{0 if reactions is None else reactions.came.get(type_, 0)} times"),
-        *_join("told by", [f"{node} (×{times})" for (node, one), times in told.items() if one == type_]),
-        *_join("set off", [f"{node} (×{times})" for (one, node), times in heard.items() if one == type_]),
-        *_join("heard by", [node.id for node in session.recipe.nodes.values() if type_ in node.on]),
+        ("emitted", f"{0 if reactions is None else reactions.counts.get(type_, 0)} times"),
+        *_join("emitted by", [f"{node} (×{times})" for (node, one), times in emissions.items() if one == type_]),
+        *_join("triggered", [f"{node} (×{times})" for (one, node), times in deliveries.items() if one == type_]),
+        *_join("listeners", [node.id for node in session.recipe.nodes.values() if type_ in node.on]),
     ]
     latest = [event for event in session.events if event.type == type_][-_LATEST:]
     return _NOTHING | {
@@ -219,7 +219,7 @@ def explain_not_run(session: Session, asked: Any) -> dict[str, Any]:
     except AgentNbError as error:
         return {"said": to_line(error.problems[0].what if error.problems else error), "ways": []}
     ways = [
-        [to_line(way.source), way.kind, to_line(way.said), [to_line(each.line()) for each in way.asked]]
-        for way in found.ways
+        [to_line(way.source), way.kind, to_line(way.result), [to_line(each.line()) for each in way.conditions]]
+        for way in found.incoming_edges
     ]
-    return {"said": to_line(found.said), "ways": ways[:ROWS]}
+    return {"said": to_line(found.reason), "ways": ways[:ROWS]}

@@ -229,15 +229,15 @@ def _explain_activations(session: Session, number: int) -> tuple[list[str], list
     asked = [
         {
             "condition": to_line(each.condition) or "always",
-            "target": to_line(each.target) if found.came is not None else to_line(each.target) or "the end",
+            "target": to_line(each.target) if found.delivered_event is not None else to_line(each.target) or "the end",
             "value": _shorten_value(each.value),
             "taken": each.taken,
             "operands": [[to_line(text), _shorten_value(value, text)] for text, value in each.operands],
             "warning": to_line(each.warning),
         }
-        for each in found.asked[:ROWS]
+        for each in found.conditions[:ROWS]
     ]
-    return ([to_line(name) for name in found.went[:ROWS]] if found.came is not None else []), asked
+    return ([to_line(name) for name in found.targets[:ROWS]] if found.delivered_event is not None else []), asked
 
 
 def _shorten_value(value: Any, name: str = "") -> str:
@@ -246,13 +246,13 @@ def _shorten_value(value: Any, name: str = "") -> str:
 
 
 def _list_interventions(reading: StepIndex, number: int) -> list[Act]:
-    return [act for history, _ in reading.at(number) for act in history.people if act.step == number][:ROWS]
+    return [act for history, _ in reading.at(number) for act in history.interventions if act.step == number][:ROWS]
 
 
 def _describe_intervention(act: Act, cells: Cells, at: str) -> dict[str, Any]:
     """Return an intervention made while a step was the current one."""
     return {
-        "act": to_line(act.act),
+        "act": to_line(act.action),
         "target": to_line(act.target),
         "actor": to_line(act.actor),
         "time": act.time.isoformat(timespec="seconds"),

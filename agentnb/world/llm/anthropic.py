@@ -54,7 +54,7 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
     stop = sampling.pop("stop", None)
     words: dict[str, Any] = {
         "model": ask.model,
-        "messages": _make_messages(ask.talk),
+        "messages": _make_messages(ask.conversation),
         "system": ask.system or None,
         "stop_sequences": [stop] if isinstance(stop, str) else stop,
         "stream": True if ask.tell is not None else None,
@@ -71,7 +71,7 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
         answer = {"name": ANSWER, "description": "Give the answer.", "input_schema": schema}
         words["tools"] = [*words.get("tools", ()), answer]
         words["tool_choice"] = {"type": "any"} if ask.tools else {"type": "tool", "name": ANSWER}
-    return ask.onto(words)
+    return ask.merge_arguments(words)
 
 
 def _make_messages(talk: Sequence[LLMMessage]) -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ def _make_reply(answer: Any, ask: VendorRequest) -> Reply:
     content = getattr(answer, "content", None)
     if not isinstance(content, list):
         raise UnreadableResponse("it has no content")
-    reply = Reply(model=answer.model or "", ended=True)
+    reply = Reply(model=answer.model or "", is_complete=True)
     for number, block in enumerate(content):
         if block.type == "text":
             reply.add(block.text)
@@ -134,8 +134,8 @@ async def _read_stream(events: Any, ask: VendorRequest) -> Reply:
             elif event.type == "message_delta":
                 reply.tokens_out = event.usage.output_tokens
                 _note_refusal(reply, event.delta)
-            reply.ended = reply.ended or event.type == "message_stop"
-    if pieces.text and reply.ended:
+            reply.is_complete = reply.is_complete or event.type == "message_stop"
+    if pieces.text and reply.is_complete:
         reply.value = json.loads("".join(pieces.text))
     return reply
 

@@ -200,7 +200,7 @@ class LLMResponse:
             object.__setattr__(self, "tool_calls", parse_tool_calls(self.tool_calls))
 
     @property
-    def said(self) -> Any:
+    def recorded_value(self) -> Any:
         """The recorded value: the content or, with tool calls, a mapping of `content` and `tool_calls`."""
         if not self.tool_calls:
             return self.content

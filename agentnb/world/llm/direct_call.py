@@ -130,7 +130,7 @@ class _PieceReceiver:
     response: LLMResponse | None = None
     left: bool = False
 
-    def telling(self, put: Callable[[str], None]) -> LLMRequest:
+    def make_request(self, put: Callable[[str], None]) -> LLMRequest:
         """Return the request to send, with a listener that queues each piece."""
         heard = self.request.tell
 
@@ -143,7 +143,7 @@ class _PieceReceiver:
 
         return replace(self.request, tell=tell)
 
-    def rest(self, response: LLMResponse, told: list[str]) -> str:
+    def get_rest(self, response: LLMResponse, told: list[str]) -> str:
         """Return the part of an answer that was not streamed."""
         self.response, so_far = response, "".join(told)
         text = "" if response.content is None else to_text(response.content)
@@ -158,14 +158,14 @@ class _PieceReceiver:
 
 def _iter_pieces(client: LLMClient, end: _PieceReceiver) -> Generator[str]:
     queue: SimpleQueue[Any] = SimpleQueue()
-    request, told = end.telling(queue.put), list[str]()
+    request, told = end.make_request(queue.put), list[str]()
     asked = _BackgroundCoroutine(lambda: acomplete(client, request))
     asked.outcome.add_done_callback(lambda _: queue.put(_END))
     try:
         while (piece := queue.get()) is not _END:
             told.append(piece)
             yield piece
-        if rest := end.rest(asked.outcome.result(), told):
+        if rest := end.get_rest(asked.outcome.result(), told):
             yield rest
     finally:
         end.left = True
@@ -174,14 +174,14 @@ def _iter_pieces(client: LLMClient, end: _PieceReceiver) -> Generator[str]:
 
 async def _aiter_pieces(client: LLMClient, end: _PieceReceiver) -> AsyncGenerator[str]:
     loop, queue, told = asyncio.get_running_loop(), asyncio.Queue[Any](), list[str]()
-    request = end.telling(lambda piece: _check_loop(loop, queue.put_nowait, piece))
+    request = end.make_request(lambda piece: _check_loop(loop, queue.put_nowait, piece))
     asked = loop.create_task(acomplete(client, request))
     asked.add_done_callback(lambda _: queue.put_nowait(_END))
     try:
         while (piece := await queue.get()) is not _END:
             told.append(piece)
             yield piece
-        if rest := end.rest(asked.result(), told):
+        if rest := end.get_rest(asked.result(), told):
             yield rest
     finally:
         end.left = True

@@ -48,7 +48,7 @@ class GeminiClient(VendorClient):
         reply = Reply()
         if not streams:
             _take(reply, await sdk.aio.models.generate_content(**asked), ask)
-            if not (reply.ended or reply.refused):
+            if not (reply.is_complete or reply.refused):
                 raise UnreadableResponse("it has no candidates that have ended")
             return reply
         async for chunk in await sdk.aio.models.generate_content_stream(**asked):
@@ -60,7 +60,7 @@ def _make_contents(ask: VendorRequest) -> list[dict[str, Any]]:
     """Return a conversation in the protocol's form: a tool's result is identified by the tool's name."""
     found: list[dict[str, Any]] = []
     names: dict[str, str] = {}
-    for message in ask.talk:
+    for message in ask.conversation:
         names |= {call.id: call.name for call in message.tool_calls}
         if message.tool_call_id:
             name = names.get(message.tool_call_id, message.tool_call_id)
@@ -101,7 +101,7 @@ def _make_config(ask: VendorRequest) -> dict[str, Any]:
         words |= {"response_mime_type": "application/json", "response_json_schema": ask.schema}
     elif ask.json_object:
         words["response_mime_type"] = "application/json"
-    return ask.onto(words)
+    return ask.merge_arguments(words)
 
 
 def _check(words: dict[str, Any], ask: VendorRequest) -> Any:
@@ -138,7 +138,7 @@ def _take(reply: Reply, answer: Any, ask: VendorRequest) -> None:
                 reply.call(len(reply.calls), called.id, called.name, dict(called.args or {}), signature)
         reason = _name(candidate.finish_reason)
         if reason:
-            reply.ended, reply.finish = True, reason
+            reply.is_complete, reply.finish = True, reason
             reply.refused = "" if reason in _DONE else reason
 
 

@@ -100,7 +100,7 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
         words["response_format"] = {"type": "json_object"}
     if ask.tell is not None:
         words |= {"stream": True, "stream_options": {"include_usage": True}}
-    return ask.onto(words)
+    return ask.merge_arguments(words)
 
 
 def _make_message(message: LLMMessage) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _make_reply(answer: Any) -> Reply:
     choices = getattr(answer, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
         raise UnreadableResponse("it has no choices")
-    message, reply = choices[0].message, Reply(model=answer.model or "", ended=True)
+    message, reply = choices[0].message, Reply(model=answer.model or "", is_complete=True)
     reply.add(message.content)
     _take_calls(reply, message)
     reply.refused = getattr(message, "refusal", None) or ""
@@ -155,7 +155,7 @@ async def _read_stream(chunks: Any, ask: VendorRequest) -> Reply:
                     _take_calls(reply, choice.delta)
                     reply.refused += getattr(choice.delta, "refusal", None) or ""
                 reply.finish = choice.finish_reason or reply.finish
-                reply.ended = reply.ended or choice.finish_reason is not None
+                reply.is_complete = reply.is_complete or choice.finish_reason is not None
     if reply.finish == "content_filter" and not reply.refused:
         reply.refused = reply.finish
     return reply

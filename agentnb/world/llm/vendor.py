@@ -67,21 +67,23 @@ class VendorRequest:
     @property
     def system(self) -> str:
         """The system messages as one text, for protocols that send them separately from the conversation."""
-        if not self.turns:
+        if not self.messages_without_system:
             return ""
         return "\n\n".join(message.content for message in self.messages if message.role == "system")
 
     @property
-    def turns(self) -> list[LLMMessage]:
+    def messages_without_system(self) -> list[LLMMessage]:
         """The conversation without the system messages; empty if there is nothing else (see `talk`)."""
         return [message for message in self.messages if message.role != "system"]
 
     @property
-    def talk(self) -> list[LLMMessage]:
+    def conversation(self) -> list[LLMMessage]:
         """The conversation, never empty: if there is only a system text, it is sent as the user's message."""
-        return self.turns or [LLMMessage("user", "\n\n".join(message.content for message in self.messages))]
+        return self.messages_without_system or [
+            LLMMessage("user", "\n\n".join(message.content for message in self.messages))
+        ]
 
-    def onto(self, words: Mapping[str, Any]) -> dict[str, Any]:
+    def merge_arguments(self, words: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments to send: these, overridden by `kwargs`; None values are left out."""
         return {name: value for name, value in {**words, **self.kwargs}.items() if value is not None}
 
@@ -109,7 +111,7 @@ class Reply:
     model: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
-    ended: bool = False
+    is_complete: bool = False
     refused: str = ""
     value: Any = None
     calls: dict[Any, RequestedCall] = field(default_factory=dict)
@@ -333,7 +335,7 @@ class VendorClient(ABC):
                         "the model, or a filter of its server, refused", "rephrase the request, or use another model"),
                 usage=self._parse_usage(reply),
             )  # fmt: skip
-        if not reply.ended:
+        if not reply.is_complete:
             raise UnreadableResponse("the answer breaks off")
         if reply.value is not None:
             content = reply.value

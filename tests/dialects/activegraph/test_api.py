@@ -77,7 +77,7 @@ def test_an_edit_is_a_recorded_act_and_replays(research):
     team.session.edit({"task#2.data.n": 7})
     team.run_until_idle()
     assert (team.graph.get_object("task#1").data["n"], team.graph.get_object("task#2").data["n"]) == (9, 7)
-    assert "emit" in [act.act for act in team.session._parts.run.history.people]
+    assert "emit" in [act.action for act in team.session._parts.run.history.interventions]
     assert team.session.replay(strict="reads").ok
 
 
@@ -88,9 +88,9 @@ def test_why_not_names_the_clause_that_failed():
     team = runtime(claims, fits)
     team.graph.add_object("task", {})
     team.run_until_idle()
-    assert "object.type should be 'claim', and is 'task'" in team.session.why_not("claims").said
-    assert "fits nothing in the graph" in team.session.why_not("fits", at="evt_001").said
-    assert "listens to 'object.created'" in team.session.why_not("claims", at="evt_002").said
+    assert "object.type should be 'claim', and is 'task'" in team.session.why_not("claims").reason
+    assert "fits nothing in the graph" in team.session.why_not("fits", at="evt_001").reason
+    assert "listens to 'object.created'" in team.session.why_not("claims", at="evt_002").reason
     with pytest.raises(nb.ExecutionError, match="X101"):
         team.session.why_not("nobody")
 

@@ -75,7 +75,7 @@ def test_a_fork_replays_here_and_where_it_is_loaded(tmp_path):
     assert fork.replay().ok
     fork.save_state(tmp_path / "run.db")
     fork.session.close()
-    report = Runtime.load(tmp_path / "run.db", behaviors=incident().behaviors, policy=board.party.policy).replay()
+    report = Runtime.load(tmp_path / "run.db", behaviors=incident().behaviors, policy=board.config.policy).replay()
     assert report.ok, report
 
 
@@ -85,7 +85,7 @@ def test_a_frame_without_an_id_is_the_runs_own_when_it_is_loaded(tmp_path):
     team.run_until_idle()
     team.session.close()
     loaded = Runtime.load(tmp_path / "run.db", behaviors=[make], frame=Frame("x"), replay_strict=True)
-    assert loaded.party.frame.id == team.party.frame.id
+    assert loaded.config.frame.id == team.config.frame.id
 
 
 def test_a_run_goes_by_the_name_of_its_runtime_also_when_it_is_loaded(tmp_path):
@@ -96,7 +96,7 @@ def test_a_run_goes_by_the_name_of_its_runtime_also_when_it_is_loaded(tmp_path):
     board.session.close()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        loaded = Runtime.load(tmp_path / "run.db", behaviors=board.behaviors, policy=board.party.policy)
+        loaded = Runtime.load(tmp_path / "run.db", behaviors=board.behaviors, policy=board.config.policy)
     assert (board.session.name, loaded.session.name, loaded.name) == ("incident", "incident", "incident")
 
 

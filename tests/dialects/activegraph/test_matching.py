@@ -36,9 +36,9 @@ def test_whom_an_event_sets_off_is_known_at_once_where_the_graph_has_no_say(plai
     team = runtime()
     first, second, other = events_of(team, "go", "go", "other")
     matcher, run = Matcher([plain, patterned], 0), team.session._parts.run
-    assert matcher.at_once(run, first) == ["plain"]  # what the payload says of it already holds for no pattern
-    assert matcher.at_once(run, second) is None
-    assert matcher.at_once(run, other) == []
+    assert matcher.list_triggered(run, first) == ["plain"]  # what the payload says of it already holds for no pattern
+    assert matcher.list_triggered(run, second) is None
+    assert matcher.list_triggered(run, other) == []
 
 
 def test_relations_are_looked_at_when_the_turn_comes(plain):
@@ -46,17 +46,17 @@ def test_relations_are_looked_at_when_the_turn_comes(plain):
     team = runtime()
     (event,) = events_of(team, "go")
     matcher = Matcher([plain, follows], 0)
-    assert matcher.at_once(team.session._parts.run, event) is None
+    assert matcher.list_triggered(team.session._parts.run, event) is None
     team.graph.add_relation("task#1", "task#2", "next")
     (_, *_, about) = events_of(team, "other")
-    assert [name for name, _ in matcher.turns(team.session._parts.run, about)] == []
+    assert [name for name, _ in matcher.list_deliveries(team.session._parts.run, about)] == []
 
 
 def test_the_higher_priority_comes_first_and_else_the_one_that_was_registered_first():
     team = runtime()
     (event,) = events_of(team, "go")
     made = [hears("go", name="a"), hears("go", name="b", priority=2), hears("go", name="c")]
-    assert Matcher(made, 0).at_once(team.session._parts.run, event) == ["b", "a", "c"]
+    assert Matcher(made, 0).list_triggered(team.session._parts.run, event) == ["b", "a", "c"]
 
 
 def test_events_of_the_run_itself_have_a_turn_only_where_somebody_names_them(plain):

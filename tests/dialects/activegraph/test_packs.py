@@ -265,7 +265,7 @@ def test_a_disabled_pack_applies_no_more_and_can_be_loaded_again():
     assert team.graph.add_object("task", {"untyped": True}).data == {"untyped": True}
     with pytest.raises(LookupError, match="R326"):
         team.get_tool("look")
-    assert team.party.gating_pack("memo") == ""
+    assert team.config.gating_pack("memo") == ""
     assert team.load_pack(PACK)
     team.run_goal("third")
     assert team.graph.all_objects()[-1].data["title"] == "3 of 3"

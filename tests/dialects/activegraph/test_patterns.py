@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.dialects.activegraph import Graph
 from agentnb.dialects.activegraph.errors import InvalidActivateAfter, UnsupportedPatternError
-from agentnb.dialects.activegraph.parts.behaviors import put_off
+from agentnb.dialects.activegraph.parts.behaviors import parse_delay
 from agentnb.dialects.activegraph.parts.patterns import parse_pattern
 
 
@@ -61,10 +61,10 @@ def test_what_a_pattern_cannot_say_is_refused(text):
 
 
 def test_somebody_is_put_off_by_events():
-    assert [put_off(given) for given in (1, "3", "2 events", "1 event")] == [1, 3, 2, 1]
+    assert [parse_delay(given) for given in (1, "3", "2 events", "1 event")] == [1, 3, 2, 1]
     for given in (0, -1, 2.5, "5 minutes", None, True):
         with pytest.raises(InvalidActivateAfter, match="R321"):
-            put_off(given)
+            parse_delay(given)
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_a_run_that_is_kept_and_opened_after_any_step_ends_as_the_whole_one(tmp_
     whole.run_goal("go")
     for step in range(whole.session.position + 1):
         team = runtime(*research, budget={"max_behavior_calls": 50})
-        team._get_actor().tell("goal.created", {"goal": "go"}, actor="user")
+        team._get_actor().record("goal.created", {"goal": "go"}, actor="user")
         for _ in range(step):
             team.session.step()
         team.save_state(tmp_path / f"{step}.db")

@@ -55,4 +55,4 @@ def test_a_behavior_ran_on_an_event_or_the_clauses_that_it_does_not_meet_are_nam
             found = team.session.why_not(f"b{number}", at=event.id)
             unmet = naive(clause, type_, payload)
             assert (found.fired is None) == bool(unmet), found
-            assert [way.said.partition(":")[0] for way in found.ways] == unmet
+            assert [edge.result.partition(":")[0] for edge in found.incoming_edges] == unmet

@@ -52,5 +52,5 @@ def test_a_walk_ends_where_it_has_been():
     graph = Graph().add_system(plan).add_system(work)
     graph.edges.append(SequentialEdge("back", "work", "plan"))
     levels = Levels(graph)
-    assert levels.turns == ["plan"]
+    assert levels.repeated_steps == ["plan"]
     assert [node.id for node in levels.chain("plan")] == ["plan", "work"]

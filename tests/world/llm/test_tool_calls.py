@@ -215,11 +215,11 @@ def test_a_client_of_ones_own_whose_calls_nobody_handles_fails_too():
 def test_a_response_with_calls_is_recorded_and_answered_again():
     call = ToolCall("t", "search", {"q": "rain"})
     response = LLMResponse("Well.", tool_calls=(call,))
-    said = response.said
+    said = response.recorded_value
     assert said == {"content": "Well.", "tool_calls": [{"id": "t", "name": "search", "arguments": {"q": "rain"}}]}
     assert LLMResponse.from_record(said, {"tools": [SEARCH.to_dict()]}).tool_calls == (call,)
     assert LLMResponse.from_record(said, {}).content == said  # nothing was offered: it is a value like any other
-    assert LLMResponse("Well.").said == "Well."
+    assert LLMResponse("Well.").recorded_value == "Well."
 
 
 @pytest.mark.parametrize(

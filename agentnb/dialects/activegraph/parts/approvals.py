@@ -45,8 +45,8 @@ def _has_proposals(run: Run) -> bool:
 class Approvals:
     """The pending objects and patches of the runs that share one run configuration."""
 
-    def __init__(self, party: RuntimeConfig | None = None) -> None:
-        self.party = party or RuntimeConfig()
+    def __init__(self, config: RuntimeConfig | None = None) -> None:
+        self.config = config or RuntimeConfig()
 
     # -- pending requests ----------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class Approvals:
         type_, data = asked["object_type"], asked["data"]
         data = hand.validate("object", type_, data)
         said = {"approval_id": approval_id, "object_type": type_, "approved_by": by or DEFAULT_ACTOR}
-        granted = hand.tell("approval.granted", said, actor="runtime", cause=hand.cause, frame=hand.frame)
+        granted = hand.record("approval.granted", said, actor="runtime", cause=hand.cause, frame=hand.frame)
         hand.actor, hand.cause = by or DEFAULT_ACTOR, granted.id
         return str(hand.add_object(type_, data)["id"])
 
@@ -104,7 +104,7 @@ class Approvals:
         hand = self._get_actor(session, approval_id)
         said = {"approval_id": approval_id, "object_type": hand.ledger.get(approval_id)["object_type"],
                 "denied_by": by or DEFAULT_ACTOR, "reason": reason}  # fmt: skip
-        hand.tell("approval.denied", said, actor="runtime", cause=hand.cause, frame=hand.frame)
+        hand.record("approval.denied", said, actor="runtime", cause=hand.cause, frame=hand.frame)
 
     def change(self, session: Session, leave: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
         """Replace the data, or the value of a patch, in a request for approval; recorded as an event.
@@ -128,14 +128,14 @@ class Approvals:
                 "changed_by": DEFAULT_ACTOR,
             }
         type_ = "patch.changed" if what == "patch" else "approval.changed"
-        hand.tell(type_, said, actor=DEFAULT_ACTOR, cause=hand.cause, frame=hand.frame)
+        hand.record(type_, said, actor=DEFAULT_ACTOR, cause=hand.cause, frame=hand.frame)
 
     def _get_actor(self, session: Session, id_: str) -> SessionActor:
         """Return the actor of a decision, caused by the requesting event."""
         ledger = get_ledger(get_state(session).run).sync()
         asked = _find_requests(ledger, {id_}).get(id_)
-        hand = SessionActor(session, ledger, DEFAULT_ACTOR, None if asked is None else asked.id, self.party.frame_id)
-        hand.checks = self.party.checks
+        hand = SessionActor(session, ledger, DEFAULT_ACTOR, None if asked is None else asked.id, self.config.frame_id)
+        hand.checks = self.config.checks
         return hand
 
 
@@ -219,7 +219,7 @@ class ApprovalMethods:
     """The approval methods of a Runtime."""
 
     graph: Graph
-    party: RuntimeConfig
+    config: RuntimeConfig
     session: Any
 
     def pending_approvals(self) -> list[PendingApproval]:
@@ -234,7 +234,7 @@ class ApprovalMethods:
             ApprovalNotFoundError: X513, no pending approval has that id.
         """
         self._find_pending(approval_id)
-        return Approvals(self.party).grant(self.session, approval_id, approved_by)
+        return Approvals(self.config).grant(self.session, approval_id, approved_by)
 
     def deny(self, approval_id: str, reason: str = "", denied_by: str | None = None) -> None:
         """Deny a request; a behavior may listen to `approval.denied`.
@@ -243,7 +243,7 @@ class ApprovalMethods:
             ApprovalNotFoundError: X513, no pending approval has that id.
         """
         self._find_pending(approval_id)
-        Approvals(self.party).refuse(self.session, approval_id, reason, denied_by)
+        Approvals(self.config).refuse(self.session, approval_id, reason, denied_by)
 
     def _find_pending(self, approval_id: str) -> PendingApproval:
         """Return a pending approval.

@@ -103,19 +103,19 @@ def find_used_limit(run: Run, behavior: Any) -> str | None:
 class BudgetedMatcher(Matcher):
     """A Matcher of behaviors with budgets: one whose budget is used up is no longer triggered."""
 
-    def at_once(self, run: Run, event: Event) -> list[str] | None:
+    def list_triggered(self, run: Run, event: Event) -> list[str] | None:
         """Return the names of the behaviors that an event will trigger.
 
         None also if a budget may be used up by then.
         """
         if any(each.budget for each in self.listening(event.type)):
             return None
-        return super().at_once(run, event)
+        return super().list_triggered(run, event)
 
-    def turns(self, run: Run, event: Event) -> list[tuple[str, int]]:
+    def list_deliveries(self, run: Run, event: Event) -> list[tuple[str, int]]:
         """Return the deliveries that an event triggers, as far as the budgets allow."""
         found, left = list[tuple[str, int]](), dict[str, Any]()
-        for name, about in super().turns(run, event):
+        for name, about in super().list_deliveries(run, event):
             each = self.behaviors[name]
             if each.budget and name not in left:
                 left[name] = 0 if find_used_limit(run, each) else self._count_calls_left(run, each)
@@ -130,10 +130,10 @@ class BudgetedMatcher(Matcher):
             float("inf") if most is None else most - int(measure_behavior_usage(run, each.name, {CALLS: most})[CALLS])
         )
 
-    def late(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
+    def list_delayed(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
         """Return the delayed deliveries that are due, as far as the budgets allow."""
         found, begun = list[tuple[str, int, int]](), dict[str, int]()
-        for name, about, seq in super().late(run, event):
+        for name, about, seq in super().list_delayed(run, event):
             each = self.behaviors[name]
             if each.budget and (find_used_limit(run, each) or self._count_calls_left(run, each) <= begun.get(name, 0)):
                 continue
@@ -141,9 +141,9 @@ class BudgetedMatcher(Matcher):
             found.append((name, about, seq))
         return found
 
-    def refusals(self, run: Run, name: str, event: Event) -> Iterator[str]:
+    def explain_refusal(self, run: Run, name: str, event: Event) -> Iterator[str]:
         """Yield each clause that does not match, including the budget."""
-        yield from super().refusals(run, name, event)
+        yield from super().explain_refusal(run, name, event)
         limit = find_used_limit(run, self.behaviors[name])
         if limit is not None:
             yield f"budget: its {limit}={self.behaviors[name].budget[limit]} is used up"

@@ -49,7 +49,7 @@ class _BehaviorBase:
         if self.pattern is not None and self.pattern_matcher is None:
             self.pattern_matcher = parse_pattern(self.pattern)
         if self.activate_after is not None:
-            self.activate_after = put_off(self.activate_after)
+            self.activate_after = parse_delay(self.activate_after)
 
     def __call__(self, *given: Any, **words: Any) -> Any:
         """Call the function."""
@@ -83,7 +83,7 @@ class Behavior(_BehaviorBase):
 
 @dataclass
 class RelationBehavior(_BehaviorBase):
-    """A function `(relation, event, graph, ctx)` that events set off which name an end of a relation of its type."""
+    """A function `(relation, event, graph, ctx)` that events trigger that name an end of a relation of its type."""
 
     name: str
     fn: Callable[..., None]
@@ -101,7 +101,7 @@ class RelationBehavior(_BehaviorBase):
     kind: ClassVar[str] = "relation"
 
 
-def put_off(given: Any) -> int:
+def parse_delay(given: Any) -> int:
     """Return the delay in events: a number of 1 or more, or "2 events".
 
     Raises:
@@ -215,7 +215,7 @@ def behavior(
         where: what must hold of the payload: dotted path -> value or {operator: value}.
         view: what of the graph it is shown: {"around": "event.payload.id", "depth": 1, "include_types": [...],
             "recent_events": 50}; left out, all of it and the last 50 events.
-        budget: what it may use in one run; where that is used up, it is set off no more.
+        budget: what it may use in one run; where that is used up, it is no longer triggered.
         pattern: what must be there, see agentnb.dialects.activegraph.parts.patterns.
         activate_after: by how many events it is put off.
 
@@ -350,7 +350,7 @@ __all__ = [
     "copy_mapping",
     "get_behavior_name",
     "get_registry",
-    "put_off",
+    "parse_delay",
     "register",
     "relation_behavior",
 ]  # fmt: skip

@@ -29,8 +29,8 @@ Reads = dict[str, None] | None  # the ids of the objects that a delivery has rea
 class BehaviorGraph:
     """The graph as a behavior changes it: changes are recorded in its name, caused by its event."""
 
-    def __init__(self, hand: StepActor, party: RuntimeConfig, reads: Reads = None) -> None:
-        self._hand, self._party, self._name, self._reads = hand, party, str(hand.actor), reads
+    def __init__(self, hand: StepActor, config: RuntimeConfig, reads: Reads = None) -> None:
+        self._hand, self._config, self._name, self._reads = hand, config, str(hand.actor), reads
         self.counters = {"objects_created": 0, "relations_created": 0, "patches_applied": 0, "patches_proposed": 0,
                          "events_emitted": 0}  # fmt: skip
 
@@ -40,7 +40,7 @@ class BehaviorGraph:
         Raises:
             PolicyViolation: X508, a policy is against it.
         """
-        self._party.check(self._name, "can_create", type)
+        self._config.check(self._name, "can_create", type)
         made = to_object(self._hand.add_object(type, data, evidence))
         self.counters["objects_created"] += 1
         return made
@@ -51,7 +51,7 @@ class BehaviorGraph:
         Raises:
             PolicyViolation: X508, a policy is against it.
         """
-        self._party.check(self._name, "can_create_relation", type)
+        self._config.check(self._name, "can_create_relation", type)
         made = to_relation(self._hand.add_relation(source, target, type, data))
         self.counters["relations_created"] += 1
         return made
@@ -64,7 +64,7 @@ class BehaviorGraph:
             KeyError: there is no such object.
             PolicyViolation: X508, a policy is against it.
         """
-        self._party.check(self._name, "can_apply", self._get_type(target))
+        self._config.check(self._name, "can_apply", self._get_type(target))
         made = patch_of(self._hand.patch_object(target, updates, rationale, evidence))
         self.counters["patches_applied"] += 1
         return made
@@ -76,7 +76,7 @@ class BehaviorGraph:
         Raises:
             PolicyViolation: X508, a policy forbids it.
         """
-        self._party.check(self._name, "can_propose", self._get_type(target.removeprefix("object:")))
+        self._config.check(self._name, "can_propose", self._get_type(target.removeprefix("object:")))
         made = patch_of(self._hand.propose_patch(target, op, value, self._name, rationale, evidence))
         self.counters["patches_proposed"] += 1
         return made
@@ -89,7 +89,7 @@ class BehaviorGraph:
 
     def remove_object(self, object_id: str) -> None:
         """Remove an object; its relations are removed first, each with an event."""
-        self._party.check(self._name, "can_apply", self._get_type(object_id))
+        self._config.check(self._name, "can_apply", self._get_type(object_id))
         self._hand.remove_object(object_id)
 
     def remove_relation(self, relation_id: str) -> None:
@@ -100,7 +100,7 @@ class BehaviorGraph:
         """
         kept = self._hand.ledger.relation(relation_id)
         if kept is not ABSENT:
-            self._party.check(self._name, "can_create_relation", kept["type"], "remove a relation of type")
+            self._config.check(self._name, "can_create_relation", kept["type"], "remove a relation of type")
         self._hand.remove_relation(relation_id)
 
     def get_object(self, id_: str) -> Object | None:
@@ -130,11 +130,11 @@ class View:
         recent = int(spec.get("recent_events", RECENT))
         self._events = ledger.last_events(recent) if recent > 0 else []
         self._ledger, self._event, self._spec = ledger, event, spec
-        self._taken: tuple[list[Any], list[Any]] | None = None
+        self._contents: tuple[list[Any], list[Any]] | None = None
 
     def take(self) -> tuple[list[Any], list[Any]]:
         """Return the visible objects and relations, frozen; looked up once, as they were at the start."""
-        if self._taken is None:
+        if self._contents is None:
             around, types = self._spec.get("around"), self._spec.get("include_types")
             ledger: Ledger | EarlierGraph = self._ledger  # changes of this step since then are not part of it
             ledger = EarlierGraph(self._ledger.run.root.scope.data) if self._ledger.changed else self._ledger
@@ -144,8 +144,8 @@ class View:
                 objects, relations = find_near(ledger, self._get_centre(str(around)), int(self._spec.get("depth", 1)))
             if types:
                 objects = [kept for kept in objects if kept["type"] in types]
-            self._taken = objects, relations
-        return self._taken
+            self._contents = objects, relations
+        return self._contents
 
     def _get_centre(self, around: str) -> str:
         """Return the id of the object at the center of a view: read from the event, or stated literally."""
@@ -196,9 +196,9 @@ class ClockView:
 class Context:
     """The context of a behavior: `view`, `frame`, `policy`, `random`, `clock`, `matches`, `settings`."""
 
-    def __init__(self, name: str, hand: StepActor, party: RuntimeConfig, event: Kept, spec: Mapping[str, Any] | None,
+    def __init__(self, name: str, hand: StepActor, config: RuntimeConfig, event: Kept, spec: Mapping[str, Any] | None,
                  reads: Reads = None) -> None:  # fmt: skip
-        self._name, self._hand, self._party = name, hand, party
+        self._name, self._hand, self._config = name, hand, config
         self.view = View(hand.ledger, event, spec, reads)
         self.matches: list[Match] = []
         self.clock = ClockView(hand.work)
@@ -206,12 +206,12 @@ class Context:
     @property
     def frame(self) -> Frame | None:
         """The subject of the run."""
-        return self._party.frame
+        return self._config.frame
 
     @property
     def policy(self) -> Policy | None:
         """The permissions of behaviors."""
-        return self._party.policy
+        return self._config.policy
 
     @property
     def random(self) -> random.Random:
@@ -221,24 +221,24 @@ class Context:
     @property
     def llm_provider(self) -> Any:
         """The model provider: the session's model, else the runtime's."""
-        asking = self._party.asking
-        return self._party.llm if asking is None else asking.of_world(self._hand.ledger.run.world).provider
+        asking = self._config.asking
+        return self._config.llm if asking is None else asking.of_world(self._hand.ledger.run.world).provider
 
     @property
     def settings(self) -> Any:
         """The settings of the behavior's pack; None if it is not from a pack."""
-        return self._party.settings.get(self._party.packs(self._name))
+        return self._config.settings.get(self._config.packs(self._name))
 
     def pack_settings(self, name: str) -> Any:
         """Return the settings of a pack; None if it is not loaded."""
-        return self._party.settings.get(name)
+        return self._config.settings.get(name)
 
     def propose_object(self, type: str, data: Mapping[str, Any], reason: str = "") -> str:
         """Request approval to create an object, and return the id of the pending approval."""
         hand, approval = self._hand, self._hand.ledger.ids.approval()
         payload = {"approval_id": approval, "object_type": type, "reason": reason,
-                   "pack": self._party.gating_pack(type), "data": to_canonical(data)}  # fmt: skip
-        hand.tell("approval.proposed", payload, actor="runtime", cause=hand.cause, frame=hand.frame)
+                   "pack": self._config.gating_pack(type), "data": to_canonical(data)}  # fmt: skip
+        hand.record("approval.proposed", payload, actor="runtime", cause=hand.cause, frame=hand.frame)
         return approval
 
     def embed(self, texts: Sequence[str]) -> Any:

@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 READS: Final = 200  # the maximum number of object ids recorded per delivery
 
 
-def make_performer(behavior: Any, party: RuntimeConfig | None) -> Perform:
+def make_performer(behavior: Any, config: RuntimeConfig | None) -> Perform:
     """Return the function that performs a behavior's node."""
     if behavior.kind == "llm":
         from agentnb.dialects.activegraph.parts.llm_delivery import LLMDelivery
 
-        return LLMDelivery(behavior, party or RuntimeConfig())
-    return Delivery(behavior, party or RuntimeConfig())
+        return LLMDelivery(behavior, config or RuntimeConfig())
+    return Delivery(behavior, config or RuntimeConfig())
 
 
 class Delivery:
     """Delivers events to one behavior. One step is one delivery."""
 
-    def __init__(self, behavior: Any, party: RuntimeConfig) -> None:
-        self.behavior, self.party = behavior, party
+    def __init__(self, behavior: Any, config: RuntimeConfig) -> None:
+        self.behavior, self.config = behavior, config
 
     def __call__(self, work: Work) -> Any:
         """Deliver the current event."""
@@ -80,9 +80,9 @@ class Delivery:
         ledger = get_ledger(work.run)
         ledger.begin(work)
         about = work.act.row.about
-        turn = DeliveryInProgress(self.behavior, self.party, work, ledger, kept)
+        turn = DeliveryInProgress(self.behavior, self.config, work, ledger, kept)
         if self.behavior.activate_after and about > LATE:
-            turn.put_off(about)
+            turn.record_delay(about)
             return None
         number = about if about > LATE else LATE - about
         if self.behavior.kind == "relation":
@@ -95,24 +95,26 @@ class Delivery:
 class DeliveryInProgress:
     """One delivery in progress: the behavior's arguments, and the events that record it."""
 
-    def __init__(self, behavior: Any, party: RuntimeConfig, work: Work, ledger: Ledger, kept: Kept) -> None:
-        self.behavior, self.party, self.work, self.ledger, self.kept = behavior, party, work, ledger, kept
-        self.hand = StepActor(work, ledger, behavior.name, kept.id, party.frame_id)
-        self.hand.checks = party.checks
-        self.reads: Reads = {} if _traces_reads(work, party) else None
+    def __init__(self, behavior: Any, config: RuntimeConfig, work: Work, ledger: Ledger, kept: Kept) -> None:
+        self.behavior, self.config, self.work, self.ledger, self.kept = behavior, config, work, ledger, kept
+        self.actor = StepActor(work, ledger, behavior.name, kept.id, config.frame_id)
+        self.actor.checks = config.checks
+        self.reads: Reads = {} if _traces_reads(work, config) else None
         self.execution = ""  # the id of the event that records the start
-        self.graph = BehaviorGraph(self.hand, party, self.reads)
+        self.graph = BehaviorGraph(self.actor, config, self.reads)
         self.event = to_event(kept)
-        self.ctx = Context(behavior.name, self.hand, party, kept, behavior.view_spec, self.reads)
+        self.ctx = Context(behavior.name, self.actor, config, kept, behavior.view_spec, self.reads)
         self.relation: Relation | None = None
         self.beside: dict[str, Any] = {}  # additional fields of `behavior.completed`
 
-    def tell(self, type_: str, payload: Mapping[str, Any], keep: Keep = "next") -> Kept:
+    def record(self, type_: str, payload: Mapping[str, Any], keep: Keep = "next") -> Kept:
         """Record an event about the delivery itself, in the runtime's name."""
         said = {"behavior": self.behavior.name, "event_id": self.kept.id, **payload}
-        if self.party.live(self.work.run):
-            self.party.watch(type_, said)
-        return self.hand.tell(type_, said, actor="runtime", cause=self.kept.id, frame=self.party.frame_id, keep=keep)
+        if self.config.live(self.work.run):
+            self.config.watch(type_, said)
+        return self.actor.record(
+            type_, said, actor="runtime", cause=self.kept.id, frame=self.config.frame_id, keep=keep
+        )
 
     def match(self, *, late: bool) -> None:
         """Pass the pattern's matches at the time of the event to the behavior.
@@ -127,7 +129,7 @@ class DeliveryInProgress:
             found = [match.bindings for match in matcher.matches(get_graph_as_matched(self.ledger, self.work))]
         self.ctx.matches = [Match(dict(bindings)) for bindings in found]
         if not late and self._is_first():
-            self.tell("pattern.matched", {"matches_count": len(found), "pattern": self.behavior.pattern})
+            self.record("pattern.matched", {"matches_count": len(found), "pattern": self.behavior.pattern})
 
     def _is_first(self) -> bool:
         """Return True if this is the behavior's first delivery of this event: it may have one for each relation."""
@@ -139,15 +141,15 @@ class DeliveryInProgress:
         said: dict[str, Any] = {"triggering_event_type": self.kept.type}
         if self.relation is not None:
             said |= {"relation_type": self.behavior.relation_type, "relation_id": self.relation.id}
-            self.execution = self.tell("relation_behavior.started", said).id
+            self.execution = self.record("relation_behavior.started", said).id
             return
         made = self.event.payload.get("object")
         concerned = made.get("id") if isinstance(made, dict) else None
-        self.execution = self.tell("behavior.started", {**said, "triggering_object_id": concerned}).id
+        self.execution = self.record("behavior.started", {**said, "triggering_object_id": concerned}).id
 
     def record_completion(self) -> None:
         """Record that the delivery has completed."""
-        self.tell("behavior.completed", {**self.graph.counters, **self.beside}, "step")
+        self.record("behavior.completed", {**self.graph.counters, **self.beside}, "step")
         self._record_reads()
 
     def _record_reads(self) -> None:
@@ -158,13 +160,13 @@ class DeliveryInProgress:
                                 "count": len(self.reads)}  # fmt: skip
         if len(self.reads) > READS:
             said["truncated"] = True
-        self.tell("context.read", said, "step")
+        self.record("context.read", said, "step")
 
-    def put_off(self, about: int) -> None:
+    def record_delay(self, about: int) -> None:
         """Record that the delivery is delayed, and until when."""
         now, after = self.ledger.tick(self.kept.seq), self.behavior.activate_after
         more = {} if about < 0 else {"relation_id": _get_relation(self.work, about).id, "about_event": about}
-        self.tell("behavior.scheduled", {"activate_after": after, "fire_at_tick": now + after, "current_tick": now,
+        self.record("behavior.scheduled", {"activate_after": after, "fire_at_tick": now + after, "current_tick": now,
                                          **more})  # fmt: skip
 
     def call(self, fn: Callable[..., Any], *given: Any, **words: Any) -> None:
@@ -179,7 +181,7 @@ class DeliveryInProgress:
 
     def record_failure(self, error: Exception) -> None:
         """Record that the delivery has failed; for one cancelled earlier nothing is recorded."""
-        if self.work.dead:
+        if self.work.has_ended:
             return
         said: dict[str, Any] = {
             "exception_type": type(error).__name__,
@@ -193,14 +195,14 @@ class DeliveryInProgress:
         reason = getattr(error, "reason", None)
         if isinstance(reason, str):
             said |= {"reason": reason, **getattr(error, "payload_extras", {})}
-        self.tell("behavior.failed", said, "step")
+        self.record("behavior.failed", said, "step")
         self._record_reads()
 
 
-def _traces_reads(work: Work, party: RuntimeConfig) -> bool:
+def _traces_reads(work: Work, config: RuntimeConfig) -> bool:
     """Return True if this delivery records its reads; a replay does what the recorded step did."""
     recorded = getattr(work.run.recorded, "recorded", None)
-    return party.trace_reads if recorded is None else any(each.type == "context.read" for each in recorded.events)
+    return config.trace_reads if recorded is None else any(each.type == "context.read" for each in recorded.events)
 
 
 def _get_last_delivery(run: Run) -> ActRow | None:

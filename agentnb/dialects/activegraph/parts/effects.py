@@ -53,7 +53,7 @@ class EffectCaller:
 
     def __init__(
         self,
-        party: RuntimeConfig,
+        config: RuntimeConfig,
         *,
         attempts: int = 3,
         delays: tuple[float, float] = (0.5, 8.0),
@@ -64,7 +64,7 @@ class EffectCaller:
         invoker: ToolInvoker | None = None,
         native: bool = False,
     ) -> None:
-        self.party, self.attempts, self.delays, self.reinvoke, self.tools = party, attempts, delays, reinvoke, tools
+        self.config, self.attempts, self.delays, self.reinvoke, self.tools = config, attempts, delays, reinvoke, tools
         self.session_model: Any = None
         self.invoker, self.native = invoker, native
         self.caching = (caching[0] or caches[0] is not None, caching[1] or caches[1] is not None)
@@ -73,7 +73,7 @@ class EffectCaller:
     @property
     def provider(self) -> Any:
         """The model that is asked: the session's, else the runtime's."""
-        return self.party.llm if self.session_model is None else self.session_model
+        return self.config.llm if self.session_model is None else self.session_model
 
     def of_world(self, world: World) -> EffectCaller:
         """Return the caller in a session; if the session has a model, it takes the place of the runtime's."""
@@ -91,7 +91,7 @@ class EffectCaller:
             "llm_retry_max_delay_seconds": self.delays[1] if most is None else most,
         }
 
-    def know(self, events: Iterable[Any]) -> None:
+    def fill_caches(self, events: Iterable[Any]) -> None:
         """Fill the active caches from a log."""
         known = list(events)
         if self.caching[0]:
@@ -249,7 +249,7 @@ def _make_caller(provider: Any, work: Work, model: str) -> dict[str, Any]:
     node, heard, of_node = work.node.id, work.run.tell, count_earlier_calls(work, "llm", work.node.id)
     asker: dict[str, Any] = {"node": node, "number": count_earlier_calls(work, "llm"), "of_node": of_node}
     if heard is not None:
-        asker["tell"] = lambda text: work.dead or heard(node, text, 1, of_node, model)
+        asker["tell"] = lambda text: work.has_ended or heard(node, text, 1, of_node, model)
     return {"asker": asker}
 
 

@@ -81,8 +81,8 @@ class Graph:
         ledger = get_ledger(get_state(self.session).run)
         if self.graph_store is not None:
             ledger.use_store(self.graph_store)
-        if self._tell not in ledger.listeners:
-            ledger.listeners.append(self._tell)
+        if self._notify_listeners not in ledger.listeners:
+            ledger.listeners.append(self._notify_listeners)
         return ledger
 
     @property
@@ -90,7 +90,7 @@ class Graph:
         """The state of the run's board and log at the current step."""
         return self._raw.sync()
 
-    def hand(self, actor: str | None = "system", cause: str | None = None, frame: str | None = None,
+    def get_actor(self, actor: str | None = "system", cause: str | None = None, frame: str | None = None,
              **beside: Any) -> Actor:  # fmt: skip
         """Return the actor: in the current step if its behavior is the caller, else outside."""
         ledger = self._raw
@@ -99,11 +99,11 @@ class Graph:
             hand = StepActor(ledger.acting, ledger, actor, cause, frame)
         else:
             hand = SessionActor(self.session, ledger.sync(), actor, cause, frame)
-        hand.beside = {name: value for name, value in beside.items() if value}
+        hand.provenance = {name: value for name, value in beside.items() if value}
         hand.checks = self.checks
         return hand
 
-    def _tell(self, kept: Kept) -> None:
+    def _notify_listeners(self, kept: Kept) -> None:
         if self.observe is not None:
             self.observe(kept)
         for listener in tuple(self._listeners):
@@ -146,7 +146,7 @@ class Graph:
                 Problem("X507", f"event {event.id!r} already exists", "graph.emit()", "event ids are unique",
                         "use the next id: Event(graph.ids.event(), ...)")
             )  # fmt: skip
-        kept = self.hand().tell(event.type, event.payload, actor=event.actor, cause=event.caused_by,
+        kept = self.get_actor().record(event.type, event.payload, actor=event.actor, cause=event.caused_by,
                                 frame=event.frame_id, id_=event.id, when=parse_time(event.timestamp))  # fmt: skip
         return to_event(kept)
 
@@ -155,7 +155,7 @@ class Graph:
                    llm_request_event_id: str | None = None,
                    tool_request_event_ids: Sequence[str] | None = None) -> Object:  # fmt: skip
         """Create an object; its id counts on: task#1, claim#2."""
-        hand = self.hand(
+        hand = self.get_actor(
             actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
         )
         return to_object(hand.add_object(type, data, evidence))
@@ -165,7 +165,7 @@ class Graph:
                      llm_request_event_id: str | None = None,
                      tool_request_event_ids: Sequence[str] | None = None) -> Relation:  # fmt: skip
         """Create a relation; its ends need not exist."""
-        hand = self.hand(
+        hand = self.get_actor(
             actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
         )
         return to_relation(hand.add_relation(source, target, type, data))
@@ -173,12 +173,12 @@ class Graph:
     def remove_object(self, object_id: str, *, actor: str = "system", caused_by: str | None = None,
                       frame_id: str | None = None) -> None:  # fmt: skip
         """Remove an object; its relations are removed first, each with an event."""
-        self.hand(actor, caused_by, frame_id).remove_object(object_id)
+        self.get_actor(actor, caused_by, frame_id).remove_object(object_id)
 
     def remove_relation(self, relation_id: str, *, actor: str = "system", caused_by: str | None = None,
                         frame_id: str | None = None) -> None:  # fmt: skip
         """Remove a relation."""
-        self.hand(actor, caused_by, frame_id).remove_relation(relation_id)
+        self.get_actor(actor, caused_by, frame_id).remove_relation(relation_id)
 
     def patch_object(self, target: str, updates: Mapping[str, Any], *, actor: str = "system",
                      caused_by: str | None = None, frame_id: str | None = None, rationale: str | None = None,
@@ -189,7 +189,7 @@ class Graph:
         Raises:
             KeyError: there is no such object.
         """
-        hand = self.hand(
+        hand = self.get_actor(
             actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
         )
         return patch_of(hand.patch_object(target, updates, rationale, evidence))
@@ -200,7 +200,7 @@ class Graph:
                       llm_request_event_id: str | None = None,
                       tool_request_event_ids: Sequence[str] | None = None) -> Patch:  # fmt: skip
         """Propose a change: `update` merges fields, `replace` replaces them all."""
-        hand = self.hand(
+        hand = self.get_actor(
             "system", caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
         )
         return patch_of(hand.propose_patch(target, op, value, proposed_by, rationale, evidence))
@@ -213,7 +213,7 @@ class Graph:
             KeyError: there is no such patch.
             InvalidPatchLifecycleState: X505, it was decided before.
         """
-        return to_event(self.hand("system", caused_by, frame_id).apply_patch(patch_id, approved_by))
+        return to_event(self.get_actor("system", caused_by, frame_id).apply_patch(patch_id, approved_by))
 
     def reject_patch(self, patch_id: str, reason: str, *, actor: str = "system", caused_by: str | None = None,
                      frame_id: str | None = None) -> Event:  # fmt: skip
@@ -223,7 +223,7 @@ class Graph:
             KeyError: there is no such patch.
             InvalidPatchLifecycleState: X505, it was decided before.
         """
-        return to_event(self.hand(actor, caused_by, frame_id).reject_patch(patch_id, reason))
+        return to_event(self.get_actor(actor, caused_by, frame_id).reject_patch(patch_id, reason))
 
     def add_listener(self, fn: Callable[[Event], None]) -> None:
         """Call `fn` with each event from now on, after it is recorded and applied; exceptions propagate."""

@@ -40,11 +40,11 @@ class Actor(ABC):
                  frame: str | None = None) -> None:  # fmt: skip
         self.ledger = ledger
         self.actor, self.cause, self.frame = actor, cause, frame
-        self.beside: dict[str, Any] = {}  # additional provenance fields of everything that it creates
+        self.provenance: dict[str, Any] = {}  # additional provenance fields of everything that it creates
         self.checks: Sequence[Check] = ()  # the schemas of a runtime's packs
 
     @abstractmethod
-    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+    def record(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
              frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
         """Record an event exactly as passed.
 
@@ -59,7 +59,7 @@ class Actor(ABC):
 
     def emit(self, type_: str, payload: Any) -> Kept:
         """Record an event in this actor's name."""
-        return self.tell(type_, payload, actor=self.actor, cause=self.cause, frame=self.frame)
+        return self.record(type_, payload, actor=self.actor, cause=self.cause, frame=self.frame)
 
     def _stamp(self, actor: str | None, evidence: Sequence[str] | None) -> dict[str, Any]:
         return {
@@ -69,7 +69,7 @@ class Actor(ABC):
             "timestamp": format_time(self._get_now()),
             "evidence": list(evidence or ()),
             "run_id": run_id_for_new(self.ledger.run),
-            **self.beside,
+            **self.provenance,
         }
 
     def validate(self, what: str, type_: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -147,7 +147,7 @@ class Actor(ABC):
         patch = self._patch(target, "update", updates, self.actor, rationale, evidence, "applied")
         id_ = self.ledger.event_id()
         payload = {"patch": patch, "target": target, "diff": diff_data(found["data"], to_canonical(updates))}
-        told = self.tell("patch.applied", payload, actor=self.actor, cause=self.cause, frame=self.frame, id_=id_)
+        told = self.record("patch.applied", payload, actor=self.actor, cause=self.cause, frame=self.frame, id_=id_)
         return told.payload["patch"]
 
     def propose_patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None,
@@ -157,7 +157,7 @@ class Actor(ABC):
         check_op(op)
         target = target.removeprefix("object:").removeprefix("relation:")
         patch = self._patch(target, op, value, by, rationale, evidence, "proposed")
-        return self.tell("patch.proposed", {"patch": patch}, actor=by, cause=self.cause, frame=self.frame).payload[
+        return self.record("patch.proposed", {"patch": patch}, actor=by, cause=self.cause, frame=self.frame).payload[
             "patch"
         ]
 
@@ -165,7 +165,7 @@ class Actor(ABC):
         """Apply a proposed patch if its object has not changed since; otherwise it is rejected."""
         patch, ledger = self._find_proposed(patch_id, "applied"), self.ledger
         found = ledger.object(patch["target"])
-        version, tell = 0 if found is ABSENT else found["version"], partial(self.tell, actor=approved_by)
+        version, tell = 0 if found is ABSENT else found["version"], partial(self.record, actor=approved_by)
         tell = partial(tell, cause=self.cause, frame=self.frame)
         if version != patch["expected_version"]:
             reason = f"version mismatch: expected {patch['expected_version']}, got {version}"
@@ -210,7 +210,7 @@ class StepActor(Actor):
     def _get_now(self) -> datetime:
         return self.work.now()
 
-    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+    def record(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
              frame: str | None = None, id_: str | None = None, when: datetime | None = None,
              keep: Keep = "now") -> Kept:  # fmt: skip
         """Record an event of the current step; `keep` controls when it is recorded, see `Work.emit`."""
@@ -237,7 +237,7 @@ class SessionActor(Actor):
     def _get_now(self) -> datetime:
         return self.ledger.run.clock.now()
 
-    def tell(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
+    def record(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
              frame: str | None = None, id_: str | None = None, when: datetime | None = None) -> Kept:  # fmt: skip
         """Record an event as an intervention between two steps."""
         ledger = self.ledger.sync()

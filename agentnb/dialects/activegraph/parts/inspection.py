@@ -32,7 +32,7 @@ class RuntimeInspection:
     """The part of a Runtime that only looks."""
 
     graph: Graph
-    party: RuntimeConfig
+    config: RuntimeConfig
     budget: Budget
     behaviors: Any
 
@@ -73,17 +73,17 @@ class RuntimeInspection:
         ledger, run = self.graph.ledger, get_state(self.graph.session).run
         queue, position = run.frontier(), run.position
         if not queue:
-            return len(ledger.turns)
+            return len(ledger.delivered)
         first = run.tables.acts[queue[0]]
         if first.about <= LATE:
             waiting = next((row.event for row in map(run.tables.acts.__getitem__, queue) if row.about > LATE), None)
-            return len(ledger.turns) if waiting is None else ledger.tick(waiting) - 1
+            return len(ledger.delivered) if waiting is None else ledger.tick(waiting) - 1
         begun = position > run.at.base and run.tables.acts[run.at.s_act[position - run.at.base]].event == first.event
         return ledger.tick(first.event) - (not begun)
 
     def _count_queue(self) -> int:
         """Return how many events are queued, not counting the one being delivered."""
-        return len(self.graph.ledger.turns) - self._count_deliveries()
+        return len(self.graph.ledger.delivered) - self._count_deliveries()
 
     def _is_logged(self, kind: str) -> bool:
         """Return True if the log has an event of this type, with no delivery and no event to deliver after it."""
@@ -117,7 +117,7 @@ class RuntimeInspection:
         if type(recent) is not int or recent < 0:
             raise make_type_error(recent, "runtime.status(recent=...)", "a number of events, 0 or more")
         ledger, session = self.graph.ledger, self.graph.session
-        stands, frame = session.status, self.party.frame
+        stands, frame = session.status, self.config.frame
         last = ledger.last_events(recent) if recent > 0 else []
         return RuntimeStatus(
             self.graph.run_id,

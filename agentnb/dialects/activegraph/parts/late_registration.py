@@ -22,7 +22,7 @@ GRAPH: Final = "graph"  # the name of a run that nothing listens to yet
 ATTACHED: Final = "listen"  # the intervention that records from which event on behaviors listen
 
 
-def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since: int) -> None:
+def attach(graph: Graph, behaviors: Sequence[Any], config: Any, name: str, since: int) -> None:
     """Replace the listeners of a graph's events by these behaviors.
 
     Raises:
@@ -30,7 +30,7 @@ def attach(graph: Graph, behaviors: Sequence[Any], party: Any, name: str, since:
     """
     parts = get_parts(graph.session)
     state = parts.state
-    run, recipe = state.run, make_recipe(behaviors, party, name, since)
+    run, recipe = state.run, make_recipe(behaviors, config, name, since)
     plan = Plan(recipe, KINDS, run.world, like=run.plan)
     time_travel.open_tip(run)
     run.plan, run.world = plan, plan.world
@@ -59,7 +59,7 @@ def get_first_step(run: Run) -> int:
 
 
 def _find_attached(run: Run) -> Iterator[Act]:
-    return (act for history, _ in run.parts() for act in history.people if act.act == ATTACHED)
+    return (act for history, _ in run.parts() for act in history.interventions if act.action == ATTACHED)
 
 
 __all__ = ["attach", "get_first_step", "get_registration_event"]

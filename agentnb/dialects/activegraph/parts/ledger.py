@@ -48,12 +48,12 @@ class Ledger:
         self.relations: dict[str, int] = {}  # id -> the number of the event that created it
         self.approvals: Names = {}
         self.proposed: Names = {}  # the undecided patches
-        self.turns: list[int] = []  # the numbers of the events that are delivered on their own
+        self.delivered: list[int] = []  # the numbers of the events that are delivered on their own
         self.started = 0  # the number of deliveries started
         self.failures: list[Event] = []  # the events that record a failed delivery
         self.scheduled: list[tuple[int, Any]] = []  # delayed deliveries: the number of the event, and the schedule
         self.matched: dict[tuple[int, str], list[dict[str, str]]] = {}  # (event, node) -> the matches of a pattern
-        self._told = 0
+        self._reported = 0
         self._drawn: Any = None
         self._event_ids: set[str] | None = None  # only if the caller supplies event ids
         self._numbers: dict[str | None, int] = {}  # of events, by their ids; only if there are delayed deliveries
@@ -77,16 +77,23 @@ class Ledger:
 
     def _get_here(self) -> tuple[Any, ...]:
         run, history = self.run, self.run.history
-        return id(history), run.position, len(history.events), len(history.people), run.at is history, len(run.left)
+        return (
+            id(history),
+            run.position,
+            len(history.events),
+            len(history.interventions),
+            run.at is history,
+            len(run.left),
+        )
 
     def _get_next(self, work: Work) -> tuple[Any, ...]:
         history, position, events, people, *rest = self._at or (0, 0, 0, 0)
-        return (history, position + 1, events + self._told, people, *rest)
+        return (history, position + 1, events + self._reported, people, *rest)
 
     def begin(self, work: Work) -> None:
         """Follow a step from its start."""
         self.sync()
-        self._told, self.work = 0, work
+        self._reported, self.work = 0, work
         self._drawn = self._get_random()
 
     # -- chance and time -----------------------------------------------------------------------------------------
@@ -118,7 +125,7 @@ class Ledger:
 
     def record(self, event: Event, writes: Writes) -> None:
         """Update the indexes for an event of the current step and for what it writes."""
-        self._told += 1
+        self._reported += 1
         self._update_queue(event)
         for key, value in writes:
             self._fresh[key] = value
@@ -141,7 +148,7 @@ class Ledger:
             table.clear()
         self._event_ids = None
         self.started = 0
-        self.turns.clear()
+        self.delivered.clear()
         self.failures.clear()
         self.scheduled.clear()
         made: dict[str, int] = {}
@@ -203,7 +210,7 @@ class Ledger:
             self._event_ids.add(event.id)
         reactive = self.run.plan.recipe.reactive
         if reactive is not None and reactive.waits(event):
-            self.turns.append(event.seq)
+            self.delivered.append(event.seq)
         if event.type in STARTED:
             self.started += 1
         elif event.type == "behavior.failed":
@@ -222,7 +229,7 @@ class Ledger:
 
     def tick(self, seq: int) -> int:
         """Return how many events have been processed, up to and including this one."""
-        return bisect_right(self.turns, seq)
+        return bisect_right(self.delivered, seq)
 
     def _note(self, key: str, value: Any, seq: int) -> None:
         if value is ABSENT:

@@ -141,7 +141,7 @@ class _ModelRequests:
 
     def __init__(self, behavior: Any, turn: DeliveryInProgress) -> None:
         self.behavior, self.turn, self.work = behavior, turn, turn.work
-        self.asking = turn.party.asking.of_world(turn.work.run.world)
+        self.asking = turn.config.asking.of_world(turn.work.run.world)
         self.cause = turn.kept.id
         self.calls = 0
         self.words: dict[str, Any] = {
@@ -170,7 +170,7 @@ class _ModelRequests:
         self.turn.beside["tool_calls"] = 0
         for index in range(self.behavior.max_tool_turns):
             found = await self._ask_model(index)
-            self.turn.hand.beside["llm_request_event_id"] = self.cause
+            self.turn.actor.provenance["llm_request_event_id"] = self.cause
             calls = found.get("tool_calls")
             if not calls:
                 return self._read(found)
@@ -182,13 +182,13 @@ class _ModelRequests:
         raise _make_failure("RuntimeError", f"exceeded max_tool_turns={most} without a non-tool response",
                       "tool.max_turns_exhausted", max_tool_turns=most)  # fmt: skip
 
-    def tell(self, type_: str, payload: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
+    def record(self, type_: str, payload: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
         """Record the event of a request or a tool call in the behavior's name; return the event's id."""
         turn = self.turn
-        if turn.party.live(self.work.run):
-            turn.party.watch(type_, payload)
-        told = turn.hand.tell(
-            type_, payload, actor=self.behavior.name, cause=cause, frame=turn.party.frame_id, when=when
+        if turn.config.live(self.work.run):
+            turn.config.watch(type_, payload)
+        told = turn.actor.record(
+            type_, payload, actor=self.behavior.name, cause=cause, frame=turn.config.frame_id, when=when
         )
         return told.id
 
@@ -234,7 +234,7 @@ class _ModelRequests:
             first = first or request
             head = {"behavior": self.behavior.name, "prompt_hash": self._hash()}
             if "failed" not in found:
-                self.tell("llm.responded", {**found, **head, "turn_index": index}, request)
+                self.record("llm.responded", {**found, **head, "turn_index": index}, request)
                 self.cause = request
                 return found
             cause = await self._record_failure(
@@ -274,7 +274,7 @@ class _ModelRequests:
             said["structured_output_mode"] = words.get("structured_output_mode", "prompt")
         if not (more["turn_index"] or more.get("attempt_index")):
             said["prompt"] = make_prompt_payload(words, deterministic=behavior.deterministic)
-        return self.tell("llm.requested", said, cause, when)
+        return self.record("llm.requested", said, cause, when)
 
     def _check_run(self, kinds: tuple[str, ...], message: str, **extra: Any) -> None:
         """Raise if the run's budget allows no call of these kinds; a replay fails where the recorded run failed.
@@ -319,7 +319,7 @@ class _ModelRequests:
                 "error": {"reason": reason, "message": failure["message"], **extra},
                 "cache_hit": False, "retryable": again, "attempt_index": attempt, "max_attempts": most,
                 "latency_seconds": failure["latency_seconds"], "cost_usd": "0"}  # fmt: skip
-        responded = self.tell("llm.responded", said, request)
+        responded = self.record("llm.responded", said, request)
         if not again or attempt + 1 >= most:
             if again:
                 extra |= {"attempts": attempt + 1, "max_attempts": most, "retry_exhausted": True}
@@ -336,11 +336,11 @@ class _ModelRequests:
         event = self._get_next_event()
         if event is not None:
             return {name: event.payload[name] for name in ESTIMATED if name in event.payload}
-        most, run, own = self.turn.party.limits().get("max_cost_usd"), self.work.run, self.behavior.budget or {}
+        most, run, own = self.turn.config.limits().get("max_cost_usd"), self.work.run, self.behavior.budget or {}
         left = []
         if most is not None:
             paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
-            left.append(most - measure_usage(run.at, run.position).paid.cost - sum(paid))
+            left.append(most - measure_usage(run.at, run.position).attempts.cost - sum(paid))
         if "max_cost_usd" in own:
             left.append(own["max_cost_usd"] - measure_behavior_usage(run, self.behavior.name, own)["max_cost_usd"])
         told = {} if most is None else {"budget_remaining_usd": str(max(left[0], Decimal(0)))}
@@ -359,7 +359,7 @@ class _ModelRequests:
         """Call a tool that the model requested, and return the message for the model."""
         behavior, turn, cause = self.behavior, self.turn, self.cause
         tool = self.asking.tool_of(behavior, call.name)
-        turn.party.check(behavior.name, "can_call_tool", tool.name)
+        turn.config.check(behavior.name, "can_call_tool", tool.name)
         self._check_run(("tool",), "the budget is used up before another call of a tool", tool=tool.name)
         hash_ = hash_args(tool.name, call.args)
         known = self.asking.find_cached_result(tool, hash_)
@@ -369,12 +369,12 @@ class _ModelRequests:
         asked = {**head, "args": call.args, "call_id": call.id, "cache_hit": known is not None}
         if tool.takes(call.args):
             asked["deterministic"] = tool.deterministic
-        request = self.tell("tool.requested", asked, cause)
-        turn.hand.beside.setdefault("tool_request_event_ids", []).append(request)
+        request = self.record("tool.requested", asked, cause)
+        turn.actor.provenance.setdefault("tool_request_event_ids", []).append(request)
         if known is not None:
             found = {"output": known["output"], "latency_seconds": 0.0}
         else:
-            context = ToolContext(behavior.name, turn.kept.id, turn.party.frame, f"{turn.kept.id}:{call.id}",
+            context = ToolContext(behavior.name, turn.kept.id, turn.config.frame, f"{turn.kept.id}:{call.id}",
                                   tool.timeout_seconds)  # fmt: skip
             found = await self.asking.use(self.work, tool, call.args, context)
         failed = found.get("failed")
@@ -384,7 +384,7 @@ class _ModelRequests:
                 error |= {"tool": tool.name, "exception_type": failed["raised"]}
             took = found.get("latency_seconds", 0.0)
             said = {**head, "error": error, "cache_hit": False, "latency_seconds": took, "cost_usd": "0"}
-            self.tell("tool.responded", said, request)
+            self.record("tool.responded", said, request)
             rest = {
                 name: value for name, value in failed.items() if name not in ("reason", "message", "type", "raised")
             }
@@ -392,7 +392,7 @@ class _ModelRequests:
         self.calls += 1
         turn.beside["tool_calls"] = self.calls
         cost = "0" if known is not None else str(tool.cost_per_call)
-        self.tell("tool.responded", {**head, "output": found["output"], "error": None, "cache_hit": known is not None,
+        self.record("tool.responded", {**head, "output": found["output"], "error": None, "cache_hit": known is not None,
                                      "latency_seconds": found["latency_seconds"], "cost_usd": cost,
                                      "deterministic": tool.deterministic}, request)  # fmt: skip
         return LLMMessage("tool", to_json(to_canonical(found["output"])), call.id, tool.name)

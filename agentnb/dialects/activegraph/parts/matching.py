@@ -32,7 +32,7 @@ class Matcher:
         behaviors = sorted(behaviors, key=lambda each: -each.priority)  # the same priority: as they were registered
         self.behaviors = {each.name: each for each in behaviors}
         self._by_type: dict[str, list[Any]] = {}
-        self._turns: dict[str, bool] = {}  # type -> whether such events are delivered
+        self._deliveries: dict[str, bool] = {}  # type -> whether such events are delivered
         # The behaviors that depend on the state of the graph at delivery: on a pattern, or on existing relations.
         self._open = {
             each.name for each in behaviors if each.pattern_matcher is not None or isinstance(each, RelationBehavior)
@@ -47,9 +47,9 @@ class Matcher:
         Of the run's own events only those whose types are named by a behavior.
         """
         type_ = event.type
-        has_turn = self._turns.get(type_)
+        has_turn = self._deliveries.get(type_)
         if has_turn is None:
-            has_turn = self._turns[type_] = type_ in self.types or not is_lifecycle(type_)
+            has_turn = self._deliveries[type_] = type_ in self.types or not is_lifecycle(type_)
         return has_turn and 0 <= self.since < event.seq
 
     def listening(self, type_: str) -> list[Any]:
@@ -61,7 +61,7 @@ class Matcher:
             self._by_type[type_] = found
         return found
 
-    def at_once(self, run: Run, event: Event) -> list[str] | None:
+    def list_triggered(self, run: Run, event: Event) -> list[str] | None:
         """Return the names of the behaviors that an event will trigger.
 
         None if that depends on the future state of the graph.
@@ -74,7 +74,7 @@ class Matcher:
                 found.append(each.name)
         return found
 
-    def turns(self, run: Run, event: Event) -> list[tuple[str, int]]:
+    def list_deliveries(self, run: Run, event: Event) -> list[tuple[str, int]]:
         """Return the deliveries that an event triggers, now that it is processed."""
         ledger, found = get_ledger(run).sync(), list[tuple[str, int]]()
         for each in self.listening(event.type):
@@ -86,7 +86,7 @@ class Matcher:
                 found.append((each.name, -1))
         return found
 
-    def late(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
+    def list_delayed(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
         """Return the delayed deliveries that are due after this event, if they are still triggered."""
         if not self._puts_off:
             return []
@@ -128,14 +128,14 @@ class Matcher:
         """Return True if a behavior listens to events of this type at all."""
         return self.behaviors[node] in self.listening(event.type)
 
-    def fits(self, run: Run, name: str) -> list[dict[str, str]]:
+    def find_matches(self, run: Run, name: str) -> list[dict[str, str]]:
         """Return the matches of a behavior's pattern at the current step; empty if it has none."""
         matcher = self.behaviors[name].pattern_matcher
         return [] if matcher is None else [match.bindings for match in matcher.matches(get_ledger(run).sync())]
 
     # -- why not -------------------------------------------------------------------------------------------------
 
-    def refusals(self, run: Run, name: str, event: Event) -> Iterator[str]:
+    def explain_refusal(self, run: Run, name: str, event: Event) -> Iterator[str]:
         """Yield each clause of a behavior that an event does not match, as text."""
         each, ledger = self.behaviors[name], get_ledger(run).sync()
         if each not in self.listening(event.type):

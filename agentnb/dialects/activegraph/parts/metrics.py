@@ -117,7 +117,7 @@ class MetricsReporter:
         ledger = get_ledger(get_state(graph.session).run)
         made = ledger.work
         taken = self.runtime._count_deliveries() if made is None else ledger.tick(made.act.event)  # noqa: SLF001  (of this dialect)
-        self.metrics.gauge(_name("queue_depth"), {}, float(len(ledger.turns) - taken))
+        self.metrics.gauge(_name("queue_depth"), {}, float(len(ledger.delivered) - taken))
         run = {"run_id": graph.run_id}
         if "max_events" in limits:
             self.metrics.gauge(_name("budget_events_remaining"), run, float(max(limits["max_events"] - taken, 0)))
@@ -125,7 +125,7 @@ class MetricsReporter:
         if left is not None:
             self.metrics.gauge(_name("budget_cost_remaining_usd"), run, max(float(left), 0.0))
 
-    def differs(self, reason: str) -> None:
+    def count_divergence(self, reason: str) -> None:
         """Count a strict replay that did something else."""
         self._add("replay_divergence_detected_total", reason=reason)
 

@@ -30,7 +30,7 @@ class PackMethods:
     """The pack methods of a Runtime."""
 
     graph: Graph
-    party: RuntimeConfig
+    config: RuntimeConfig
     tools: list[Any] | None
     behaviors: Any
     _get_actor: Any
@@ -42,7 +42,7 @@ class PackMethods:
         self._pack_tools: list[Any] = []
         self._disabled: set[str] = set()
         self._schemas: Any = None
-        self.party.packs = lambda name: name.partition(".")[0] if self._is_packed(name) else ""
+        self.config.packs = lambda name: name.partition(".")[0] if self._is_packed(name) else ""
         for each in packs:
             pack, settings = each if isinstance(each, tuple) else (each, None)
             self._take(pack, settings)
@@ -80,7 +80,7 @@ class PackMethods:
         made = self._take(pack, settings)
         self._disabled.discard(pack.name)
         self._ensure()
-        self._get_actor().tell("pack.loaded", pack.surface(made), actor="runtime", frame=self.party.frame_id)
+        self._get_actor().record("pack.loaded", pack.surface(made), actor="runtime", frame=self.config.frame_id)
         return True
 
     def _take(self, pack: Pack, given: Any) -> Any:
@@ -98,13 +98,13 @@ class PackMethods:
             self._pack_tools.append(tool)
         if self._schemas is None:
             self._schemas = Schemas(self._get_type)
-            self.party.checks.append(self._schemas)
+            self.config.checks.append(self._schemas)
         self._schemas.add(pack)
-        self.party.settings[pack.name] = settings
+        self.config.settings[pack.name] = settings
         gates = [Policy(requires_approval=list(each.requires_approval)) for each in pack.policies
                  if each.requires_approval]  # fmt: skip
         if gates:
-            self.party.pack_policies[pack.name] = gates
+            self.config.pack_policies[pack.name] = gates
         self._packs.append((pack, settings))
         return settings
 
@@ -132,10 +132,10 @@ class PackMethods:
         self._pack_behaviors[:] = [each for each in self._pack_behaviors if not each.name.startswith(prefix)]
         self._pack_tools[:] = [each for each in self._pack_tools if not each.name.startswith(prefix)]
         self._schemas.remove(pack)
-        self.party.settings.pop(name)
-        self.party.pack_policies.pop(name, None)
+        self.config.settings.pop(name)
+        self.config.pack_policies.pop(name, None)
         self._ensure()
-        self._get_actor().tell("pack.disabled", pack.removed_surface(), actor="runtime", frame=self.party.frame_id)
+        self._get_actor().record("pack.disabled", pack.removed_surface(), actor="runtime", frame=self.config.frame_id)
         return True
 
     def _check_names(self, pack: Pack) -> None:

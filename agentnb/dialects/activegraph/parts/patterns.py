@@ -97,8 +97,8 @@ class Pattern:
     """A parsed pattern."""
 
     text: str
-    things: tuple[_NodePattern, ...]
-    ways: tuple[_RelationPattern, ...]
+    nodes: tuple[_NodePattern, ...]
+    relations: tuple[_RelationPattern, ...]
     clauses: tuple[_Clause, ...] = ()
     named: frozenset[str] = field(default=frozenset())
 
@@ -110,7 +110,7 @@ class Pattern:
                 yield Match({name: id_ for name, id_ in bindings.items() if name in self.named or name in start})
 
     def _iter_chain(self, found: FrozenGraph, bound: Bindings) -> Iterator[Bindings]:
-        thing = self.things[0]
+        thing = self.nodes[0]
         known = bound.get(thing.name)
         ids = [known] if known else [str(kept["id"]) for kept in found.all_objects(thing.type)]
         for id_ in ids:
@@ -118,10 +118,10 @@ class Pattern:
                 yield from self._iter_onward(found, 0, {**bound, thing.name: id_})
 
     def _iter_onward(self, found: FrozenGraph, place: int, bound: Bindings) -> Iterator[Bindings]:
-        if place == len(self.ways):
+        if place == len(self.relations):
             yield bound
             return
-        way, thing, here = self.ways[place], self.things[place + 1], bound[self.things[place].name]
+        way, thing, here = self.relations[place], self.nodes[place + 1], bound[self.nodes[place].name]
         for id_ in found.touching(here):
             relation = found.relation(id_)
             own, other = ("source", "target") if way.forward else ("target", "source")
@@ -173,7 +173,7 @@ def parse_pattern(text: str) -> Pattern:
     Raises:
         UnsupportedPatternError: R320, it cannot be read, or says what patterns cannot say here.
     """
-    return _Reader(text).whole()
+    return _Reader(text).parse()
 
 
 class _Reader:
@@ -215,40 +215,40 @@ class _Reader:
         self.at += 1
         return found[1]
 
-    def word(self, wanted: str) -> bool:
+    def skip_keyword(self, wanted: str) -> bool:
         """Consume the next token if it is this keyword; return whether it is."""
         if self.peek().upper() == wanted:
             self.at += 1
             return True
         return False
 
-    def whole(self) -> Pattern:
-        pattern = self.pattern()
+    def parse(self) -> Pattern:
+        pattern = self.parse_pattern()
         if self.at < len(self.tokens):
             if self.peek().upper() not in _REFUSED:
                 raise self.make_error(f"trailing {self.peek()!r} after the pattern")
             self.take(kind="end")
         return pattern
 
-    def pattern(self) -> Pattern:
+    def parse_pattern(self) -> Pattern:
         start = self.at
-        things, ways = [self.thing()], []
+        things, ways = [self.parse_node()], []
         while self.peek() in ("-", "<-"):
-            ways.append(self.way())
-            things.append(self.thing())
-        clauses = self.clauses() if self.word("WHERE") else ()
+            ways.append(self.parse_relation())
+            things.append(self.parse_node())
+        clauses = self.parse_clauses() if self.skip_keyword("WHERE") else ()
         names = [*(thing.name for thing in things), *(way.name for way in ways)]
         text = self.text if start == 0 else " ".join(token for _, token in self.tokens[start : self.at])
         named = frozenset(name for name in names if not name.startswith(" "))
         return Pattern(text, tuple(things), tuple(ways), clauses, named)
 
-    def nameless(self) -> str:
+    def parse_anonymous(self) -> str:
         self.unnamed += 1
         return f" {self.unnamed}"
 
-    def thing(self) -> _NodePattern:
+    def parse_node(self) -> _NodePattern:
         self.take("(")
-        name = self.take(kind="word") if self.tokens[self.at : self.at + 1] and self.kind() == "word" else ""
+        name = self.take(kind="word") if self.tokens[self.at : self.at + 1] and self.parse_type() == "word" else ""
         type_ = None
         if self.peek() == ":":
             self.take(":")
@@ -259,21 +259,21 @@ class _Reader:
             while self.peek() != "}":
                 key = self.take(kind="word")
                 self.take(":")
-                fields[key] = self.value()
+                fields[key] = self.parse_value()
                 if self.peek() != "}":
                     self.take(",")
             self.take("}")
         self.take(")")
-        return _NodePattern(name or self.nameless(), type_, fields)
+        return _NodePattern(name or self.parse_anonymous(), type_, fields)
 
-    def kind(self) -> str:
+    def parse_type(self) -> str:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
-    def way(self) -> _RelationPattern:
+    def parse_relation(self) -> _RelationPattern:
         backward = self.peek() == "<-"
         self.take("<-" if backward else "-")
         self.take("[")
-        name = self.take(kind="word") if self.kind() == "word" else ""
+        name = self.take(kind="word") if self.parse_type() == "word" else ""
         if self.peek() == "*":
             raise self.make_error("a variable-length path is not supported in a pattern")
         if self.peek() == "]":
@@ -286,44 +286,48 @@ class _Reader:
         if not backward and self.peek() == "-":
             raise self.make_error("an undirected relation is not supported in a pattern")
         self.take("-" if backward else "->")
-        return _RelationPattern(name or self.nameless(), type_, not backward)
+        return _RelationPattern(name or self.parse_anonymous(), type_, not backward)
 
-    def clauses(self) -> tuple[_Clause, ...]:
-        found = [self.clause()]
-        while self.word("AND"):
-            found.append(self.clause())
+    def parse_clauses(self) -> tuple[_Clause, ...]:
+        found = [self.parse_clause()]
+        while self.skip_keyword("AND"):
+            found.append(self.parse_clause())
         return tuple(found)
 
-    def clause(self) -> _Clause:
+    def parse_clause(self) -> _Clause:
         negated = False
-        while self.word("NOT"):
+        while self.skip_keyword("NOT"):
             negated = not negated
-        if self.word("EXISTS"):
+        if self.skip_keyword("EXISTS"):
             self.take("{")
-            sub = self.pattern()
+            sub = self.parse_pattern()
             self.take("}")
             return _Clause(negated=negated, sub=sub)
         if self.peek() == "(":
             self.take("(")
-            parts = self.clauses()
+            parts = self.parse_clauses()
             self.take(")")
             return _Clause(negated=negated, parts=parts)
-        path, op = self.path(), self.take(kind="sign")
+        path, op = self.parse_path(), self.take(kind="sign")
         if op not in _COMPARISONS:
             raise self.make_error(f"{op!r} is not a comparison")
-        if self.kind() == "word" and self.peek().lower() not in _CONSTANTS and self.peek().upper() not in _REFUSED:
-            return _Clause(path, _COMPARISONS[op], other=self.path(), negated=negated)
-        return _Clause(path, _COMPARISONS[op], self.value(), negated=negated)
+        if (
+            self.parse_type() == "word"
+            and self.peek().lower() not in _CONSTANTS
+            and self.peek().upper() not in _REFUSED
+        ):
+            return _Clause(path, _COMPARISONS[op], other=self.parse_path(), negated=negated)
+        return _Clause(path, _COMPARISONS[op], self.parse_value(), negated=negated)
 
-    def path(self) -> tuple[str, ...]:
+    def parse_path(self) -> tuple[str, ...]:
         found = [self.take(kind="word")]
         while self.peek() == ".":
             self.take(".")
             found.append(self.take(kind="word"))
         return tuple(found)
 
-    def value(self) -> Any:
-        kind = self.kind()
+    def parse_value(self) -> Any:
+        kind = self.parse_type()
         token = self.take()
         if kind == "number":
             return float(token) if "." in token else int(token)

@@ -37,7 +37,7 @@ class PersistenceMethods:
     """The persistence methods of a Runtime."""
 
     graph: Graph
-    party: RuntimeConfig
+    config: RuntimeConfig
     budget: Budget
     name: str
     tools: list[Any] | None
@@ -120,9 +120,9 @@ class PersistenceMethods:
                 _check_lenient(replay_strict, log)
                 runtime.name = name or "behaviors"
                 runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
-                return continue_log(path, log, heard, runtime.party, runtime.name, graph_store)
+                return continue_log(path, log, heard, runtime.config, runtime.name, graph_store)
             runtime.name = name or _find_recorded_name(path, run_id)
-            recipe = make_recipe(heard, runtime.party, runtime.name, 0)
+            recipe = make_recipe(heard, runtime.config, runtime.name, 0)
             session = open_stored(path, run_id, recipe=recipe)
             state = get_state(session)
             if state.journal is not None:
@@ -142,7 +142,7 @@ class PersistenceMethods:
             trace_context_reads=trace_context_reads,
             _graph_of=graph_of,
         )  # fmt: skip
-        found.party.asking.know(found.graph.ledger.events())
+        found.config.asking.fill_caches(found.graph.ledger.events())
         found.graph.replayed_count = found.graph.ledger.count()
         return found
 
@@ -172,14 +172,14 @@ class PersistenceMethods:
                         "a fork begins after an event of the log", "look at graph.events")
             ) from error  # fmt: skip
         known = self._given if behaviors is None else to_behaviors(behaviors)
-        given = {"frame": self.party.frame, "policy": self.party.policy, "name": self.name,
-                 "llm_provider": self.party.llm if llm_provider is None else llm_provider,
+        given = {"frame": self.config.frame, "policy": self.config.policy, "name": self.name,
+                 "llm_provider": self.config.llm if llm_provider is None else llm_provider,
                  "tools": self.tools if tools is None else tools, "replay_llm_cache": replay_llm_cache,
                  "replay_tool_cache": replay_tool_cache, "metrics": metrics,
                  "replay_reinvoke_deterministic": replay_reinvoke_deterministic,
-                 "tool_invoker": self.party.asking.invoker, "native_structured_output": self.party.asking.native,
-                 "trace_context_reads": self.party.trace_reads,
-                 **self.party.asking.retries(llm_retry_max_attempts, llm_retry_initial_delay_seconds,
+                 "tool_invoker": self.config.asking.invoker, "native_structured_output": self.config.asking.native,
+                 "trace_context_reads": self.config.trace_reads,
+                 **self.config.asking.retries(llm_retry_max_attempts, llm_retry_initial_delay_seconds,
                                              llm_retry_max_delay_seconds)}  # fmt: skip
 
         def graph_of(runtime: Any) -> Graph:
@@ -187,12 +187,12 @@ class PersistenceMethods:
             graph = Graph(graph_store=graph_store, session=session)
             listening = tuple(runtime.behaviors)
             heard = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
-            attach(graph, heard, runtime.party, runtime.name, get_registration_event(get_state(session).run))
+            attach(graph, heard, runtime.config, runtime.name, get_registration_event(get_state(session).run))
             runtime._attached = listening  # noqa: SLF001  (of its own class)
             return graph
 
         made = type(self)(None, known, _graph_of=graph_of, **given)  # type: ignore[call-arg]  # Runtime's own
-        made.party.asking.know(self.graph.ledger.events())
+        made.config.asking.fill_caches(self.graph.ledger.events())
         made.graph.replayed_count = made.graph.ledger.count()
         return made
 
@@ -214,7 +214,7 @@ class PersistenceMethods:
         if first is None:
             return
         if self._counting is not None:
-            self._counting.differs(f"{first.what}_mismatch")
+            self._counting.count_divergence(f"{first.what}_mismatch")
         events = [event for event in self.graph.ledger.events() if event.step == first.step]
         where = next((event.id for event in events if event.type == first.path.partition(".")[0]), None)
         where = where or (events[0].id if events else "")

@@ -16,7 +16,7 @@ HIDDEN = ("provenance", "timestamp", "run_id")
 
 def make_system_prompt(behavior: Any, turn: DeliveryInProgress, *, native: bool) -> str:
     """Return the system prompt; with `native` the provider itself enforces the schema of the answer."""
-    frame, schema = turn.party.frame, behavior.output_schema
+    frame, schema = turn.config.frame, behavior.output_schema
     parts = [f"You act as {behavior.name!r}, one of several behaviors that share a graph of objects."]
     if behavior.description:
         parts.append(f"What you do: {behavior.description}")
@@ -53,7 +53,7 @@ def to_messages(behavior: Any, turn: DeliveryInProgress) -> list[LLMMessage]:
 
 
 def _fill(template: str, turn: DeliveryInProgress) -> str:
-    frame, shown = turn.party.frame, [each.data for each in turn.ctx.view.objects()]
+    frame, shown = turn.config.frame, [each.data for each in turn.ctx.view.objects()]
     known = {
         "event": to_json(_remove_volatile(turn.event.payload)),
         "event_type": turn.event.type,

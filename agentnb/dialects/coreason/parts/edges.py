@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.errors import Place, Problem
 from agentnb.recipe.checks import find_dangling_edges
-from agentnb.recipe.control_flow import ORDINARY, make_ignored_edge_problem, shut_out
+from agentnb.recipe.control_flow import ORDINARY, check_reachable_edge, make_ignored_edge_problem
 from agentnb.recipe.descriptions import CHOOSERS, END, OTHERWISE
 from agentnb.recipe.model import Edge, EdgeKind, Node
 
@@ -39,10 +39,10 @@ def settle(
 def collect_ids(written: RecipeInput) -> dict[str, Place]:
     """Return the ids of the nodes, in order, with the place of the first node of each id."""
     found: dict[str, Place] = {}
-    for number, node in written.items("nodes"):
+    for number, node in written.iter_mappings("nodes"):
         path, name = ("topology", "nodes", number, "id"), node.get("id")
         if name is not None:  # an id that is not a text is reported once, not again by each edge that refers to it
-            name = name if isinstance(name, str) else written.source.texts.get(written.real(path), str(name))
+            name = name if isinstance(name, str) else written.source.texts.get(written.to_source_path(path), str(name))
             found.setdefault(name, written.place(path))
     return found
 
@@ -50,7 +50,7 @@ def collect_ids(written: RecipeInput) -> dict[str, Place]:
 def check_duplicates(written: RecipeInput) -> Iterator[Problem]:
     """R106: two nodes have the same id."""
     first = collect_ids(written)
-    for number, node in written.items("nodes"):
+    for number, node in written.iter_mappings("nodes"):
         name, place = node.get("id"), written.place(("topology", "nodes", number, "id"))
         if isinstance(name, str) and first[name] != place:
             yield Problem("R106", f"node id {name!r} is used twice", str(place),
@@ -63,12 +63,12 @@ def iter_edges(written: RecipeInput) -> Iterator[Edge]:
 
     A fallback of a node with another recovery strategy is not included.
     """
-    for number, edge in written.items("edges"):
+    for number, edge in written.iter_mappings("edges"):
         source, target, label = edge.get("source"), edge.get("target"), edge.get("condition")
         if isinstance(source, str) and isinstance(target, str):
             place = written.place(("topology", "edges", number))
             yield Edge(source, target, condition=label if isinstance(label, str) else "", place=place)
-    for number, node in written.items("nodes"):
+    for number, node in written.iter_mappings("nodes"):
         for path, condition, target in _iter_ways(node):
             yield from _make_edge(node, target, "route", condition, written.place(("topology", "nodes", number, *path)))
         yield from _iter_fallback(node, number, written, idle=False)
@@ -76,7 +76,7 @@ def iter_edges(written: RecipeInput) -> Iterator[Edge]:
 
 def iter_idle_fallbacks(written: RecipeInput) -> Iterator[Edge]:
     """Yield the fallbacks of nodes with another recovery strategy. Their targets must exist all the same."""
-    for number, node in written.items("nodes"):
+    for number, node in written.iter_mappings("nodes"):
         yield from _iter_fallback(node, number, written, idle=True)
 
 
@@ -140,7 +140,7 @@ def _drop_missing_targets(
         if edge.kind in ORDINARY and not parallel:
             taken = first.setdefault(edge.source, edge)
             if taken is not edge and taken.target not in nodes:
-                notes.append(shut_out(edge, taken, str(edge.place)))
+                notes.append(check_reachable_edge(edge, taken, str(edge.place)))
                 continue
             if taken is not edge and edge.target not in nodes:
                 continue  # never taken, and reported as leading nowhere

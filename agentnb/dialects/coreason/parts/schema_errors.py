@@ -24,7 +24,7 @@ class RecipeInput(pydantic_errors.ValidatedInput):
         if self.content.get("topology") is not topology:
             self.steps = ("topology",) if isinstance(topology, list) else ("topology", "steps")
 
-    def real(self, path: Path) -> Path:
+    def to_source_path(self, path: Path) -> Path:
         """Return the path in the source of a part of the topology."""
         if self.steps is None or path[:1] != ("topology",) or len(path) == 1:
             return path
@@ -37,16 +37,16 @@ class RecipeInput(pydantic_errors.ValidatedInput):
                 return ("topology", key.removesuffix(BESIDE_STEPS))
         return ("topology",)
 
-    def hint(self, path: Path, needed: list[str], found: Any) -> str:
+    def explain_missing(self, path: Path, needed: list[str], found: Any) -> str:
         """Return why a key is needed, or what was meant if it is missing."""
         if path[-1] == "type" and "type" not in needed:
             return f"a node says by 'type' what it is: {', '.join(NODE_TYPES)}"
-        why = super().hint(path, needed, found)
+        why = super().explain_missing(path, needed, found)
         if path[-1] == "topology" and "workflow" in found:
             why += "; a file with 'workflow' describes one agent (ManifestV2), not a recipe"
         return why
 
-    def beside(self, path: Path) -> tuple[str, str, str] | None:
+    def explain_unknown(self, path: Path) -> tuple[str, str, str] | None:
         """Return (key, why, do) for a key beside the steps of a short topology."""
         key = str(path[-1])
         if not key.endswith(BESIDE_STEPS):
@@ -54,7 +54,7 @@ class RecipeInput(pydantic_errors.ValidatedInput):
         order = "remove it, or write the topology with nodes, edges and entry_point"
         return key.removesuffix(BESIDE_STEPS), "beside 'steps' no other key may stand", order
 
-    def items(self, key: str) -> list[tuple[int, dict[str, Any]]]:
+    def iter_mappings(self, key: str) -> list[tuple[int, dict[str, Any]]]:
         """Return the mappings in a list of the topology, with their indexes; other items are left out."""
-        found = self.at(("topology", key))
+        found = self.get_value(("topology", key))
         return [(n, item) for n, item in enumerate(found) if isinstance(item, dict)] if isinstance(found, list) else []

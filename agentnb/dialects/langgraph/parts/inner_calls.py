@@ -33,7 +33,7 @@ class NodeCalls(Calls):
 
     finished: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, list[Any]] = field(default_factory=lambda: {"": []})
-    apart: set[asyncio.Task[Any]] = field(default_factory=set)
+    background_tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     sent: list[tuple[str, Any]] = field(default_factory=list)
 
     async def resume(self, stopped: BaseException) -> None:
@@ -58,12 +58,12 @@ class NodeCalls(Calls):
 
     async def wait(self) -> None:
         """Wait until the tasks that the function has started have ended, too."""
-        while self.apart:
-            await asyncio.wait(self.apart)
+        while self.background_tasks:
+            await asyncio.wait(self.background_tasks)
 
     def cancel(self) -> None:
         """Cancel the tasks that the function has started."""
-        for task in self.apart:
+        for task in self.background_tasks:
             with suppress(RuntimeError):  # their loop is closed
                 task.cancel()
 

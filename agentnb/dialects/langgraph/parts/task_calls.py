@@ -91,12 +91,12 @@ class _Caller:
 
     def _begin(self, task: _Task) -> asyncio.Task[Any]:
         begun = asyncio.get_running_loop().create_task(task.result())
-        self.calls.apart.add(begun)
+        self.calls.background_tasks.add(begun)
         begun.add_done_callback(self._finish)
         return begun
 
     def _finish(self, begun: asyncio.Task[Any]) -> None:
-        self.calls.apart.discard(begun)
+        self.calls.background_tasks.discard(begun)
         if not begun.cancelled():
             begun.exception()  # a task whose result is not read may fail
 

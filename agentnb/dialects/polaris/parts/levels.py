@@ -50,7 +50,7 @@ class Levels:
         self.of: dict[str, str] = {}
         self.levels: list[Level] = []
         self.handlers: list[Handler] = []
-        self.turns: list[str] = []
+        self.repeated_steps: list[str] = []
         if graph.entry is not None:
             self._add_level(Level(ROOT, graph.entry))
 
@@ -89,7 +89,7 @@ class Levels:
                     chains.append((edge.target, self.handlers[-1]))
                 step = self.next.get(step)
             if step in mine:
-                self.turns.append(str(step))
+                self.repeated_steps.append(str(step))
 
     def chain(self, first: str | None) -> list[Node]:
         """Return the nodes from one to the end of its chain, each once."""

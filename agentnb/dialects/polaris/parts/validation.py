@@ -347,7 +347,7 @@ def check_reached(seen: _CheckedGraph) -> Iterator[Finding]:
             yield seen.note("HandlerNeverTaken", edge.target, f"time-out handler {edge.target!r} is never reached",
                             f"system {node.id!r} has no time-out", f"graph.set_timeout({node.id!r}, seconds)",
                             severity="warning")  # fmt: skip
-    for id in seen.levels.turns:
+    for id in seen.levels.repeated_steps:
         yield seen.note("Cycle", id, f"the nodes behind {id!r} lead back to it", "a run would never come to an end",
                         "use add_loop to repeat nodes", severity="warning")  # fmt: skip
 

@@ -39,10 +39,10 @@ _OWN: Final = {"timeout": "request_timeout", "model_name": "model"}
 class TokenUsage(base.Usage, Mapping[str, Any]):
     """The tokens that an answer used, under symphony's names too: `usage["total_tokens"]` or `usage.total_tokens`.
 
-    `told` is the total that the provider reported, if it reported nothing else.
+    `reported_total` is the total that the provider reported, if it reported nothing else.
     """
 
-    told: int | None = None
+    reported_total: int | None = None
 
     _NAMES: ClassVar[tuple[str, ...]] = ("prompt_tokens", "completion_tokens", "total_tokens")
 
@@ -59,8 +59,8 @@ class TokenUsage(base.Usage, Mapping[str, Any]):
     @property
     def total_tokens(self) -> int | None:
         """The sum of both; None if it is not known."""
-        if self.told is not None or self.tokens_in is None or self.tokens_out is None:
-            return self.told
+        if self.reported_total is not None or self.tokens_in is None or self.tokens_out is None:
+            return self.reported_total
         return self.tokens_in + self.tokens_out
 
     def __getitem__(self, name: str) -> Any:

@@ -86,7 +86,7 @@ def renamed() -> dict[str, Any]:
         "hash_tool_call": lambda *, tool_name, args: tools.hash_args(tool_name, recorded.to_plain(args)),
         "native_schema_compatible": lambda schema: schema is not None and models.is_native_schema(schema),
         "parse": Parsed,
-        "parse_activate_after": behaviors.put_off,
+        "parse_activate_after": behaviors.parse_delay,
         "runtime_log_extra": lambda **fields: {name: value for name, value in fields.items() if value is not None},
         "schema_to_json": lambda schema: None if schema is None else schema.model_json_schema(),
         "validate_event": lambda event: events.to_canonical(event.payload),

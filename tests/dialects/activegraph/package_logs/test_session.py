@@ -334,5 +334,5 @@ def test_types_of_events_stand_between_the_behaviors_of_a_log(team):
     assert "  task.completed (event)" in text
     assert "      -> unblock" in text
     reactions = team._parts.pictures.view().reactions
-    assert reactions.heard["object.created", "worker"] == 3
-    assert reactions.told["worker", "task.completed"] >= 1
+    assert reactions.deliveries["object.created", "worker"] == 3
+    assert reactions.emissions["worker", "task.completed"] >= 1

@@ -143,7 +143,7 @@ class _Builder:
             after = [at for at in range(each.events[-1] + 1, begins[number + 1]) if self.owners[at] is None]
             self._add_outside(after, number + 1)
             self._add_row(number, each, pos)
-        run.past = False
+        run.is_rewound = False
         run.set_mark()
 
     def _begin(self) -> None:
@@ -239,7 +239,7 @@ class _Builder:
     def _add_intervention(self, at: int, step: int, what: tuple[str, str], old: Any, new: Any) -> None:
         event = self.events[at]
         actor = event.payload.get("approved_by") if event.type in _VERDICTS else event.actor
-        self.history.people.append(Act(step, *what, old, new, str(actor or event.actor or ""), self.times[at]))
+        self.history.interventions.append(Act(step, *what, old, new, str(actor or event.actor or ""), self.times[at]))
 
     def _follow(self, at: int, value: Any) -> None:
         """Queue the deliveries that an event triggers."""

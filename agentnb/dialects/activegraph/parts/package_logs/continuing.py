@@ -167,7 +167,9 @@ class LogPersistence(Persistence):
         super().close()
         check_not_running(self._state, "close()")
         self.writer.flush()
-        self._state.locked = make_closed_problem(self._state.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)")
+        self._state.read_only_reason = make_closed_problem(
+            self._state.run_id, "load it again: Runtime.load(PATH, RUN_ID, ...)"
+        )
 
     def _make_changed_error(self, why: str, do: str) -> ExecutionError:
         return ExecutionError(
@@ -191,7 +193,7 @@ def open_package_log(path: Any, run_id: str | None) -> PackageLog | None:
 
 
 def continue_log(
-    path: Any, log: PackageLog, behaviors: Sequence[Any], party: Any, name: str, graph_store: Any
+    path: Any, log: PackageLog, behaviors: Sequence[Any], config: Any, name: str, graph_store: Any
 ) -> Graph:
     """Return the graph of a run that continues at the end of a log of the package.
 
@@ -205,7 +207,7 @@ def continue_log(
     run.ns = run.clock.ns
     session = make_session(run, Limits(Budget()), name, {}, log.run.run_id)
     graph = Graph(graph_store=graph_store, session=session)
-    attach(graph, behaviors, party, name, 0)
+    attach(graph, behaviors, config, name, 0)
     for at in _find_undelivered(log.events):
         event = run.event(at + 1)
         assert event is not None
