@@ -54,7 +54,7 @@ class Clock:
         return datetime.now(UTC)
 
     def go_back(self, kept: Mapping[str, Any] | None) -> None:
-        """Reset the clock to a state returned by `kept`, unless it follows real time."""
+        """Reset the clock to a state returned by `get_state`, unless it follows real time."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait for a number of seconds."""
@@ -84,7 +84,7 @@ class FrozenClock(Clock):
         return self.at
 
     def go_back(self, kept: Mapping[str, Any] | None) -> None:
-        """Reset the clock to a state returned by `kept`."""
+        """Reset the clock to a state returned by `get_state`."""
         if kept is not None:
             FrozenClock.__init__(self, kept["at"])
 
@@ -119,7 +119,7 @@ class TickingClock(FrozenClock):
 
 
 def clock_of(kept: Mapping[str, Any] | None) -> Clock:
-    """Return a clock in a state returned by `Clock.kept`.
+    """Return a clock in a state returned by `Clock.get_state`.
 
     Example:
         >>> clock = TickingClock(step_seconds=2)

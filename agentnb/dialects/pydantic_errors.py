@@ -33,8 +33,9 @@ _QUOTED = re.compile(r"'([^']*)'")
 class ValidatedInput:
     """A user's input, and the class that describes all of it (`root`).
 
-    A dialect that expands a short form passes the expanded form as `content` and overrides `real`; `hint` and `beside`
-    return its own texts about a key, `member` chooses the class that a mapping is meant to be.
+    A dialect that expands a short form passes the expanded form as `content` and overrides `to_source_path`;
+    `explain_missing` and `explain_unknown` return its own texts about a key, `member` chooses the class that a mapping
+    is meant to be.
     """
 
     def __init__(self, source: Source, content: Mapping[str, Any], root: type[BaseModel]) -> None:

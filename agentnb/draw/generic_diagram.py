@@ -35,7 +35,7 @@ WIDTH: Final = 170.0  # maximum width of a box's texts in points
 
 @dataclass(frozen=True, slots=True)
 class GenericBox:
-    """A box: a small caption above, a name, small notes below; `said` is a word beside the caption."""
+    """A box: a small caption above, a name, small notes below; `badge` is a word beside the caption."""
 
     id: str
     caption: str

@@ -12,8 +12,9 @@ from typing import Any
 class Reactions:
     """What events did in a run: how many of each type, which nodes they activated, which nodes emitted them.
 
-    `heard` counts deliveries by (type, node), `told` emitted events by (node, type); an event from outside has no node.
-    The last step was the delivery `last`, by type and node, and emitted events of the types `last_emitted`.
+    `deliveries` counts deliveries by (type, node), `emissions` emitted events by (node, type); an event from outside
+    has no node. The last step was the delivery `last_delivery`, by type and node, and emitted events of the types
+    `last_emitted`.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)

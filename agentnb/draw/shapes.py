@@ -10,7 +10,7 @@ Point = tuple[float, float]
 
 
 class Fit(NamedTuple):
-    """How a shape grows around its text: width times `across` plus `side`, height times `down` plus `rim`."""
+    """How a shape grows around its text: width times `across` plus `side`, height times `down` plus `boundary`."""
 
     across: float
     side: float

@@ -42,7 +42,7 @@ _NO_ROWS: Final[Mapping[int, Breakpoint]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """`met` is called after each step and returns True if the run stops.
+    """`is_met` is called after each step and returns True if the run stops.
 
     `turn` is called before each activation of a branch while others are in flight; None if the next node is irrelevant.
     """

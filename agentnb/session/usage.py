@@ -23,7 +23,7 @@ _AT: Final = attrgetter("at")
 
 
 class AttemptUsage(NamedTuple):
-    """Usage of some attempts of calls; `asked` are the nanoseconds that people took to answer."""
+    """Usage of some attempts of calls; `answer_ns` are the nanoseconds that people took to answer."""
 
     llm: int = 0
     tool: int = 0

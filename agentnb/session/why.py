@@ -154,8 +154,8 @@ def _get_value_at(found: Any, path: str) -> Any:
 class Why:
     """Why a step led where it did: the node's stated reasoning, and each condition with its values.
 
-    If it delivered an event, `came` is that event, and `asked` are the clauses that matched it to the node; `went` are
-    then the nodes with pending deliveries of the step's events.
+    If it delivered an event, `delivered_event` is that event, and `conditions` are the clauses that matched it to the
+    node; `targets` are then the nodes with pending deliveries of the step's events.
     """
 
     step: int

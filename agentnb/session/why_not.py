@@ -41,7 +41,7 @@ class IncomingEdge:
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a node did not run up to a step: `said` in one sentence, and each of its incoming edges.
+    """Why a node did not run up to a step: `reason` in one sentence, and each of its incoming edges.
 
     `event` is the one asked about, if the node listens to events. `fired` is the step in which the node ran (for that
     event); None if it did not.

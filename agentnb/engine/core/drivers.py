@@ -308,7 +308,7 @@ class _Lanes:
     """The concurrently running branches: the tasks in flight, and the activation at which a breakpoint stopped them.
 
     `passed` holds the activations whose breakpoint is not checked again, because the run already stopped there. `cost`
-    is how many counted steps are in flight. `ended` holds the tasks that have ended; `woken` is set when one does.
+    is how many counted steps are in flight. `ended` holds the tasks that have ended; `wake_event` is set when one does.
     """
 
     passed: set[int]

@@ -59,7 +59,7 @@ class Activation:
 
     `next` is the number of the activation that always follows: UNKNOWN until it is determined, else as
     `PlanNode.always`. `quick` is True if the frontier can simply advance by one (an ordinary activation in the root
-    frame). `leads` has the numbers of the activations that its edges led to, by target.
+    frame). `next_acts` has the numbers of the activations that its edges led to, by target.
     """
 
     work: Work

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Hold:
     """A pause of a step: for a person's answer, at a call that may be reviewed and changed, at an event it has emitted.
 
-    `kind` is `answer`, `approval`, `call` or `emit`. Setting `go` resumes the step: with the current effect, or with
-    `answer` if `answered` is set. `until` is the time, in nanoseconds of `clock`, at which the hold expires.
+    `kind` is `answer`, `approval`, `call` or `emit`. Setting `is_resumed` resumes the step: with the current effect, or
+    with `answer` if `has_answer` is set. `until` is the time, in nanoseconds of `clock`, at which the hold expires.
     """
 
     __slots__ = ("answer", "clock", "effect", "has_answer", "is_resumed", "kind", "moment", "until")

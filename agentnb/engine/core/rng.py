@@ -48,7 +48,7 @@ class SeededRandom(random.Random):
         return [self.words, self.gauss_next]
 
     def forward(self, kept: list[Any]) -> None:
-        """Advance to a state returned by `kept` for the same seed; nothing may have been drawn yet."""
+        """Advance to a state returned by `get_state` for the same seed; nothing may have been drawn yet."""
         left, gauss = kept
         while left > 0:
             self.getrandbits(WORD * min(left, AT_ONCE))

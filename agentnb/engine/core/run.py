@@ -77,21 +77,21 @@ class Run(LazyAttributes):
 
     `chain` holds the histories from the oldest to this run's own (`history`); `at` is the one that contains the
     position. `position` is the number of the last step, `pos` where its frontier begins in the push rows of `at`.
-    `used` counts the steps towards `limit`. `mark` is the next step after which a checkpoint or limit is due. `past` is
-    True if committed steps may lie after the position, `dirty` while the run moves there. `armed` is True if there are
-    listeners, watches or breakpoints. `threaded` sends blocking calls to threads; with `beside`, as other
-    cells run meanwhile, also the first step of each node. `halt` asks the run call active in a loop to start no
-    further step. `left` holds the branches that this run has left. `given` are its inputs, frozen.
-    `dispatcher` performs its effects, `chaos` injects faults into them, `limiter` admits
-    each attempt or not. `stood` holds the position before the
-    last step and what had been drawn by then. `recorded` has the calls and events that its next steps have made before,
-    `unseen` the numbers of recorded events that come later than the step being replayed; `recorder` is notified of what
-    a step does before it is committed. `tell` receives a model's output as it is streamed, if there is a listener: the
-    fields of a `listeners.Token`. `hold` returns whether a call is held; `at_emit` receives each event that a node
-    emits and may stop its step there. `begins` receives each activation's function and returns the one to call instead;
-    `at_retry` is notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns
-    the run's id. `lanes` tells whether branches are running concurrently now; `before` is then called before each
-    activation of a branch and returns whether the run stops.
+    `used` counts the steps towards `limit`. `mark` is the next step after which a checkpoint or limit is due.
+    `is_rewound` is True if committed steps may lie after the position, `dirty` while the run moves there. `armed` is
+    True if there are listeners, watches or breakpoints. `threaded` sends blocking calls to threads; with
+    `uses_threads_for_branches`, as other cells run meanwhile, also the first step of each node. `halt` asks the run
+    call active in a loop to start no further step. `left` holds the branches that this run has left. `given` are its
+    inputs, frozen. `dispatcher` performs its effects, `chaos` injects faults into them, `limiter` admits each attempt
+    or not. `random_state` holds the position before the last step and what had been drawn by then. `recorded` has the
+    calls and events that its next steps have made before, `unseen` the numbers of recorded events that come later than
+    the step being replayed; `recorder` is notified of what a step does before it is committed. `tell` receives a
+    model's output as it is streamed, if there is a listener: the fields of a `listeners.Token`. `hold` returns whether
+    a call is held; `at_emit` receives each event that a node emits and may stop its step there. `begins` receives each
+    activation's function and returns the one to call instead; `at_retry` is notified of each retry of a call: its
+    number, and the error of the previous attempt. `run_id` returns the run's id. `lanes` tells whether branches are
+    running concurrently now; `before` is then called before each activation of a branch and returns whether the run
+    stops.
     """
 
     # What few runs use stays unset until it is needed, and so many attributes would make a large dictionary.

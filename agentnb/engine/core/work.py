@@ -119,9 +119,9 @@ class Kind:
     """A row in the table of kinds.
 
     `bind(node, world)` returns the function that runs the node; if `ignores_world(node)` is True, the same one in every
-    world. `keeps` means that its writes and events are kept when it fails. `waits` marks a join: it runs when all that
-    leads to it has finished. `reduces` means that its functions return `Reduced` writes for the keys that reducers
-    combine. A kind that is not `public` is not written in recipes: dialects make it.
+    world. `keeps_writes` means that its writes and events are kept when it fails. `is_join` marks a join: it runs when
+    all that leads to it has finished. `returns_reduced` means that its functions return `Reduced` writes for the keys
+    that reducers combine. A kind that is not `is_public` is not written in recipes: dialects make it.
     """
 
     name: str

@@ -31,8 +31,8 @@ _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Overflo
 class DeltaLoader:
     """The tables and histories rebuilt from the deltas added so far.
 
-    `told` holds the attempts of calls, `out` the sent calls by number (attempt, kind, name, arguments, when),
-    and `announced` the events of steps that are not committed, by activation.
+    `recorded_calls` holds the attempts of calls, `out` the sent calls by number (attempt, kind, name, arguments, when),
+    and `recorded_events` the events of steps that are not committed, by activation.
 
     Args:
         nodes: maps node numbers of the record to current ones, if they differ.

@@ -10,7 +10,7 @@ An entry is a delta (see `deltas`) with these additional fields:
     "run"   chain and branches of the run, and the states of its ids, random generator and clock
     "aux"   further data to be saved, by name
 
-What cannot be saved is retried before the run continues; `trouble` is the error of the last failure.
+What cannot be saved is retried before the run continues; `failure` is the error of the last failure.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class StepRecording:
         """Do nothing: each step has a separate StepRecording."""
 
     def leave(self, run: Run) -> None:
-        """Do nothing, as in `over`."""
+        """Do nothing, as in `forget_step`."""
 
     def missing(self) -> list[Divergence]:
         """Return the recorded calls that the step did not make."""

@@ -207,12 +207,12 @@ class LLMResponse:
         return {"content": self.content, "tool_calls": [call.to_dict() for call in self.tool_calls]}
 
     @classmethod
-    def from_record(cls, said: Any, arguments: Any, model: str = "recorded", usage: Usage = Usage()) -> LLMResponse:
-        """Return the response that was recorded as `said` for a request with these arguments."""
+    def from_record(cls, value: Any, arguments: Any, model: str = "recorded", usage: Usage = Usage()) -> LLMResponse:
+        """Return the response that was recorded as `value` for a request with these arguments."""
         offered = isinstance(arguments, Mapping) and arguments.get("tools")
-        if not (offered and isinstance(said, Mapping) and "tool_calls" in said):
-            return cls(said, model, usage, provider=model)
-        return cls(said.get("content"), model, usage, said["tool_calls"], provider=model)
+        if not (offered and isinstance(value, Mapping) and "tool_calls" in value):
+            return cls(value, model, usage, provider=model)
+        return cls(value.get("content"), model, usage, value["tool_calls"], provider=model)
 
 
 @runtime_checkable

@@ -103,7 +103,7 @@ def parse_native_decisions(said: Any) -> list[Decision]:
 
 
 def find_tool_calls(said: Any) -> tuple[ToolCall, ...]:
-    """Return the tool calls in an answer as recorded (see `LLMResponse.said`); empty if there are none."""
+    """Return the tool calls in an answer as recorded (see `LLMResponse.recorded_value`); empty if there are none."""
     return parse_tool_calls(said.get("tool_calls")) if isinstance(said, Mapping) else ()
 
 

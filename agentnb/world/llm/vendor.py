@@ -73,7 +73,7 @@ class VendorRequest:
 
     @property
     def messages_without_system(self) -> list[LLMMessage]:
-        """The conversation without the system messages; empty if there is nothing else (see `talk`)."""
+        """The conversation without the system messages; empty if there is nothing else (see `conversation`)."""
         return [message for message in self.messages if message.role != "system"]
 
     @property
@@ -101,7 +101,7 @@ class RequestedCall:
 
 @dataclass(slots=True)
 class Reply:
-    """A vendor's response. `ended` is true once it is complete; `value` is an answer that is not text.
+    """A vendor's response. `is_complete` is true at the end of its stream; `value` is an answer that is not text.
 
     `calls` are the tool calls, in order, by the key that identifies their pieces while they arrive; `finish` is the
     vendor's name for the reason why the response ended.

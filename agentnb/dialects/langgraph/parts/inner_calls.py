@@ -24,9 +24,9 @@ class NodeCalls(Calls):
     """The calls of a node's function. The function also runs again after a question.
 
     It does so with the results of the tasks that have succeeded (`finished`, by path). `answers` are those to the
-    questions of the function (at "") and of its tasks (by path). `apart` are the tasks that an async function has
-    started. `sent` is what the function has written by itself, not by what it returns: LangGraph's writes, as those of
-    `push_message`.
+    questions of the function (at "") and of its tasks (by path). `background_tasks` are the tasks that an async
+    function has started. `sent` is what the function has written by itself, not by what it returns: LangGraph's writes,
+    as those of `push_message`.
     """
 
     stops: ClassVar[tuple[type[BaseException], ...]] = (lg.GraphInterrupt, Suspended)

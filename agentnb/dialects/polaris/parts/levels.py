@@ -31,8 +31,8 @@ class Handler:
 class Levels:
     """The levels of a graph: `of` maps each reachable node to its region.
 
-    `levels` are the regions, the outermost first; `handlers` the parts reachable by an error or timeout edge; `turns`
-    the nodes at which a cycle closes.
+    `levels` are the regions, the outermost first; `handlers` the parts reachable by an error or timeout edge;
+    `repeated_steps` the nodes at which a cycle closes.
     """
 
     def __init__(self, graph: Graph) -> None:
