@@ -35,7 +35,7 @@ class Walk:
             return TOO_DEEP
         if self.size > SIZE_LIMIT:
             return TOO_LARGE
-        return excess(self.value) if self.size - self.included == _SUSPICIOUS else ""
+        return find_excess(self.value) if self.size - self.included == _SUSPICIOUS else ""
 
     def include(self, levels: int, total: int) -> str:
         """Count a part that was measured before; return why the walk must stop, "" if it may continue."""
@@ -46,16 +46,16 @@ class Walk:
         return TOO_LARGE if self.size > SIZE_LIMIT else ""
 
 
-def excess(value: Any) -> str:
+def find_excess(value: Any) -> str:
     """Return why a value is too deep or too large to be walked, "" for any other; runs no code of its parts.
 
     The caller may then recurse over the dicts, lists, tuples and sets in it; other objects are not entered. A part
     that occurs several times is measured once, and counts each time.
 
     Example:
-        >>> loop = []; loop.append(loop); excess(loop)
+        >>> loop = []; loop.append(loop); find_excess(loop)
         'it has more than 200 levels, or it contains itself'
-        >>> excess([{"a": (1, 2)}])
+        >>> find_excess([{"a": (1, 2)}])
         ''
     """
     known: dict[int, tuple[int, int]] = {}  # of each finished part: its size, its levels
@@ -117,4 +117,4 @@ TOO_DEEP: Final = f"it has more than {DEPTH_LIMIT} levels, or it contains itself
 TOO_LARGE: Final = f"it has more than {SIZE_LIMIT:,} lists, mappings and objects in it"
 _ATOMS: Final = frozenset({str, int, float, bool, type(None), bytes})
 
-__all__ = ["DEPTH_LIMIT", "SIZE_LIMIT", "TOO_DEEP", "TOO_LARGE", "Walk", "excess"]
+__all__ = ["DEPTH_LIMIT", "SIZE_LIMIT", "TOO_DEEP", "TOO_LARGE", "Walk", "find_excess"]

@@ -37,7 +37,7 @@ from agentnb.board.values import (
     Opaque,
     thaw,
 )
-from agentnb.bounds import excess
+from agentnb.bounds import find_excess
 from agentnb.errors import Problem, StoreError, error_line, printable, with_article
 from agentnb.recipe.model import WIDE
 from agentnb.secrets import MASK, SECRETS, Masked, has_secret, is_secret, is_url, mask_text, needs_masking
@@ -175,7 +175,7 @@ def _encode_by_codec(codec: Registered, value: Any, key: object, lenient: bool) 
                 f"it gives objects that need a codec themselves, more than {MOST_CODECS} inside each other"
             )
         plain = codec.to(value)
-        if too_much := excess(plain):
+        if too_much := find_excess(plain):
             raise ValueError(f"of the value that it gives: {too_much}")
         return {TAG: "registered", "type": codec.name, "v": encode(plain, lenient=lenient)}
     except StoreError:

@@ -46,7 +46,7 @@ SMALL = 64  # lists, mappings and atoms in a value; values up to this size are c
 _lock: Final = RLock()  # the threads of a node may read one copy at once
 
 
-def lend(value: Any) -> Any:
+def make_reader_copy(value: Any) -> Any:
     """Return a copy of a frozen value that its reader may change.
 
     A small value is copied at once, to plain lists and dicts; parts of a large one are copied when they are read.
@@ -81,7 +81,7 @@ def _list_of(frozen: FrozenList) -> Any:
         copied.opened = copied.changes = copied.mark = None
         copied.whole = False
     copied.source = frozen
-    if frozen.loan is not None and frozen.loan.expected and _borrow(copied, frozen):
+    if frozen.loan is not None and frozen.loan.expected and _take_cached_copies(copied, frozen):
         frozen.loan.expected = False
         copied.whole = True
         return copied
@@ -311,7 +311,7 @@ class LazyList(CopiedList):
         with _lock:
             if self.whole:
                 return
-            if not _borrow(self, source):
+            if not _take_cached_copies(self, source):
                 for index, part in enumerate(list.__iter__(self)):
                     if type(part) not in ATOMS and _is_cold(part):
                         self._open(index)
@@ -458,7 +458,7 @@ def _count_of_one() -> int:
 _HELD_ONCE: Final = _count_of_one()
 
 
-def _borrow(reader: LazyList, source: FrozenList) -> bool:
+def _take_cached_copies(reader: LazyList, source: FrozenList) -> bool:
     """Fill a reader's copy with unreferenced cached copies; return False if an item is not a mapping."""
     loan: ItemCopies | None = source.loan
     if loan is None:

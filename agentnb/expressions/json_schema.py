@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from agentnb.bounds import excess
+from agentnb.bounds import find_excess
 from agentnb.errors import with_article
 from agentnb.expressions.paths import Path
 from agentnb.expressions.regex import LONGEST as LONGEST_TRIED
@@ -80,7 +80,7 @@ class Schema:
         if isinstance(self.source, Mapping) and not isinstance(self.source.get("$schema", ""), str):
             yield Fault(("$schema",), "it names no draft: a text is needed")
             return
-        if excess(self.source):
+        if find_excess(self.source):
             yield Fault((), "it is nested too deep, or is too large")
             return
         try:
@@ -141,7 +141,7 @@ class Schema:
         if self.wrong is not None:
             yield Fault((), f"its schema is wrong: {self.wrong.message}")
             return
-        if excess(value):
+        if find_excess(value):
             yield Fault((), "it is nested too deep, or is too large")
             return
         if self._tries_itself and _has_long(value):

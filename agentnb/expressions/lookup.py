@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-from agentnb.bounds import excess
+from agentnb.bounds import find_excess
 from agentnb.errors import with_article
 
 __all__ = [
@@ -84,7 +84,7 @@ def to_json(value: Any) -> str:
     Raises:
         TypeError, ValueError: it contains what JSON does not have, such as NaN, or is too deep or too large
     """
-    why = excess(value)
+    why = find_excess(value)
     if why:
         raise ValueError(why)
     return json.dumps(value, allow_nan=False, default=to_plain)
@@ -144,7 +144,7 @@ def to_finite(value: Any) -> Any:
     Raises:
         ValueError: it is too deep or too large
     """
-    why = excess(value)
+    why = find_excess(value)
     if why:
         raise ValueError(why)
     return _to_finite_within(value)

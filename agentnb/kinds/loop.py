@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from agentnb.engine.core.work import Again, Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Repeat, Work
 from agentnb.errors import ExecutionError, Problem
 from agentnb.kinds.context import InContext, find_oddity, make_strict
 from agentnb.recipe.model import Node
@@ -42,7 +42,7 @@ def bind(node: Node, world: Any) -> Perform:
             return {}
         if done >= limit or not node.bodies:  # nothing inside could change the condition
             raise ExecutionError(_make_endless_problem(node, limit))
-        return Again() if done else opening
+        return Repeat() if done else opening
 
     return perform
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from agentnb.board.values import thaw
-from agentnb.engine.core.work import Again, Body, Enter, Kind, Outcome, Perform, Work
+from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Repeat, Work
 from agentnb.errors import ExecutionError, Problem
 from agentnb.kinds.context import find_oddity, make_context, make_strict
 from agentnb.kinds.directives import Directives
@@ -46,7 +46,7 @@ def bind(node: Node, world: Any) -> Perform:
         result = thaw(work.frames[0].scope.data.get("result")) or {}
         if not result.get("success"):
             if work.iteration < attempts or _has_failed(work):
-                return Again()
+                return Repeat()
             raise AgentFailed(_make_failure_problem(node, result), result=result)
         if given is None:
             return Outcome({key: result["response"]}, observation=result, result=result)

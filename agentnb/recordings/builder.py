@@ -25,10 +25,10 @@ from agentnb.engine.core.history import (
     RESUME,
     RUN,
     UNCAUGHT,
-    Act,
     Call,
     Failure,
     FrameRow,
+    Intervention,
     Note,
 )
 from agentnb.engine.core.plan import Plan
@@ -65,7 +65,7 @@ class RecordedCall:
 
 
 @dataclass(slots=True)
-class Intervention:
+class ImportedIntervention:
     """What a person did before a step: an edit of the board (`writes`), an answer, an input."""
 
     act: str
@@ -112,7 +112,7 @@ class RecordedStep:
     failure: tuple[str, str] | None = None
     uncaught: bool = False
     calls: Sequence[RecordedCall] = ()
-    before: Sequence[Intervention] = ()
+    before: Sequence[ImportedIntervention] = ()
     label: str = ""
 
 
@@ -123,7 +123,7 @@ def build(
     board: Mapping[str, Any],
     *,
     following: Sequence[RecordedStep] = (),
-    after: Sequence[Intervention] = (),
+    after: Sequence[ImportedIntervention] = (),
     about: Mapping[str, Any] | None = None,
 ) -> Run:
     """Return the run at its end.
@@ -197,7 +197,7 @@ class NodeIds:
 
 class _Builder:
     def __init__(self, name: str, dialect: str, steps: Sequence[RecordedStep], board: Mapping[str, Any],
-                 following: Sequence[RecordedStep], after: Sequence[Intervention],
+                 following: Sequence[RecordedStep], after: Sequence[ImportedIntervention],
                  about: Mapping[str, Any]) -> None:  # fmt: skip
         self.steps = [*steps, *following]
         recipe = _build_recipe(name, dialect, self.steps, about)
@@ -327,7 +327,7 @@ class _Builder:
                      call.finish_reason)
             )  # fmt: skip
 
-    def _intervene(self, rows: Sequence[Intervention], place: int) -> None:
+    def _intervene(self, rows: Sequence[ImportedIntervention], place: int) -> None:
         """Append what people did after the last step: an edit writes one row, which belongs to that step."""
         history = self.history
         for row in rows:
@@ -337,7 +337,9 @@ class _Builder:
                 self.run.write(frame.scope, (row.target,), row.new)
                 register_secrets(frame.scope.data)
                 history.s_wend[-1] = len(history.w_new)
-            history.interventions.append(Act(place, row.act, row.target, old, freeze(row.new), row.actor, row.time))
+            history.interventions.append(
+                Intervention(place, row.act, row.target, old, freeze(row.new), row.actor, row.time)
+            )
 
 
 # -- the recipe ------------------------------------------------------------------------------------------------------
@@ -372,4 +374,13 @@ def _build_recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about:
     return Recipe(name, dialect, nodes, ways, entry, regions=regions, routing="all", meta={"about": dict(about)})
 
 
-__all__ = ["Intervention", "NodeIds", "RecordedCall", "RecordedStep", "build", "make_damage_error", "reading", "to_ns"]
+__all__ = [
+    "ImportedIntervention",
+    "NodeIds",
+    "RecordedCall",
+    "RecordedStep",
+    "build",
+    "make_damage_error",
+    "reading",
+    "to_ns",
+]

@@ -27,12 +27,12 @@ from agentnb.engine.core.history import (
     PHASES,
     STATUSES,
     UNCAUGHT,
-    Act,
     ActRow,
     Call,
     Event,
     FrameRow,
     History,
+    Intervention,
 )
 from agentnb.engine.persistence.delta_loader import check_version
 from agentnb.engine.persistence.deltas import VERSION, encode_event
@@ -282,7 +282,7 @@ class _Writer:
                 found[name] = encode(value, lenient=True)
         return found
 
-    def _encode_person(self, act: Act) -> list[Any]:
+    def _encode_person(self, act: Intervention) -> list[Any]:
         key = find_secret_word(tuple(act.target.split(".")))
         match act.action:
             case "edit":

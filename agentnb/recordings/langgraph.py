@@ -21,7 +21,7 @@ from agentnb.engine.replay.equality import iter_innermost_differences
 from agentnb.errors import Problem, StoreError, did_you_mean
 from agentnb.recordings.builder import (
     EPOCH,
-    Intervention,
+    ImportedIntervention,
     NodeIds,
     RecordedStep,
     build,
@@ -218,7 +218,7 @@ class _Steps:
         self.thread = thread
         self.steps: list[RecordedStep] = []
         self.at: dict[str, int] = {}  # checkpoint -> the number of steps before it
-        self.before: list[Intervention] = []  # what people did since the last step
+        self.before: list[ImportedIntervention] = []  # what people did since the last step
         self.pending: list[Pending] = []
         self.following: list[RecordedStep] = []
         self.ended = "finished"
@@ -382,12 +382,12 @@ class _Steps:
         scope = 0 if inside is None else inside + 1
         if act != "edit":
             target = safe_str((after.triggers.get("__start__") and "__start__") or "", 100)
-            self.before.append(Intervention(act, target, after.triggers.get("__start__"), after.time))
+            self.before.append(ImportedIntervention(act, target, after.triggers.get("__start__"), after.time))
         keys = [*after.board, *(key for key in checkpoint.board if key not in after.board)]
         for key in keys:
             value = after.board.get(key, ABSENT)
             if not _are_alike(checkpoint.board.get(key, ABSENT), value):
-                self.before.append(Intervention("edit", key, value, after.time, scope=scope))
+                self.before.append(ImportedIntervention("edit", key, value, after.time, scope=scope))
 
     def _add_answers(self, checkpoint: Checkpoint, task: Task, node: str) -> None:
         """Record the answers to a task's interrupts; the last one may be stored apart from the task."""
@@ -397,7 +397,7 @@ class _Steps:
         found = [value for values in given for value in (values if isinstance(values, list) else [values])]
         found += [value for channel, value in checkpoint.outside if channel == "__resume__" and value not in found]
         for value in found:
-            self.before.append(Intervention("answer", node, value, checkpoint.time))
+            self.before.append(ImportedIntervention("answer", node, value, checkpoint.time))
 
     def _ask(self, interrupts: Sequence[Any], node: str) -> None:
         for given in interrupts:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.arguments import plain_methods
 from agentnb.board.masking import mask_value
-from agentnb.bounds import excess
+from agentnb.bounds import find_excess
 from agentnb.engine.control.breakpoints import CLAUSES, Breakpoint, Breakpoints
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.text import safe_str
@@ -132,7 +132,7 @@ def _find_unsavable(row: Breakpoint) -> Iterator[Problem]:
 
 
 def _is_json(source: Any) -> bool:
-    if not isinstance(source, str | Mapping | bool) or excess(source):
+    if not isinstance(source, str | Mapping | bool) or find_excess(source):
         return False
     try:
         return bool(json.loads(json.dumps(source)) == source)

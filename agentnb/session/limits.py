@@ -26,7 +26,7 @@ from agentnb.session.usage import AttemptUsage, UsageTotals, get_depth, has_set_
 if TYPE_CHECKING:
     from agentnb.engine.control.budget import Budget
     from agentnb.engine.core.frames import Activation
-    from agentnb.engine.core.history import Act, History
+    from agentnb.engine.core.history import History, Intervention
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Work
     from agentnb.world.effect import Effect
@@ -78,7 +78,7 @@ class Limits:
         self._set()
         self._in_flight: dict[Work, _PendingUsage] = {}
         self._unpriced = False  # whether the warning for a model of unknown cost was issued
-        self._seen_interventions: tuple[History | None, int, Act | None] = (
+        self._seen_interventions: tuple[History | None, int, Intervention | None] = (
             None,
             0,
             None,
@@ -283,7 +283,7 @@ class Limits:
                 )
                 return
 
-    def _find_stop(self, run: Run) -> Act | None:
+    def _find_stop(self, run: Run) -> Intervention | None:
         """Return the record that the next step was given up, if it still applies."""
         history, (known, looked, stop) = run.at, self._seen_interventions
         if known is not history:

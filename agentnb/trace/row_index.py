@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from agentnb.board.paths import APPEND, OPS, look
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.history import Act, ActRow, Event, Failure, History, Note, Tables
+from agentnb.engine.core.history import ActRow, Event, Failure, History, Intervention, Note, Tables
 from agentnb.engine.persistence.state_projection import StateProjection, get_previous
 from agentnb.expressions.paths import Path, format_path
 
@@ -303,7 +303,7 @@ class StepIndex:
 
     # -- interventions and events --------------------------------------------------------------------------
 
-    def acts(self) -> list[Act]:
+    def acts(self) -> list[Intervention]:
         """Return the interventions in order."""
         return [
             act for history, last in self.parts() for act in history.interventions if act.step <= history.base + last

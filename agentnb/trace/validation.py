@@ -12,7 +12,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.paths import OPS
-from agentnb.engine.core.history import NO_ACTIVATION, Act, ActRow, Call, Event, FrameRow, History, Note, Tables
+from agentnb.engine.core.history import (
+    NO_ACTIVATION,
+    ActRow,
+    Call,
+    Event,
+    FrameRow,
+    History,
+    Intervention,
+    Note,
+    Tables,
+)
 from agentnb.trace.row_index import TYPES, EdgeRow, NodeRow
 
 if TYPE_CHECKING:
@@ -29,7 +39,7 @@ _TYPES: Final[dict[type, dict[str, Any]]] = {
     FrameRow: {"id": int, "parent": int, "owner": int, "region": str, "policy": str, "branch": int, "scope": int,
                "opened": int},
     ActRow: {"node": int, "frame": int, "what": int, "event": int, "about": int},
-    Act: {"step": int, "act": str, "target": str, "actor": str, "time": datetime},
+    Intervention: {"step": int, "act": str, "target": str, "actor": str, "time": datetime},
     Event: {"seq": int, "step": _MAYBE_INT, "id": str, "type": str, "actor": str, "cause": _MAYBE_TEXT,
             "time": datetime, "at": int, "mark": _MAYBE_TEXT},
     Call: {"step": int, "act": int, "call": int, "kind": str, "name": str, "attempt": int, "wait": _NUMBER,

@@ -10,7 +10,7 @@ from agentnb.secrets import is_secret
 from agentnb.ui.board_view import format_value
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.history import Act
+    from agentnb.engine.core.history import Intervention
 
 BREAK: Final = "breakpoint"
 _WIDTH: Final = 48  # characters of a value
@@ -31,13 +31,13 @@ _SAID: Final = {
 }  # other recorded interventions concern pending calls, which matter for replay only
 
 
-def describe_intervention(act: Act) -> str:
+def describe_intervention(act: Intervention) -> str:
     """Return an intervention, or what stopped the run, as a few words; empty if it is not shown to people.
 
     Example:
         >>> from datetime import UTC, datetime
-        >>> from agentnb.engine.core.history import Act
-        >>> describe_intervention(Act(3, "edit", "n", 1, 5, "user", datetime.now(UTC)))
+        >>> from agentnb.engine.core.history import Intervention
+        >>> describe_intervention(Intervention(3, "edit", "n", 1, 5, "user", datetime.now(UTC)))
         'n = 5 was set manually'
     """
     target, also = clean(act.target), "" if act.actor == "user" else f" by {clean(act.actor)}"
@@ -47,11 +47,11 @@ def describe_intervention(act: Act) -> str:
     return _SAID[act.action].format(target=target, value=_get_value(act), by=by, also=also) if is_shown(act) else ""
 
 
-def is_shown(act: Act) -> bool:
+def is_shown(act: Intervention) -> bool:
     """Return True if an intervention is shown to people."""
     return act.action in _SAID
 
 
-def _get_value(act: Act) -> str:
+def _get_value(act: Intervention) -> str:
     key = next(filter(is_secret, act.target.split(".")), act.target)
     return format_value(key, act.new, _WIDTH)

@@ -12,7 +12,7 @@ from agentnb.ui.board_view import format_value
 from agentnb.ui.intervention_texts import describe_intervention, is_shown
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.history import Act
+    from agentnb.engine.core.history import Intervention
     from agentnb.session import Session
     from agentnb.trace.steps import SimulationStep
 
@@ -86,7 +86,7 @@ def _format_last_step(session: Session) -> str:
     return " ".join([done, _format_interventions([act for act in acts if act is not given], "Then ")]).strip()
 
 
-def _format_interventions(acts: list[Act], begins: str) -> str:
+def _format_interventions(acts: list[Intervention], begins: str) -> str:
     """Return the interventions at the current step: the last one, and the number of others."""
     emitted = [act for act in acts if act.action == "emit"]
     shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
@@ -101,7 +101,7 @@ def _format_failure(session: Session, step: SimulationStep) -> str:
     return f"Step {step.step}: {step.node_id!r} failed{f': {words}' if words else ''}."
 
 
-def _describe_step(session: Session, step: SimulationStep, given: Act | None) -> str:
+def _describe_step(session: Session, step: SimulationStep, given: Intervention | None) -> str:
     named = f"Step {step.step}: {step.node_id!r}"
     if step.status in _NOT_RUN:
         return f"{named} {_NOT_RUN[step.status]}."

@@ -16,7 +16,7 @@ import pytest
 import agentnb as nb
 from agentnb.board.masking import mask_value, register_secrets
 from agentnb.board.values import Opaque, freeze, is_unchanged, thaw
-from agentnb.bounds import excess
+from agentnb.bounds import find_excess
 from agentnb.dialects.activegraph.parts.events import freeze_json
 from agentnb.errors import BoardError, error_line, error_text, printable
 from agentnb.expressions.json_schema import Schema
@@ -212,7 +212,7 @@ def test_a_part_that_cannot_be_compared_is_a_change():
 @pytest.mark.parametrize("kind", ["list", "dict", "tuple", "shared"])
 def test_a_value_that_unfolds_without_an_end_is_refused_by_the_board(kind):
     value = endless(kind)
-    assert excess(value)
+    assert find_excess(value)
     with pytest.raises(BoardError, match="B102"):
         freeze(value)
     with pytest.raises(BoardError, match="B102"):
@@ -262,7 +262,7 @@ def test_a_key_that_is_nested_too_deep_is_refused():
     for _ in range(300):
         key = (key,)
     for value in ({key: 1}, {"a": {key: [1]}}, {frozenset({key}): 1}):
-        assert excess(value)
+        assert find_excess(value)
         with pytest.raises(BoardError, match="B102"):
             freeze(value)
     assert thaw(freeze({(1, ("a",)): 1})) == {(1, ("a",)): 1}

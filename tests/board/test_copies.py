@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentnb.board import copies
-from agentnb.board.copies import lend
+from agentnb.board.copies import make_reader_copy
 from agentnb.board.values import freeze, is_unchanged, thaw
 from agentnb.errors import BoardError
 
@@ -49,20 +49,20 @@ def test_a_copy_reads_as_the_value(value):
     frozen = freeze(value)
     for read in (lambda v: v, copy.copy, copy.deepcopy, type(value), lambda v: pickle.loads(pickle.dumps(v)),
                  lambda v: v.copy(), lambda v: [*v] if isinstance(v, list) else {**v}):  # fmt: skip
-        assert read(lend(frozen)) == value
-        assert value == read(lend(frozen))
-        assert (read(lend(frozen)) != value) is False
-        assert repr(read(lend(frozen))) == repr(value)
-    assert isinstance(lend(frozen), type(value))
-    assert is_unchanged(lend(frozen), frozen)
-    assert freeze(lend(frozen)) is frozen
+        assert read(make_reader_copy(frozen)) == value
+        assert value == read(make_reader_copy(frozen))
+        assert (read(make_reader_copy(frozen)) != value) is False
+        assert repr(read(make_reader_copy(frozen))) == repr(value)
+    assert isinstance(make_reader_copy(frozen), type(value))
+    assert is_unchanged(make_reader_copy(frozen), frozen)
+    assert freeze(make_reader_copy(frozen)) is frozen
 
 
 @pytest.mark.parametrize("value", VALUES[:4])
 def test_a_copy_is_json(value):
     frozen = freeze(value)
-    assert json.dumps(lend(frozen)) == json.dumps(value)
-    assert json.dumps(lend(frozen), indent=1, sort_keys=True) == json.dumps(value, indent=1, sort_keys=True)
+    assert json.dumps(make_reader_copy(frozen)) == json.dumps(value)
+    assert json.dumps(make_reader_copy(frozen), indent=1, sort_keys=True) == json.dumps(value, indent=1, sort_keys=True)
 
 
 def pickled(value: Any) -> Any:
@@ -71,13 +71,13 @@ def pickled(value: Any) -> Any:
 
 @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickled, lambda v: v.copy()])
 def test_what_is_copied_from_a_copy_is_plain(take):
-    assert type(take(lend(freeze(MESSAGES)))) is list
-    assert type(take(lend(freeze(VALUES[3])))) is dict
-    assert type(take(lend(freeze([1, 2])))) is list
+    assert type(take(make_reader_copy(freeze(MESSAGES)))) is list
+    assert type(take(make_reader_copy(freeze(VALUES[3])))) is dict
+    assert type(take(make_reader_copy(freeze([1, 2])))) is list
 
 
 def test_a_deep_copy_shares_nothing_with_the_copy():
-    mine = lend(freeze(MESSAGES))
+    mine = make_reader_copy(freeze(MESSAGES))
     deep = copy.deepcopy(mine)
     deep[0]["calls"][0]["args"]["n"] = 99
     assert mine == MESSAGES
@@ -87,9 +87,9 @@ def test_a_deep_copy_shares_nothing_with_the_copy():
 def test_copies_of_other_packages_read_the_parts():
     pandas = pytest.importorskip("pandas")
     numpy = pytest.importorskip("numpy")
-    assert pandas.DataFrame(lend(freeze(MESSAGES))).to_dict("records") == MESSAGES
-    assert numpy.array(lend(freeze([[1, 2], [3, 4]]))).sum() == 10
-    assert pandas.Series(lend(freeze(MESSAGES))).tolist() == MESSAGES
+    assert pandas.DataFrame(make_reader_copy(freeze(MESSAGES))).to_dict("records") == MESSAGES
+    assert numpy.array(make_reader_copy(freeze([[1, 2], [3, 4]]))).sum() == 10
+    assert pandas.Series(make_reader_copy(freeze(MESSAGES))).tolist() == MESSAGES
 
 
 def test_pydantic_reads_a_copy():
@@ -100,7 +100,7 @@ def test_pydantic_reads_a_copy():
         n: int
         calls: list[dict[str, Any]]
 
-    found = pydantic.TypeAdapter(list[Message]).validate_python(lend(freeze(MESSAGES)))
+    found = pydantic.TypeAdapter(list[Message]).validate_python(make_reader_copy(freeze(MESSAGES)))
     assert [message.model_dump() for message in found] == MESSAGES
 
 
@@ -109,11 +109,11 @@ def test_a_type_of_a_copy_makes_plain_ones():
     class Holder:
         items: Any
 
-    assert asdict(Holder(lend(freeze(MESSAGES)))) == {"items": MESSAGES}
+    assert asdict(Holder(make_reader_copy(freeze(MESSAGES)))) == {"items": MESSAGES}
 
 
 def test_a_structural_pattern_matches():
-    match lend(freeze({"a": [1, {"b": 2}]})):
+    match make_reader_copy(freeze({"a": [1, {"b": 2}]})):
         case {"a": [1, {"b": found}]}:
             assert found == 2
         case _:
@@ -162,7 +162,7 @@ CHANGES = [
 @pytest.mark.parametrize("change", CHANGES)
 def test_each_change_in_place_is_detected(change, before):
     frozen, expected = freeze(MESSAGES), copy.deepcopy(MESSAGES)
-    mine = lend(frozen)
+    mine = make_reader_copy(frozen)
     if before:
         before(mine)
     change(mine)
@@ -171,7 +171,7 @@ def test_each_change_in_place_is_detected(change, before):
     assert not is_unchanged(mine, frozen)
     assert repr(thaw(freeze(mine, frozen))) == repr(expected)
     assert thaw(frozen) == MESSAGES
-    assert repr([*lend(frozen)]) == repr(MESSAGES), "the next reader sees the value as it was"
+    assert repr([*make_reader_copy(frozen)]) == repr(MESSAGES), "the next reader sees the value as it was"
 
 
 @pytest.mark.parametrize("change", [heapq.heapify, lambda q: heapq.heappush(q, (0, "c")), heapq.heappop])
@@ -180,7 +180,7 @@ def test_what_code_in_c_does_to_a_list_is_detected(queue, change):
     if change is not heapq.heapify and not isinstance(queue[0], tuple):
         queue = [(3, "x"), *[(n, "y") for n in queue]]
     frozen, expected = freeze(queue), [*queue]
-    mine = lend(frozen)
+    mine = make_reader_copy(frozen)
     change(mine)
     change(expected)
     assert not is_unchanged(mine, frozen)
@@ -189,37 +189,37 @@ def test_what_code_in_c_does_to_a_list_is_detected(queue, change):
 
 def test_a_changed_value_that_is_equal_again_is_unchanged():
     frozen = freeze(MESSAGES)
-    mine = lend(frozen)
+    mine = make_reader_copy(frozen)
     mine[0]["n"], mine[1] = mine[0]["n"], copy.deepcopy(MESSAGES[1])
     assert is_unchanged(mine, frozen)
 
 
 def test_unchanged_parts_are_shared_wherever_they_go():
     frozen = freeze(MESSAGES)
-    mine = lend(frozen)
+    mine = make_reader_copy(frozen)
     grown = freeze([*mine, {"n": 5}], frozen)
     assert grown.items is frozen.items
     shorter = freeze({"kept": mine[1:3], "first": mine[0]})
     assert shorter["kept"].items[0] is frozen.items[1]
     assert shorter["first"] is frozen.items[0]
-    last = freeze([*lend(frozen)[:-1], {"n": 7}], frozen)
+    last = freeze([*make_reader_copy(frozen)[:-1], {"n": 7}], frozen)
     assert all(one is other for one, other in zip(last.items[:4], frozen.items[:4], strict=True))
 
 
 def test_copies_that_nobody_holds_are_handed_out_again():
     frozen = freeze(MESSAGES)
-    first = {id(item) for item in lend(frozen)}
-    assert {id(item) for item in lend(frozen)} == first
+    first = {id(item) for item in make_reader_copy(frozen)}
+    assert {id(item) for item in make_reader_copy(frozen)} == first
 
 
 def test_a_copy_that_is_held_is_not_handed_out_again():
     frozen = freeze(MESSAGES)
-    held = [*lend(frozen)][2]
-    again = [*lend(frozen)]
+    held = [*make_reader_copy(frozen)][2]
+    again = [*make_reader_copy(frozen)]
     held["n"] = "changed by an earlier reader"
     assert repr(again) == repr(MESSAGES)
     assert is_unchanged(again, thaw(frozen)) or again == MESSAGES
-    mine = lend(frozen)
+    mine = make_reader_copy(frozen)
     list(mine)
     held["n"] = "and again"
     assert is_unchanged(mine, frozen)
@@ -227,8 +227,8 @@ def test_a_copy_that_is_held_is_not_handed_out_again():
 
 def test_a_part_of_a_copy_that_is_held_is_not_handed_out_again():
     frozen = freeze(MESSAGES)
-    held = next(iter(lend(frozen)))["calls"]
-    mine = lend(frozen)
+    held = next(iter(make_reader_copy(frozen)))["calls"]
+    mine = make_reader_copy(frozen)
     inner = next(iter(mine))["calls"]
     held.append("changed by an earlier reader")
     assert inner == MESSAGES[0]["calls"]
@@ -237,7 +237,7 @@ def test_a_part_of_a_copy_that_is_held_is_not_handed_out_again():
 
 def test_two_readers_at_once_have_their_own_copies():
     frozen = freeze(MESSAGES)
-    one, other = lend(frozen), lend(frozen)
+    one, other = make_reader_copy(frozen), make_reader_copy(frozen)
     for mine in (one, other):
         for item in mine:
             item["by"] = "me" if mine is one else "you"
@@ -246,7 +246,7 @@ def test_two_readers_at_once_have_their_own_copies():
 
 
 def test_threads_of_one_reader_open_a_part_once():
-    mine = lend(freeze([{"n": [number]} for number in range(200)]))
+    mine = make_reader_copy(freeze([{"n": [number]} for number in range(200)]))
     barrier = threading.Barrier(4)
 
     def add() -> None:
@@ -264,13 +264,13 @@ def test_threads_of_one_reader_open_a_part_once():
 
 def test_objects_in_a_copy_are_copies_too():
     frozen = freeze([Point(1, ["a"]), {"at": Point(2, [])}])
-    mine = lend(frozen)
+    mine = make_reader_copy(frozen)
     assert mine == [Point(1, ["a"]), {"at": Point(2, [])}]
     assert is_unchanged(mine, frozen)
     mine[0].tags.append("b")
     assert not is_unchanged(mine, frozen)
-    assert lend(frozen)[0] == Point(1, ["a"])
-    deep = lend(frozen)
+    assert make_reader_copy(frozen)[0] == Point(1, ["a"])
+    deep = make_reader_copy(frozen)
     deep[1]["at"].x = 3
     assert thaw(freeze(deep, frozen))[1] == {"at": Point(3, [])}
 
@@ -278,11 +278,11 @@ def test_objects_in_a_copy_are_copies_too():
 def test_a_value_that_grows_around_itself_is_refused_as_any_other():
     def wrap(value: Any) -> None:
         for _ in range(300):
-            value = freeze({"inner": lend(value)})
+            value = freeze({"inner": make_reader_copy(value)})
 
     def double(value: Any) -> None:
         for _ in range(30):
-            value = freeze([lend(value), lend(value)])
+            value = freeze([make_reader_copy(value), make_reader_copy(value)])
 
     with pytest.raises(BoardError, match="B102"):
         wrap(freeze({"n": [1]}))
@@ -291,7 +291,7 @@ def test_a_value_that_grows_around_itself_is_refused_as_any_other():
 
 
 def test_a_copy_that_contains_itself_is_refused():
-    mine = lend(freeze(MESSAGES))
+    mine = make_reader_copy(freeze(MESSAGES))
     mine[0]["self"] = mine
     with pytest.raises(BoardError, match="B102"):
         freeze(mine)
@@ -368,7 +368,7 @@ def test_readers_in_turn_see_what_deep_copies_would_show(value, readers):
     frozen, oracle = freeze(value), copy.deepcopy(value)
     kept: list[tuple[Any, Any]] = []
     for moves in readers:
-        mine, theirs = lend(frozen), copy.deepcopy(oracle)
+        mine, theirs = make_reader_copy(frozen), copy.deepcopy(oracle)
         for move, place, way, new in moves:
             match move:
                 case "read":

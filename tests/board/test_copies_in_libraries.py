@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agentnb.board import copies
-from agentnb.board.copies import lend
+from agentnb.board.copies import make_reader_copy
 from agentnb.board.values import freeze, thaw
 from agentnb.errors import BoardError
 
@@ -212,7 +212,7 @@ def outcome(take: Callable[[Any], Any], value: Any) -> Any:
 @pytest.mark.parametrize("reader", READERS)
 def test_a_library_reads_a_copy_as_a_plain_value(reader):
     for (shape, frozen), (way, before) in product(SHAPES.items(), BEFORE.items()):
-        mine, plain, board = lend(frozen), thaw(frozen), repr(thaw(frozen))
+        mine, plain, board = make_reader_copy(frozen), thaw(frozen), repr(thaw(frozen))
         before(mine)
         before(plain)
         assert repr(outcome(READERS[reader], mine)) == repr(outcome(READERS[reader], plain)), (shape, way)
@@ -224,12 +224,14 @@ def test_a_library_reads_a_copy_as_a_plain_value(reader):
 @pytest.mark.parametrize("reader", READERS)
 def test_a_library_finds_the_objects_in_a_copy(reader):
     for shape, frozen in OBJECTS.items():
-        assert repr(outcome(READERS[reader], lend(frozen))) == repr(outcome(READERS[reader], thaw(frozen))), shape
+        assert repr(outcome(READERS[reader], make_reader_copy(frozen))) == repr(
+            outcome(READERS[reader], thaw(frozen))
+        ), shape
 
 
 def test_parts_that_code_in_c_took_from_a_small_value_can_be_changed():
     frozen = freeze({"docs": [document(1)]})
-    mine = lend(frozen)
+    mine = make_reader_copy(frozen)
     held = model_of(dict[str, Any])[1](value=mine)
     held.value["docs"][0]["tags"].append("mine")
     assert thaw(freeze(held.value))["docs"][0]["tags"][-1] == "mine"
@@ -238,11 +240,11 @@ def test_parts_that_code_in_c_took_from_a_small_value_can_be_changed():
 
 def test_parts_that_code_in_c_took_from_a_large_value_are_refused_a_change_until_they_are_copied():
     frozen = freeze([document(n) for n in range(99)])
-    taken = model_of(list[Any])[1](value=lend(frozen)).value
+    taken = model_of(list[Any])[1](value=make_reader_copy(frozen)).value
     with pytest.raises(BoardError, match="B101") as refused:
         taken[5]["tags"].append("mine")
     assert "copy.deepcopy" in str(refused.value)
-    for copied in (copy.deepcopy(taken), pickle.loads(pickle.dumps(taken)), copy.deepcopy(lend(frozen))):
+    for copied in (copy.deepcopy(taken), pickle.loads(pickle.dumps(taken)), copy.deepcopy(make_reader_copy(frozen))):
         copied[5]["tags"].append("mine")
         assert type(copied[5]["tags"]) is list
     assert freeze(taken, frozen) is frozen

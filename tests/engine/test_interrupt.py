@@ -19,7 +19,7 @@ import pytest
 import agentnb
 from agentnb import ABSENT
 from agentnb.board.values import thaw
-from agentnb.engine.core.history import Act
+from agentnb.engine.core.history import Intervention
 from agentnb.engine.core.work import Append
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.recipe.model import Edge, Node, Recipe, Region
@@ -75,7 +75,7 @@ def shown(session: Session) -> tuple[object, ...]:
     return session.position, repr(dict(session.board)), frontier, frames, session._parts.run.used
 
 
-def acts_of(session: Session) -> list[Act]:
+def acts_of(session: Session) -> list[Intervention]:
     """Return what people did on the way to where a session stands, as its history has kept it."""
     chain, position = session._parts.run.chain, session.position
     ends = [*(history.base for history in chain[1:]), position]

@@ -18,7 +18,7 @@ from agentnb.engine.core import scheduler, supersteps
 from agentnb.engine.core.event_queue import enqueue
 from agentnb.engine.core.events import make_event
 from agentnb.engine.core.frames import Activation, Frame
-from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Act, Event
+from agentnb.engine.core.history import CARRIED, LEAVE, SKIPPED, Event, Intervention
 from agentnb.engine.core.pending_step import record_interrupted
 from agentnb.engine.core.run import Run
 from agentnb.engine.core.step import finish
@@ -65,7 +65,7 @@ def get_current_activation(run: Run) -> Activation | None:
 def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None) -> None:
     """Record an intervention at the run's position, with a snapshot of its values."""
     run.history.interventions.append(
-        Act(run.position, act, target, freeze(old), freeze(new), by or get_actor(), run.clock.peek())
+        Intervention(run.position, act, target, freeze(old), freeze(new), by or get_actor(), run.clock.peek())
     )
 
 
@@ -76,7 +76,7 @@ def note_held(run: Run) -> None:
         pending_step.intervention_count += 1
 
 
-def _record_holds(run: Run) -> list[Act]:
+def _record_holds(run: Run) -> list[Intervention]:
     return [record_interrupted(run, pending_step, "held", run.position) for pending_step in run.pending_steps.values()]
 
 
@@ -100,7 +100,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
         path = resolve_path(text, scope.visible_items())
         old = scope.look(path)
         run.write(scope, path, value)
-        acts.append(Act(run.position, "edit", format_path(path), old, scope.look(path), get_actor(), now))
+        acts.append(Intervention(run.position, "edit", format_path(path), old, scope.look(path), get_actor(), now))
     end = len(history.w_new)
     # With no call in between: an interrupt finds the whole edit, or none.
     history.s_wend[row] = end
@@ -135,7 +135,9 @@ def emit(run: Run, type_: str, payload: Any, by: str, **words: Any) -> Event:
         run.write(scope, path, value)
         new = scope.look(path)
         if old is not new:
-            history.interventions.append(Act(run.position, "edit", format_path(path), old, new, by, run.clock.peek()))
+            history.interventions.append(
+                Intervention(run.position, "edit", format_path(path), old, new, by, run.clock.peek())
+            )
     history.s_wend[run.position - history.base] = len(history.w_new)
     return event
 
@@ -181,7 +183,7 @@ def set_next(run: Run, node: str) -> None:
     else:
         rest = [entry for entry in queue[1:] if entry != act.id and scheduler.get_frame(run, entry) not in left]
     open_tip(run, amend=True)
-    new = Act(
+    new = Intervention(
         run.position, "set_next", node, None if head is None else head.node.id, node, get_actor(), run.clock.peek()
     )
     _replace_queue(run, [act.id, *rest], left, new)
@@ -203,7 +205,7 @@ def _find_queued(run: Run, number: int) -> Activation:
     return run.find_activation(found)
 
 
-def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Act) -> None:
+def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Intervention) -> None:
     """Replace the frontier of the last step, and close the frames that this leaves."""
     history, step = run.history, run.position
     row, start = step - history.base, len(history.p_act)
@@ -258,6 +260,6 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
         run.write(act.scope, (key,), value)
     pos = scheduler.advance(run, act, scheduler.find_next_activations(run, act))
     run.history.interventions.append(
-        Act(step, "skip", act.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek())
+        Intervention(step, "skip", act.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek())
     )
     return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)

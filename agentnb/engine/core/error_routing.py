@@ -12,12 +12,12 @@ from agentnb.engine.core.run import FAILED, GO, Run
 from agentnb.engine.core.scheduler import (
     Pushes,
     advance,
-    announce,
     choose_targets,
     find_handler,
     find_next_activations,
     get_frame,
     leave,
+    make_event_entries,
 )
 from agentnb.engine.core.supersteps import SuperstepError, find_failed_activation
 from agentnb.engine.core.threads import replace_unraisable
@@ -77,7 +77,7 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
     targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
     act, onward = _apply_failure(run, act, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure
-    pushes: Pushes = announce(run, work) if node.kind.keeps_writes else []
+    pushes: Pushes = make_event_entries(run, work) if node.kind.keeps_writes else []
     if not node.kind.keeps_writes:
         work.emitted.clear()
     if targets or onward is not None:

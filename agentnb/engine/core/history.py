@@ -120,7 +120,7 @@ class Note(NamedTuple):
     score: float | None = None
 
 
-class Act(NamedTuple):
+class Intervention(NamedTuple):
     """An intervention by a person at the run's position after `step`."""
 
     step: int
@@ -344,7 +344,7 @@ class History(LazyAttributes):
         self.p_act = _ints()
         self.p_val: list[Any] = []
         self.replaced: dict[int, tuple[int, int, int]] = {}  # see `replace`
-        self.interventions: list[Act] = []
+        self.interventions: list[Intervention] = []
         self.loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
         self.checkpoints: list[Checkpoint] = []
         self.restored: Checkpoint | None = None  # the state that was restored last, if not at the tip; shared by runs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.event_loops import NEED_LOOP, NeedLoop
-from agentnb.engine.core.history import Act
+from agentnb.engine.core.history import Intervention
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -149,7 +149,7 @@ class PendingStep:
             self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
 
 
-def record_interrupted(run: Run, pending_step: PendingStep, act: str, step: int) -> Act:
+def record_interrupted(run: Run, pending_step: PendingStep, act: str, step: int) -> Intervention:
     """Return the record that an intervention happened while a step was in flight (`held`), or that the step `ended`."""
     work = pending_step.act.work
     how = (
@@ -158,7 +158,7 @@ def record_interrupted(run: Run, pending_step: PendingStep, act: str, step: int)
         else {"held": pending_step.intervention_count}
     )
     new = freeze({"turn": pending_step.act.id, **how})
-    return Act(step, act, pending_step.act.node.id, ABSENT, new, "user", run.clock.peek())
+    return Intervention(step, act, pending_step.act.node.id, ABSENT, new, "user", run.clock.peek())
 
 
 def cancel(run: Run, pending_step: PendingStep) -> None:

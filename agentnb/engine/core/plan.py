@@ -21,7 +21,7 @@ _NONE: Final = frozenset[int]()
 # Of `PlanNode.always`: no edge leads on; every edge whose condition holds; the first whose condition holds.
 NO_EDGE, EVERY, FIRST = -1, -3, -4
 _code_of: Final = attrgetter("__code__")
-Way = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
+OutgoingEdge = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
 
 
 class PlanNode:
@@ -36,7 +36,7 @@ class PlanNode:
     def __init__(self, index: int, node: Node, kind: Kind) -> None:
         self.index, self.id, self.node, self.kind = index, node.id, node, kind
         self.always, self.cost = NO_EDGE, int(node.counted)
-        self.out: tuple[Way, ...] = ()
+        self.out: tuple[OutgoingEdge, ...] = ()
         self.routes: dict[int, Edge] = {}
         self.errors: tuple[int, ...] = ()
         self.timeouts: tuple[int, ...] = ()
@@ -125,7 +125,7 @@ class Compiled:
             case _:
                 source.out += ((self._compile_condition(edge.when), target, edge),)
 
-    def _find_always(self, out: tuple[Way, ...]) -> int:
+    def _find_always(self, out: tuple[OutgoingEdge, ...]) -> int:
         if not out:
             return NO_EDGE
         if any(edge.kind == "parallel" for _, _, edge in out):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentnb.board.copies import lend
+from agentnb.board.copies import make_reader_copy
 from agentnb.board.paths import SET, Path, apply_change
 from agentnb.board.values import ABSENT, FrozenList, freeze, thaw
 
@@ -62,7 +62,7 @@ class Reduced:
         for part in self.parts:
             reducer = _get_reducer(plan, part.node, key) if part.node else None
             if part.node and old is not ABSENT and reducer is not None:
-                old = freeze(reducer(lend(old), thaw(part.value)), old)
+                old = freeze(reducer(make_reader_copy(old), thaw(part.value)), old)
             else:
                 old = apply_change(old, part.path, part.op, part.value, (key, *part.path))
         return old

@@ -18,7 +18,7 @@ from agentnb.engine.core.history import (
     FrameRow,
 )
 from agentnb.engine.core.interfaces import StepAbandoned
-from agentnb.engine.core.plan import FIRST, NO_EDGE, Way
+from agentnb.engine.core.plan import FIRST, NO_EDGE, OutgoingEdge
 from agentnb.engine.core.run import GO, LANES, Run
 from agentnb.engine.core.work import Enter, SendTarget
 from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean
@@ -98,7 +98,7 @@ def follow(run: Run, act: Activation) -> None:
         act.next = always
         if always == NO_EDGE:
             return
-    out: tuple[Way, ...] = act.node.out
+    out: tuple[OutgoingEdge, ...] = act.node.out
     p_act, p_val = history.p_act, history.p_val
     if act.next == FIRST:
         board = act.work.board
@@ -171,7 +171,7 @@ def append_next_activations(run: Run, act: Activation, chosen: Pushes | None, fr
         if run.plan.supersteps
         else chosen
     )
-    return advance(run, act, pushes + announce(run, act.work), front)
+    return advance(run, act, pushes + make_event_entries(run, act.work), front)
 
 
 def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> int:  # noqa: B006  (never changed)
@@ -271,7 +271,7 @@ def _schedule_resume(run: Run, act: Activation, queue: Pushes, here: int) -> Pus
     return [*queue[:here], (owner.id, CARRIED), *queue[here:]]
 
 
-def announce(run: Run, work: Any) -> Pushes:
+def make_event_entries(run: Run, work: Any) -> Pushes:
     """Return the queue entries for the events that a node emitted."""
     if not run.plan.listeners or run.plan.recipe.reactive is not None:  # a reactive run queues the events themselves
         return []
@@ -342,11 +342,11 @@ def repeat_body(run: Run, act: Activation, began: int) -> int:
 def leave(run: Run, act: Activation) -> None:
     """Close all frames that an activation's node opened, the innermost first, and record it."""
     inside = {frame.id for frame in run.list_inner_frames(act)}
-    shut(run, [frame for frame in run.frames.values() if any(outer.id in inside for outer in frame.iter_enclosing())],
-         run.position + 1)  # fmt: skip
+    nested = [frame for frame in run.frames.values() if any(outer.id in inside for outer in frame.iter_enclosing())]
+    close_frames(run, nested, run.position + 1)
 
 
-def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
+def close_frames(run: Run, frames: Sequence[Frame], step: int) -> None:
     """Close frames as part of a step."""
     closing = sorted(frames, key=lambda frame: -frame.depth)
     if not closing:
@@ -360,15 +360,15 @@ def shut(run: Run, frames: Sequence[Frame], step: int) -> None:
 __all__ = [
     "Pushes",
     "advance",
-    "announce",
     "append_next_activations",
     "choose_targets",
+    "close_frames",
     "enter",
     "find_next_activations",
     "follow",
     "get_frame",
     "lead",
     "leave",
+    "make_event_entries",
     "repeat_body",
-    "shut",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from agentnb.engine.core.pending_step import PendingStep, record_interrupted
 from agentnb.engine.core.rng import take_back, take_note
 from agentnb.engine.core.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
 from agentnb.engine.core.time_travel import repair
-from agentnb.engine.core.work import Again, Enter, Outcome, Work
+from agentnb.engine.core.work import Enter, Outcome, Repeat, Work
 from agentnb.errors import with_article
 
 _new_note = tuple.__new__  # the constructor of a named tuple costs twice as much
@@ -99,7 +99,7 @@ def settle(run: Run, act: Activation, result: Any, began: int) -> int:
             return commit(run, act, {}, began)
         case Enter():
             return scheduler.enter(run, act, result, began)
-        case Again():
+        case Repeat():
             return scheduler.repeat_body(run, act, began)
         case Mapping():
             return commit(run, act, dict(result), began)

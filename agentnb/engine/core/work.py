@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
-from agentnb.board.copies import lend, seems_unchanged
+from agentnb.board.copies import make_reader_copy, seems_unchanged
 from agentnb.board.key_checks import UnknownKey
 from agentnb.board.paths import APPEND, DELETE, SET, Path, look
 from agentnb.board.scopes import Policy
@@ -106,11 +106,11 @@ class Enter:
 
 
 @dataclass(slots=True)
-class Again:
+class Repeat:
     """A composite node's answer when its body has ended: run it once more, in the same frame."""
 
 
-Result = dict[str, Any] | Outcome | Enter | Again | None
+Result = dict[str, Any] | Outcome | Enter | Repeat | None
 Perform = Callable[["Work"], "Result | Awaitable[Result]"]
 
 
@@ -264,7 +264,7 @@ class Work(LazyAttributes):
         """Return this step's own copy of a key's value; changes made in it become writes."""
         held = self.copies.get(key)
         if held is None or held[1] is not frozen:
-            held = self.copies[key] = (lend(frozen), frozen)
+            held = self.copies[key] = (make_reader_copy(frozen), frozen)
         return held[0]
 
     def write(self, path: str | Path, value: Any) -> None:

@@ -15,7 +15,18 @@ from agentnb.board.codec import TAG, decode
 from agentnb.board.values import ATOMS, FrozenDict, FrozenList, make_frozen_list, make_frozen_pairs, thaw
 from agentnb.bounds import DEPTH_LIMIT
 from agentnb.clock import from_microseconds
-from agentnb.engine.core.history import CARRIED, Act, ActRow, Call, Event, Failure, FrameRow, History, Note, Tables
+from agentnb.engine.core.history import (
+    CARRIED,
+    ActRow,
+    Call,
+    Event,
+    Failure,
+    FrameRow,
+    History,
+    Intervention,
+    Note,
+    Tables,
+)
 from agentnb.engine.core.reducers import Part
 from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.deltas import VERSION, Key
@@ -326,7 +337,9 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "reduced": lambda _, history, rows: history.reduced.update(
         (row, tuple(map(_get_part, made))) for row, made in rows
     ),
-    "people": lambda _, history, rows: history.interventions.extend([Act(*map(decode_value, row)) for row in rows]),
+    "people": lambda _, history, rows: history.interventions.extend(
+        [Intervention(*map(decode_value, row)) for row in rows]
+    ),
 }
 
 

@@ -33,7 +33,7 @@ from agentnb.board.codec import TAG, are_plain_names, encode, encode_atom, is_st
 from agentnb.board.paths import APPEND, SET
 from agentnb.board.values import ATOMS, FrozenDict, FrozenList
 from agentnb.clock import to_microseconds
-from agentnb.engine.core.history import CARRIED, Act, Call, Event, Failure, History, Tables
+from agentnb.engine.core.history import CARRIED, Call, Event, Failure, History, Intervention, Tables
 from agentnb.engine.persistence.state_projection import get_previous
 from agentnb.engine.persistence.value_deltas import encode_difference
 from agentnb.errors import AgentNbError, StoreError
@@ -491,7 +491,7 @@ def _encode_failure(step: int, failure: Failure) -> list[Any]:
     return [step, failure.type, safe_str(failure.message, LONGEST_TEXT), failure.timeout, problem, result]
 
 
-def _encode_act(act: Act) -> list[Any]:
+def _encode_act(act: Intervention) -> list[Any]:
     """Return an intervention as JSON, leniently, because no run is resumed from it."""
     key = next(filter(is_secret, act.target.split(".")), act.target)
     old, new = (encode(value, key, lenient=True) for value in (act.old, act.new))

@@ -17,7 +17,7 @@ from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import LOOP, step_in_loop, take_off
 from agentnb.engine.core.event_loops import run_in_own_loop
-from agentnb.engine.core.history import Act, ActRow, Tables
+from agentnb.engine.core.history import ActRow, Intervention, Tables
 from agentnb.engine.core.run import NEVER, SUSPENDED, Run
 from agentnb.engine.core.step import step
 from agentnb.engine.replay.divergence import Divergence, Level, Sides, compare_steps, iter_inner_differences
@@ -55,7 +55,7 @@ class Replay:
         self.unsure: list[Divergence] = []
         self.compared = 0
         self._ran: dict[ActRow, int] = {}  # the last step of each recorded activation
-        self._later: dict[int, list[tuple[Act, Callable[[], object]]]] = {}  # by step in flight
+        self._later: dict[int, list[tuple[Intervention, Callable[[], object]]]] = {}  # by step in flight
         self._unseen: dict[int, set[int]] = {}  # by step in flight: later events
         self._settings: dict[int, Mapping[str, Any]] = {}  # of calls, by recipe
         self._masked: set[tuple[int, str]] = set()  # keys whose value, or its source, is masked here
@@ -137,7 +137,7 @@ class Replay:
     def _repeat_interventions(self, recorded: StepRecord) -> bool:
         """Repeat the interventions before a step; return True if the replay can continue."""
         for number in range(self._done_to + 1, recorded.step):
-            stopped, spans = False, dict[int, tuple[Act, int]]()
+            stopped, spans = False, dict[int, tuple[Intervention, int]]()
             for deed in self.record.interventions_between(number):
                 act = deed.act
                 stopped = stopped or (act is not None and act.action == "breakpoint")
@@ -157,8 +157,8 @@ class Replay:
         return True
 
     def _find_intervention(
-        self, deed: RecordedIntervention, number: int, spans: Iterable[tuple[Act, int]]
-    ) -> tuple[Act, int] | None:
+        self, deed: RecordedIntervention, number: int, spans: Iterable[tuple[Intervention, int]]
+    ) -> tuple[Intervention, int] | None:
         """Return the step in flight that an intervention belongs to; its earlier reads came before the intervention."""
         if deed.write is None and deed.event is None:
             return None
@@ -167,7 +167,7 @@ class Replay:
         own = [span for scope, span in scopes if deed.write is not None and deed.write.scope == scope]
         return next(iter([*own, *(span for span in spans if span[1] == number + 1)]), None)
 
-    def _hide_event(self, seq: int, spans: Iterable[tuple[Act, int]]) -> None:
+    def _hide_event(self, seq: int, spans: Iterable[tuple[Intervention, int]]) -> None:
         """Hide an event from pending steps of other branches until the point where it was emitted."""
         for held, end in spans:
             self._unseen.setdefault(end, set()).add(seq)

@@ -17,13 +17,13 @@ from agentnb.engine.core.history import (
     SKIPPED,
     STATUS,
     STATUSES,
-    Act,
     ActRow,
     Call,
     Event,
     Failure,
     FrameRow,
     History,
+    Intervention,
     Tables,
 )
 
@@ -84,7 +84,7 @@ class StepRecord(NamedTuple):
 class RecordedIntervention(NamedTuple):
     """An intervention after a step: its record, with what an edit wrote or the external event."""
 
-    act: Act | None
+    act: Intervention | None
     write: WriteRecord | None = None
     event: Event | None = None
 
@@ -93,7 +93,10 @@ class _Rows:
     """The sparse rows of one history, by step."""
 
     def __init__(self, history: History) -> None:
-        self.interventions, self.outside = defaultdict[int, list[Act]](list), defaultdict[int, list[Event]](list)
+        self.interventions, self.outside = (
+            defaultdict[int, list[Intervention]](list),
+            defaultdict[int, list[Event]](list),
+        )
         self.events, self.calls = defaultdict[int, list[Event]](list), defaultdict[int, list[Call]](list)
         for act in history.interventions:
             self.interventions[act.step].append(act)
@@ -108,7 +111,7 @@ class _Rows:
         return sum(1 for act in self.interventions.get(step, ()) if has_write_row(act))
 
 
-def has_write_row(act: Act) -> bool:
+def has_write_row(act: Intervention) -> bool:
     """Return True if an intervention has a write row."""
     return act.action == "edit" and not (act.old is ABSENT and act.new is ABSENT)
 
@@ -120,14 +123,14 @@ class Record:
         self.run, self.tables = run, run.tables
         self.parts = run.parts()
         self._rows = [_Rows(history) for history, _ in self.parts]
-        self.changes: dict[str, list[Act]] = {}  # of paused calls, by node
+        self.changes: dict[str, list[Intervention]] = {}  # of paused calls, by node
         for act in (act for history, _ in self.parts for act in history.interventions if act.action == "change"):
             self.changes.setdefault(act.target, []).append(act)
         self.spans = {id(held): (held, step) for held, step in self._iter_spans()}
 
-    def _iter_spans(self) -> Iterator[tuple[Act, int]]:
+    def _iter_spans(self) -> Iterator[tuple[Intervention, int]]:
         """Yield each record that a step was in flight during an intervention, with the step it became."""
-        held: dict[int, list[Act]] = {}
+        held: dict[int, list[Intervention]] = {}
         for act in (act for history, end in self.parts for act in history.interventions if act.step <= end):
             if act.action == "held":
                 held.setdefault(act.new["turn"], []).append(act)

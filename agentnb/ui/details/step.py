@@ -10,7 +10,18 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import ABSENT, FrozenList
-from agentnb.engine.core.history import CARRIED, ERROR, PHASES, STATUS, STATUSES, UNCAUGHT, Act, Call, Event, Failure
+from agentnb.engine.core.history import (
+    CARRIED,
+    ERROR,
+    PHASES,
+    STATUS,
+    STATUSES,
+    UNCAUGHT,
+    Call,
+    Event,
+    Failure,
+    Intervention,
+)
 from agentnb.errors import AgentNbError
 from agentnb.expressions.paths import format_path
 from agentnb.session.state import get_state
@@ -245,11 +256,11 @@ def _shorten_value(value: Any, name: str = "") -> str:
     return to_line(Cells().of("", name, value)["text"])[:_SHORT]
 
 
-def _list_interventions(reading: StepIndex, number: int) -> list[Act]:
+def _list_interventions(reading: StepIndex, number: int) -> list[Intervention]:
     return [act for history, _ in reading.at(number) for act in history.interventions if act.step == number][:ROWS]
 
 
-def _describe_intervention(act: Act, cells: Cells, at: str) -> dict[str, Any]:
+def _describe_intervention(act: Intervention, cells: Cells, at: str) -> dict[str, Any]:
     """Return an intervention made while a step was the current one."""
     return {
         "act": to_line(act.action),

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from agentnb.bounds import excess
+from agentnb.bounds import find_excess
 from agentnb.errors import Problem, RecipeError, error_text, with_article
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_generator
 
@@ -226,7 +226,7 @@ def _make_default(value: Any) -> dict[str, Any]:
     if value is inspect.Parameter.empty:
         return {}
     try:
-        if excess(value):
+        if find_excess(value):
             raise ValueError
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):

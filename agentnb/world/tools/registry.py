@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
-from agentnb.bounds import excess
+from agentnb.bounds import find_excess
 from agentnb.clock import Clock
 from agentnb.errors import ExecutionError, Problem, error_text
 from agentnb.recipe.user_functions import is_async
@@ -287,7 +287,7 @@ def _find_errors(found: _Registered, params: Any) -> list[Detail]:
         received = get_type_name(params)
         return [{"path": path, "message": f"Invalid type. Expected object but received {received}.",
                  "expected": "object", "received": received}]  # fmt: skip
-    if excess(params):
+    if find_excess(params):
         return [{"path": path, "message": "The parameters are nested too deep, or are too large."}]
     return list(found.parameters.find_errors(_copy_parameters(params), path))
 

@@ -15,7 +15,7 @@ from agentnb.session.parts import get_parts
 
 if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.graph import Graph
-    from agentnb.engine.core.history import Act
+    from agentnb.engine.core.history import Intervention
     from agentnb.engine.core.run import Run
 
 GRAPH: Final = "graph"  # the name of a run that nothing listens to yet
@@ -58,7 +58,7 @@ def get_first_step(run: Run) -> int:
     return min(act.step for act in _find_attached(run))
 
 
-def _find_attached(run: Run) -> Iterator[Act]:
+def _find_attached(run: Run) -> Iterator[Intervention]:
     return (act for history, _ in run.parts() for act in history.interventions if act.action == ATTACHED)
 
 

@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
-from agentnb.board.copies import lend, seems_unchanged
+from agentnb.board.copies import make_reader_copy, seems_unchanged
 from agentnb.board.paths import SET
 from agentnb.board.values import ABSENT, ATOMS, freeze, thaw
 from agentnb.dialects.inner_calls import Suspended, run_in_context
@@ -414,7 +414,7 @@ def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, u
         frozen = own[key] if key in own else work.scope.get(key)
         if frozen is not ABSENT:
             held = work.copies.get(key)  # as the node left it
-            values[key] = held[0] if held is not None and held[1] is frozen else lend(frozen)
+            values[key] = held[0] if held is not None and held[1] is frozen else make_reader_copy(frozen)
     if branch.keys == "__root__":
         return values.get("__root__")
     given = values if branch.mapper is None else branch.mapper(values)

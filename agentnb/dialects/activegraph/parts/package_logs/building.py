@@ -27,7 +27,18 @@ from agentnb.dialects.activegraph.parts.package_logs.records import (
     parse_time,
 )
 from agentnb.dialects.activegraph.parts.projection import Writes, project
-from agentnb.engine.core.history import CANCELLED, CARRIED, COUNTED, ERROR, OK, Act, ActRow, Event, Failure, Note
+from agentnb.engine.core.history import (
+    CANCELLED,
+    CARRIED,
+    COUNTED,
+    ERROR,
+    OK,
+    ActRow,
+    Event,
+    Failure,
+    Intervention,
+    Note,
+)
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.run import Run
 from agentnb.engine.effects.dispatch import EffectDispatcher
@@ -239,7 +250,9 @@ class _Builder:
     def _add_intervention(self, at: int, step: int, what: tuple[str, str], old: Any, new: Any) -> None:
         event = self.events[at]
         actor = event.payload.get("approved_by") if event.type in _VERDICTS else event.actor
-        self.history.interventions.append(Act(step, *what, old, new, str(actor or event.actor or ""), self.times[at]))
+        self.history.interventions.append(
+            Intervention(step, *what, old, new, str(actor or event.actor or ""), self.times[at])
+        )
 
     def _follow(self, at: int, value: Any) -> None:
         """Queue the deliveries that an event triggers."""
