@@ -330,7 +330,8 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
     return found, before
 
 
-_NOTHING_FOLLOWS: Final[dict[str, Any]] = {"went": [], "sets_off": [], "why": [], "acts": []}
+# What the details of a step say about the next one; the thought of a router names it.
+_NOTHING_FOLLOWS: Final[dict[str, Any]] = {"went": [], "sets_off": [], "why": [], "acts": [], "said": []}
 
 
 def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:

@@ -210,6 +210,15 @@ def test_a_page_of_exercises_has_what_follows_only_encrypted():
     assert "6" not in re.search("<title>(.*)</title>", text)[1]
 
 
+def test_an_exercise_after_a_router_does_not_show_its_decision():
+    session = nb.Session(nb.samples("triage"), answers=["approve"])
+    session.run()
+    asked = unpacked(packed(session.to_html(quiz=[2]), "0-0")[0])
+    assert asked["steps"]["2"]["node"] == "sort"
+    assert "Go to" not in json.dumps(asked)
+    assert "Go to check_order" in json.dumps(unpacked(packed(session.to_html(), "0-0")[0]))
+
+
 def test_without_javascript_each_fork_has_its_own_table(forks):
     text = forks["triage"].to_html()
     still = text[text.index("<noscript>") : text.index("</noscript>")]
