@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
+from langgraph import errors
 from langgraph.cache.memory import InMemoryCache
 from langgraph.errors import NodeError, NodeTimeoutError
 from langgraph.graph import START, StateGraph
@@ -409,3 +410,25 @@ def test_time_stands_still_while_a_call_is_held():
 def test_a_time_out_of_a_sync_node_is_refused():
     with pytest.raises(nb.RecipeError, match="sync"):
         load_graph(graph_of(("a", says("a"), {"timeout": 1})))
+
+
+def raises_cancelled(state):
+    raise asyncio.CancelledError
+
+
+async def awaits_cancelled(state):
+    await asyncio.sleep(0)
+    raise asyncio.CancelledError
+
+
+@pytest.mark.skipif(not hasattr(errors, "NodeCancelledError"), reason="this LangGraph lets it end the run")
+@pytest.mark.parametrize("handled", [False, True], ids=["", "handled"])
+@pytest.mark.parametrize("node", [raises_cancelled, awaits_cancelled])
+def test_a_node_that_raises_cancelled_error_itself_fails(node, handled):
+    graph = StateGraph(State)
+    words = {"error_handler": lambda state: {"xs": ["handled"]}} if handled else {}
+    graph.add_node("node", node, **words)
+    graph.add_edge(START, "node")
+    theirs, session = compare(graph.compile(), {"n": 1}, is_async=node is awaits_cancelled)
+    assert theirs.ended == ("finished" if handled else "NodeCancelledError")
+    assert session.trace.frames.steps.error[0].startswith("NodeCancelledError: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -198,6 +199,8 @@ class NodeCall:
             result = context.run(form.call, given, config)
         except lg.ParentCommand as upward:
             result = self._to_command(upward, config)
+        except asyncio.CancelledError as error:
+            raise self._to_failure(error, work) from error
         if self.recurse and isinstance(result, lg.Runnable) and not form.slow:
             result = context.run(result.invoke, given, config)
         if form.slow or isawaitable(result):
@@ -218,6 +221,17 @@ class NodeCall:
         if command.graph == lg.Command.PARENT and self.plan.prefix:
             return command
         raise _make_no_parent_error(self.plan, upward)
+
+    def _to_failure(self, error: asyncio.CancelledError, work: Work) -> BaseException:
+        """Return the failure of a node that raises CancelledError itself, or the error if its step was cancelled."""
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # no event loop runs here
+            task = None
+        if work.dead or (task is not None and task.cancelling()):
+            return error
+        failure: Exception = lg.NodeCancelledError(self.plan.name)
+        return failure
 
     def _make_config(self, calls: NodeCalls, attempt: int) -> dict[str, Any]:
         plan, work = self.plan, calls.work
@@ -273,6 +287,9 @@ class NodeCall:
         except (Exception, Suspended):
             await calls.wait()
             raise
+        except asyncio.CancelledError as error:
+            calls.cancel()
+            raise self._to_failure(error, work) from error
         except BaseException:  # the step is abandoned
             calls.cancel()
             raise

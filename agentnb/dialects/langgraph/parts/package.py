@@ -9,6 +9,7 @@ from langchain_core.messages import (
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableLambda, RunnableSequence
 from langchain_core.runnables.config import run_in_executor, var_child_runnable_config
 from langchain_core.tools import StructuredTool
+from langgraph import errors
 from langgraph._internal import _constants as keys
 from langgraph._internal._config import ensure_config
 from langgraph._internal._runnable import RunnableCallable, RunnableSeq
@@ -45,6 +46,8 @@ from langgraph.runtime import ExecutionInfo, RunControl, Runtime
 from langgraph.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
 from xxhash import xxh3_128_hexdigest
 
+NodeCancelledError = getattr(errors, "NodeCancelledError", RuntimeError)  # early versions have none
+
 __all__ = [
     "MISSING",
     "AnyValue",
@@ -59,6 +62,7 @@ __all__ = [
     "Interrupt",
     "InvalidUpdateError",
     "LastValue",
+    "NodeCancelledError",
     "NodeError",
     "NodeTimeoutError",
     "Overwrite",
