@@ -57,7 +57,7 @@ def _ffi() -> Any:
 
 
 class _Timers:
-    """What a loop asks for events: here there are none, so it only waits for the next timer."""
+    """The selector of a loop without input and output: it only waits for the next timer."""
 
     def select(self, timeout: float | None) -> list[Any]:
         """Wait until the next timer is due.

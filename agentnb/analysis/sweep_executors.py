@@ -192,7 +192,7 @@ def _run_in_processes(
 ) -> Iterator[Chunk]:
     """Run in a pool of processes; after one was killed, the runs that were under way are made again, each alone.
 
-    The pool of the caller is used until one of its processes is killed: then it is of no more use.
+    The pool of the caller is used until one of its processes is killed: a broken pool cannot be used again.
     """
     context = getattr(executor, "_mp_context", None) if executor is not None else _CONTEXT
     rest: Sequence[Job] = jobs
@@ -213,7 +213,7 @@ def _run_in_processes(
 
 
 def _run_alone(work: SweepSettings, job: Job, run: _Run, context: Any) -> Chunk:
-    """Make one run in a process of its own."""
+    """Make one run in a separate process."""
     try:
         with _make_pool(1, context) as pool:
             return pool.submit(run, [job]).result()

@@ -54,7 +54,7 @@ class Result(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Runs that were made together: their numbers and statuses; the rest is pickled until somebody asks for it.
+    """Runs that were made together: their numbers and statuses; the rest stays pickled until it is needed.
 
     `rows` are their rows of the table; `content` are their records (for some, None), or the seven tables over them.
     """
@@ -95,7 +95,7 @@ class SweepSettings:
         return self.concurrency or (TOGETHER if self._is_async() else 1)
 
     def _is_async(self) -> bool:
-        """Return True if a node's function or a tool is async, or a model is asked that is no script of answers."""
+        """Return True if a node's function or a tool is async, or the model is not a script of answers."""
         tools = self.options.get("tools")
         functions = [*(tools.values() if isinstance(tools, Mapping) else ())]
         functions += [node.params.get("function") for recipe in self.recipes.values() for node in recipe.nodes.values()]

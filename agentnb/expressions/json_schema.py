@@ -33,7 +33,7 @@ _OF_KEYS: Final = frozenset({"required", "additionalProperties", "unevaluatedPro
 
 
 class Fault(NamedTuple):
-    """A violation: the path within the value (empty: the whole value), and the violated rule in words.
+    """A violation: the path within the value (empty: the whole value), and a description of the violated rule.
 
     `message` may quote the value; `rule` never does: it quotes the schema, and is empty unless one single rule is
     violated.

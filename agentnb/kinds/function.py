@@ -109,7 +109,7 @@ def make_caller(node: Node, function: Callable[..., Any]) -> Callable[[Work], An
 
 
 def _wrap_asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
-    """Return the function of a node that may ask: it runs again with the answers, until it asks no more."""
+    """Return the function of a node that may ask: it runs again with the answers until all are given."""
 
     def perform(work: Work) -> Any:
         try:

@@ -307,7 +307,7 @@ class Recipe:
     def derived(self) -> dict[Hashable, Any]:
         """What has been computed from this recipe alone, such as its problems and its plan, by key.
 
-        A new dict each time if a part of the recipe can be changed in place: then everything is computed anew.
+        A new dict each time if a part of the recipe can be changed in place: then everything is computed again.
         """
         return self._derived if self._is_read_only else {}
 

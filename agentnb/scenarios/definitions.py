@@ -162,7 +162,7 @@ def _iter_unknown_keys(fields: Mapping[Any, Any], where: str) -> Iterator[Proble
 def find_refusal(recipe: Recipe, scenario: Scenario) -> Problem | None:
     """Return why a scenario is refused; None if it can run. The other scenarios run regardless.
 
-    X413: a scenario requests to run code of its own
+    X413: a scenario requests to run code
     """
     if scenario.compare != _REFUSED:
         return None

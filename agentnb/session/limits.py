@@ -69,7 +69,7 @@ class _PendingUsage:
 class Limits:
     """The budget of one run and its usage.
 
-    If a limit blocks an attempt of a call, the step is given up and an intervention is recorded: it stays the next
+    If a limit blocks an attempt of a call, the step is abandoned and an intervention is recorded: it stays the next
     step, and does not begin again before an intervention or a change of the limit.
     """
 
@@ -163,7 +163,7 @@ class Limits:
     def measure_usage(self, run: Run) -> dict[str, Number]:
         """Return the usage up to here, by the names of all limits.
 
-        If a step was given up at a limit, its usage by then is included.
+        If a step was abandoned at a limit, its usage by then is included.
         """
         return self.capture_usage(run)()
 
@@ -256,7 +256,7 @@ class Limits:
         return False
 
     def _give_up(self, run: Run, act: Activation, limit: str, paid: AttemptUsage | None, ns: int) -> None:
-        """Record that a step is given up at a limit, with its usage by then."""
+        """Record that a step is abandoned at a limit, with its usage by then."""
         used = {} if paid is None else {"max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": ns / 1e9,
                                         "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
         is_ = getattr(self.budget, limit)
@@ -284,7 +284,7 @@ class Limits:
                 return
 
     def _find_stop(self, run: Run) -> Intervention | None:
-        """Return the record that the next step was given up, if it still applies."""
+        """Return the record that the next step was abandoned, if it still applies."""
         history, (known, looked, stop) = run.at, self._seen_interventions
         if known is not history:
             looked, stop = 0, None

@@ -58,7 +58,7 @@ class _Keys:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, changes: Iterable[tuple[str, str, int]]) -> None:
-        """Count keys of nodes once more (1), or once less (-1)."""
+        """Add 1 or -1 to the counts of keys of nodes."""
         changed: dict[str, set[str]] = {}
         for node, key, times in changes:
             count = self._counts[node, key] = self._counts[node, key] + times
@@ -87,7 +87,7 @@ class _EdgeCoverage:
             kept.append((place, edge.kind in _OF_FAILURES))
 
     def add(self, way: tuple[str, str, bool], times: int) -> None:
-        """Count a way between two nodes once more (1), or once less (-1); a way is of a failed step, or of another."""
+        """Add 1 or -1 to the count of a transition between two nodes; those of failed steps count separately."""
         self._counts[way] += times
         places = self._places.get(way[:2], ())
         handled = any(of_failures for _, of_failures in places)

@@ -69,7 +69,7 @@ class Parts:
         return self.state.run
 
     def release(self) -> None:
-        """Break the reference cycles of a session that is used no more; nothing of it works after that.
+        """Break the reference cycles of a session that is no longer used; it does not work after that.
 
         Where thousands of sessions are made, the garbage collector would take a tenth of the time.
         """

@@ -162,7 +162,7 @@ class State:
         return self._breakpoints
 
     def _is_repeating(self, run: Run, side: Side) -> bool:
-        """Return True if the board equals that of an earlier visit; what it needs is kept from the first question."""
+        """Return True if the board equals that of an earlier visit; its data are collected from the first call on."""
         if self._progress is None:
             from agentnb.session.progress import Progress
 

@@ -315,7 +315,7 @@ class StepIndex:
 
 
 class _ReadAhead:
-    """What a reader that goes from step to step asks for next, made many steps at a time.
+    """Read-ahead for a reader that goes from step to step: prepares the rows of many steps at a time.
 
     Asked for one step, a reading rebuilds the board from a checkpoint; for the next ones it only moves on.
     """

@@ -49,7 +49,7 @@ class ComparedRun:
     recorded: Session | None = None
 
     def follow(self, session: Session) -> Comparison:
-        """Return the comparison, made anew if a run has changed since and rests."""
+        """Return the comparison, recomputed if a run has changed and is not running."""
         from agentnb.analysis.compare import compare  # it needs numpy: a cockpit opens without
 
         trace = trace_of(self.run)

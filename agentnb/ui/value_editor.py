@@ -228,7 +228,7 @@ def _is_mask(typed: Any) -> bool:
 
 
 def describe_value_error(session: Session, which: Any) -> str:
-    """Return what is wrong with a typed value, in words; empty if it can be written."""
+    """Return a description of what is wrong with a typed value; empty if it can be written."""
     asked = which if isinstance(which, dict) else {}
     try:
         parse_typed(session, asked.get("typed"), parse_path(session, asked.get("path")))

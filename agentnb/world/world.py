@@ -229,7 +229,7 @@ def _ask_for_input(effect: Effect) -> Any:
 
     An invalid input is requested again.
 
-    What does not fit the question is asked once more.
+    If an answer does not fit the question, the question is repeated.
     """
     prompt, role = str(effect.arguments.get("prompt", "")), effect.arguments.get("role")
     prompt = f"{prompt} (for role {role})" if role else prompt

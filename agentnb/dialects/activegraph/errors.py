@@ -120,7 +120,7 @@ class InvalidToolRegistration(RegistrationError, InvalidArgumentType):
 
 
 class BehaviorNotFoundError(RegistrationError, GraphError, LookupError):
-    """There is no behavior of that name."""
+    """There is no behavior with that name."""
 
 
 class AmbiguousBehaviorError(RegistrationError, GraphError):
@@ -128,7 +128,7 @@ class AmbiguousBehaviorError(RegistrationError, GraphError):
 
 
 class ToolNotFoundError(RegistrationError, GraphError, LookupError):
-    """There is no tool of that name."""
+    """There is no tool with that name."""
 
 
 class AmbiguousToolError(RegistrationError, GraphError):
@@ -136,7 +136,7 @@ class AmbiguousToolError(RegistrationError, GraphError):
 
 
 class EventNotFoundError(GraphError, StorageError, KeyError):
-    """There is no event of that id."""
+    """There is no event with that id."""
 
     __str__ = UnknownObjectError.__str__
 

@@ -19,7 +19,7 @@ MOMENTS: Final = ("step", "error", "end", "change", "token")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text that a model has just streamed to a node; each `attempt` of a call (from 1) starts anew.
+    """A piece of text that a model has just streamed to a node; each `attempt` of a call (from 1) starts over.
 
     `call` is the index of the call among the node's calls to models. `model` is the name that was requested.
     """

@@ -72,7 +72,7 @@ def _get_frame(run: Run, number: int) -> Frame:
 def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: list[tuple[int, Any]]) -> int:
     """Replace an activation in the queue by what follows it; return where the queue begins then.
 
-    -1 if the queue must be written anew: something waits between the activation and the place of what follows it.
+    -1 if the queue must be rewritten: something waits between the activation and the place of what follows it.
     """
     index = run.queue_index
     if index is None or not index.is_current(run):

@@ -530,7 +530,7 @@ class Run(LazyAttributes):
         return self.plan.nodes[self.tables.acts[act].node].id
 
     def release(self) -> None:
-        """Break the reference cycles of a run that is used no more: its memory is freed without the collector."""
+        """Break the reference cycles of a run that is no longer used: its memory is freed without the collector."""
         for act in self.live.values():
             del act.work.board, act.work
         for frame in self.frames.values():

@@ -64,7 +64,7 @@ async def _perform(act: Activation) -> Any:
 
 
 def move_to_own_thread(pending_step: PendingStep) -> None:
-    """Let an activation that has run no code yet run in a thread of its own, so that slow code holds no event loop."""
+    """Let an activation that has run no code yet run in a thread of its own, so that slow code blocks no loop."""
     if isinstance(pending_step.coro, SuspendableCode) and not pending_step.held and not pending_step.coro.has_begun:
         pending_step.needs_loop = True
 

@@ -36,7 +36,7 @@ def to_failure(
     A TimeoutError if there was no answer in time; else an LLMError with the server's message, masked and truncated.
 
     Args:
-        name: who was asked, provider:model.
+        name: the model, as provider:model.
         node: the node that asked.
         variables: the environment variables that may hold the key.
         seconds: how long the answer was waited for.

@@ -217,11 +217,11 @@ def behavior(
             "recent_events": 50}; left out, all of it and the last 50 events.
         budget: what it may use in one run; where that is used up, it is no longer triggered.
         pattern: what must be there, see agentnb.dialects.activegraph.parts.patterns.
-        activate_after: by how many events it is put off.
+        activate_after: the delay of each delivery, in events.
 
     Raises:
         TypeError: the function does not take the three.
-        RegistrationError: R320, the pattern cannot be read; R321, it cannot be put off so; R331, of its budget.
+        RegistrationError: R320, the pattern cannot be read; R321, the delay is invalid; R331, the budget is.
 
     Example:
         >>> @behavior(on=["goal.created"])

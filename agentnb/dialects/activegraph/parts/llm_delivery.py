@@ -164,8 +164,8 @@ class _ModelRequests:
         """Ask until an answer requests no tool, and return it parsed.
 
         Raises:
-            LLMBehaviorError: the model has failed, or what it says is not what was asked for.
-            ToolError: a tool has failed, or more are asked for than may be.
+            LLMBehaviorError: the model failed, or its answer does not match the request.
+            ToolError: a tool failed, or too many calls were requested.
         """
         self.turn.beside["tool_calls"] = 0
         for index in range(self.behavior.max_tool_turns):

@@ -218,7 +218,7 @@ class ClientProvider:
         """Return the client's response: at once, or as an awaitable.
 
         Args:
-            asker: who asks, and how often it was asked before: node, number, of_node, tell; see LLMRequest.
+            asker: the fields of LLMRequest that identify the request: node, number, of_node, tell.
         """
         tools = settings.get("tools") or ()
         native = bool(tools) and bool(getattr(self.client, "plain_calls", False))

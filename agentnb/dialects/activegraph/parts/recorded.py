@@ -44,7 +44,7 @@ class RecordedLLMProvider:
     Args:
         folder: the folder of the files.
         structured_output_mode: "native" if the recorded run used its provider's structured output.
-        default_model: that of the recorded provider; it is part of what was asked.
+        default_model: that of the recorded provider; it is part of the request.
     """
 
     def __init__(self, folder: str | Path, *, structured_output_mode: str = "prompt",

@@ -65,7 +65,7 @@ class Memory:
         return f"{self.config.namespace}:{name}" if self.config.namespace else str(name)
 
     def recall(self, inputs: Mapping[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-        """Return an initial state with the earlier messages at the front of its own.
+        """Return an initial state in which the earlier messages precede its own.
 
         Raises:
             AgentRuntimeError: X422, `messages` is not a list; X423, the stored text cannot be read; X362, the path is

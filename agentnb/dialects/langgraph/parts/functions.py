@@ -108,7 +108,7 @@ def _list_unimplemented_wrappers() -> list[Any]:
 
 
 def _list_middleware(function: Any) -> list[Any]:
-    """Return what a function of an agent is made of: wrappers of its middleware's functions, which are closures."""
+    """Return the parts of a function of an agent: wrappers of its middleware's functions, which are closures."""
     if not str(getattr(function, "__module__", "")).startswith("langchain.agents."):
         return []
     cells = getattr(function, "__closure__", None) or ()
@@ -124,7 +124,7 @@ def _get_cell_value(cell: Any) -> Any:
 
 
 def _list_parts(runnable: Any) -> list[Any]:
-    """Return the runnables that one is made of, or that its function refers to."""
+    """Return the runnables that one consists of, or that its function refers to."""
     if inspect.isroutine(runnable):
         return _list_middleware(runnable)
     if is_state_graph(runnable):

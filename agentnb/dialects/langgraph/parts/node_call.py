@@ -149,7 +149,7 @@ class NodeCall:
         return self.awaited
 
     async def _run_with_retries(self, work: Work, form: Form) -> Any:
-        """Run the node until an attempt ends well, or its policies give up. Each failed attempt is an event."""
+        """Run the node until an attempt succeeds or the retries are exhausted. Each failed attempt is an event."""
         failed = 0
         while True:
             result: Any = None

@@ -30,7 +30,7 @@ class StartCall(NodeCall):
         return channels.first_values(updates, earlier)
 
     def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
-        """Return the input of this graph: what of it is no part of the state reaches the conditions, too."""
+        """Return the input of this graph; keys outside the state reach the conditions, too."""
         frame = calls.work.act.frame.row
         return [], calls.work.given if frame.parent < 0 else thaw(frame.given)
 

@@ -85,7 +85,7 @@ class TokenUsage(base.Usage, Mapping[str, Any]):
 
 
 class LLMRequest(base.LLMRequest):
-    """What a model is asked, and how: a request of the world, so any client takes it as it is.
+    """A request to a model. It is a request of the world, so any client accepts it.
 
     Everything but the messages and the model lies in `settings`: the other names read it from there. What is given by
     its own name comes before `llm_config`.
@@ -96,7 +96,7 @@ class LLMRequest(base.LLMRequest):
             snake_case or camelCase, or a text: the model, or provider:model. A key in it is the provider's matter: it
             is hidden, and left out.
         expects_json_response: the answer is to be one JSON object, as text: JSON mode, where the provider has one.
-        provider: the name of who is asked; left out: the default one.
+        provider: the name of the provider; the default one if left out.
         tools: ToolDefinitions, or mappings of their fields, that the model may call natively.
 
     Raises:

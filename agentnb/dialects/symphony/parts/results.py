@@ -81,7 +81,7 @@ class ToolExecuted(Keyed):
 class TaskOutcome(Keyed):
     """An agent's answer, its reasoning, and the tools that it called, in order.
 
-    `fallback` is true if there is no answer of a model at all, and `response` is an apology instead.
+    `fallback` is true if no model answered; `response` is then an apology.
     """
 
     response: str

@@ -128,7 +128,7 @@ class LogPersistence(Persistence):
             )
 
     def check_intervention(self, verb: str) -> None:
-        """Raise for an intervention that is no event of the package.
+        """Raise if an intervention has no event in the package.
 
         Raises:
             ExecutionError: L470.
