@@ -168,7 +168,7 @@ class Dependence:
         found: dict[int, frozenset[str] | None] = {}
         if self.recipe is None:
             return dict.fromkeys(self.control.conditions)
-        for edge in self.recipe.ways:
+        for edge in self.recipe.outgoing_edges:
             if edge.when is None or edge.source not in number:
                 continue
             source = number[edge.source]

@@ -97,13 +97,13 @@ class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ign
 
     def __init__(self, calls: Calls, model: str) -> None:
         work = calls.work
-        self.work, self.heard, self.model = work, work.run.tell, model
+        self.work, self.listener, self.model = work, work.run.tell, model
         self.of_node = count_earlier_calls(work, "llm", work.node.id)
 
     def on_llm_new_token(self, token: Any, **_: Any) -> None:
         """Pass on a piece of text."""
-        if isinstance(token, str) and token and self.heard is not None and not self.work.has_ended:
-            self.heard(self.work.node.id, token, 1, self.of_node, self.model)
+        if isinstance(token, str) and token and self.listener is not None and not self.work.has_ended:
+            self.listener(self.work.node.id, token, 1, self.of_node, self.model)
 
     def tap_output_aiter(self, run_id: Any, output: Any) -> Any:
         """Return an iterator as it is."""

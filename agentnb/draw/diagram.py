@@ -283,7 +283,7 @@ def _make_starts(recipe: Recipe, boxes: Mapping[str, Box], names: Mapping[str, s
 
 def _join_links(recipe: Recipe, boxes: Mapping[str, Box]) -> list[Link]:
     """Return a light line from each end of a parallel branch to the join: the targets of the parallel node."""
-    leading = {edge.source for edge in recipe.ways if edge.kind in ORDINARY or edge.kind == "route"}
+    leading = {edge.source for edge in recipe.outgoing_edges if edge.kind in ORDINARY or edge.kind == "route"}
     inside: dict[str, list[Node]] = {}
     for node in recipe.nodes.values():
         inside.setdefault(node.scope, []).append(node)
@@ -297,7 +297,7 @@ def _join_links(recipe: Recipe, boxes: Mapping[str, Box]) -> list[Link]:
         return [end for body in node.bodies for end in ends(body)] if node.kind == "parallel" else []
 
     found = [
-        (end, edge.target) for edge in recipe.ways
+        (end, edge.target) for edge in recipe.outgoing_edges
         if edge.kind in ORDINARY and (owner := recipe.nodes.get(edge.source)) and edge.target in boxes
         for end in _bodies_ends(owner)
     ]  # fmt: skip

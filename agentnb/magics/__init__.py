@@ -29,7 +29,7 @@ class AgentMagics(Magics):
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
-        self.bench = Workspace(shell.user_ns)
+        self.workspace = Workspace(shell.user_ns)
 
     @line_cell_magic
     def recipe(self, line: str, cell: str | None = None) -> Recipe:
@@ -46,12 +46,12 @@ class AgentMagics(Magics):
         except RecipeError as error:
             display(Faults(cell, error.problems))  # type: ignore[no-untyped-call]  # IPython says no types here
             raise DisplayedRecipeError(*error.problems) from None
-        return self.bench.keep(name, found)
+        return self.workspace.keep(name, found)
 
     @line_magic
     def agent(self, line: str) -> Any:
         """Act on the current session: `%agent help` lists the verbs, `%agent help VERB` describes one."""
-        return run_line(self.bench, line)
+        return run_line(self.workspace, line)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
@@ -59,7 +59,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     magics = AgentMagics(shell)
     shell.register_magics(magics)
     shell.set_hook(  # type: ignore[no-untyped-call]  # IPython says no types here
-        "complete_command", lambda _self, event: complete(magics.bench, event.line), re_key=_LINE
+        "complete_command", lambda _self, event: complete(magics.workspace, event.line), re_key=_LINE
     )
 
 

@@ -31,7 +31,7 @@ def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
         return recipe
     recipe = _remove_insides(recipe, found)
     nodes: dict[str, Node] = {}
-    edges, regions = [*recipe.ways], dict(recipe.regions)
+    edges, regions = [*recipe.outgoing_edges], dict(recipe.regions)
     agents = dict(recipe.meta.get("agents", {}))
     for node in recipe.nodes.values():
         inside = found.get(node.id)
@@ -42,7 +42,7 @@ def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
         nodes[node.id] = replace(node, kind="task", bodies=(region,), params=_get_params(node))
         stem = _make_prefix(node.id, inside, recipe)
         nodes |= {each.id: each for each in _expand_nodes(inside, node, region, stem)}
-        edges += [_expand_edge(edge, stem) for edge in inside.ways]
+        edges += [_expand_edge(edge, stem) for edge in inside.outgoing_edges]
         entry = tuple(f"{stem}/{id}" for id in inside.entry)
         regions[region] = Region(region, entry, inside.name, node.id, isolated=True)
         agents[node.id] = inside.meta["agents"][WHOLE]
@@ -118,7 +118,7 @@ def _remove_insides(recipe: Recipe, owners: Mapping[str, Any]) -> Recipe:
     return replace(
         recipe,
         nodes=MappingProxyType(nodes),
-        edges=tuple(edge for edge in recipe.ways if edge.source in nodes),
+        edges=tuple(edge for edge in recipe.outgoing_edges if edge.source in nodes),
         regions=MappingProxyType({id: region for id, region in recipe.regions.items() if id not in inside}),
     )
 

@@ -21,7 +21,7 @@ COMPOSITES = frozenset({"loop", "parallel", "subgraph", "task"})
 
 def check_edges(recipe: Recipe) -> Iterator[Problem]:
     """R104: an edge does not begin or end at a node of the recipe."""
-    yield from find_dangling_edges(recipe.ways, recipe.nodes, recipe.name)
+    yield from find_dangling_edges(recipe.outgoing_edges, recipe.nodes, recipe.name)
 
 
 def find_dangling_edges(
@@ -47,7 +47,7 @@ def find_dangling_edges(
 
 def check_routes(recipe: Recipe) -> Iterator[Problem]:
     """R120: a route of a node leads neither to a node nor to the end."""
-    drawn = {(edge.source, edge.target) for edge in recipe.ways}
+    drawn = {(edge.source, edge.target) for edge in recipe.outgoing_edges}
     nodes, known = recipe.nodes, list_names(recipe.nodes)
     for node in nodes.values():
         ways, place = list_choices(node), format_place(recipe, node.place)
@@ -132,7 +132,7 @@ def check_bodies(recipe: Recipe) -> Iterator[Problem]:
 
 def check_scopes(recipe: Recipe) -> Iterator[Problem]:
     """R122: an edge connects nodes of different regions."""
-    for edge in recipe.ways:
+    for edge in recipe.outgoing_edges:
         source, target = recipe.nodes.get(edge.source), recipe.nodes.get(edge.target)
         if source and target and source.scope != target.scope:
             why = f"{edge.source!r} is in {source.scope!r}, {edge.target!r} in {target.scope!r}"

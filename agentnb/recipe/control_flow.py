@@ -32,7 +32,7 @@ def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
     taken: list[Edge] = []
     shut: list[tuple[Edge, Edge]] = []
     always: dict[str, Edge] = {}
-    for edge in recipe.ways:
+    for edge in recipe.outgoing_edges:
         if recipe.routing == "first" and edge.kind in ORDINARY:
             if edge.source in always:
                 shut.append((edge, always[edge.source]))

@@ -299,7 +299,7 @@ class Recipe:
         object.__setattr__(self, "edges", (*edges, *iter_inner_edges(self.nodes, self.regions, edges)))
 
     @cached_property
-    def ways(self) -> tuple[Edge, ...]:
+    def outgoing_edges(self) -> tuple[Edge, ...]:
         """The edges that a run follows: all but the inner ones."""
         return tuple(edge for edge in self.edges if not edge.inner)
 
@@ -353,7 +353,7 @@ class Recipe:
             ],
             [
                 [edge.source, edge.target, edge.kind, edge.condition, to_plain(edge.when), *filter(None, [edge.join])]
-                for edge in self.ways
+                for edge in self.outgoing_edges
             ],
             [
                 [region.id, region.entry, region.owner, *filter(None, [region.transient])]

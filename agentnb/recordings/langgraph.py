@@ -32,7 +32,7 @@ from agentnb.recordings.builder import (
 from agentnb.recordings.msgpack_values import Opaque, Send, decode_typed
 from agentnb.session.pending import Pending
 from agentnb.session.recording import Recording
-from agentnb.store.other_tables import Look, look_at
+from agentnb.store.other_tables import DatabaseReader, look_at
 from agentnb.text import LONGEST_TEXT, safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -496,7 +496,7 @@ def _are_alike(one: Any, other: Any) -> bool:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _read(look: Look, run_id: str | None) -> tuple[Thread, str]:
+def _read(look: DatabaseReader, run_id: str | None) -> tuple[Thread, str]:
     """Return a thread and the checkpoint that a run id means.
 
     L575: there is no such thread, or none at all.
@@ -523,7 +523,7 @@ def _read(look: Look, run_id: str | None) -> tuple[Thread, str]:
     )  # fmt: skip
 
 
-def _check_tables(look: Look) -> None:
+def _check_tables(look: DatabaseReader) -> None:
     """L573: this is not a checkpoint database of LangGraph.
 
     Raises:
@@ -541,7 +541,7 @@ def _check_tables(look: Look) -> None:
         )  # fmt: skip
 
 
-def _read_thread(look: Look, name: str) -> Thread:
+def _read_thread(look: DatabaseReader, name: str) -> Thread:
     """Return all checkpoints of a thread.
 
     Raises:
@@ -562,7 +562,7 @@ def _read_thread(look: Look, name: str) -> Thread:
     return thread
 
 
-def _read_checkpoints(look: Look, thread: str) -> Iterator[tuple[str, Checkpoint]]:
+def _read_checkpoints(look: DatabaseReader, thread: str) -> Iterator[tuple[str, Checkpoint]]:
     rows = look.rows("SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata "
                      "FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id", thread)  # fmt: skip
     blobs = {}
@@ -588,7 +588,7 @@ def _read_checkpoints(look: Look, thread: str) -> Iterator[tuple[str, Checkpoint
         )  # fmt: skip
 
 
-def _add_writes(look: Look, thread: str, spaces: Namespaces) -> None:
+def _add_writes(look: DatabaseReader, thread: str, spaces: Namespaces) -> None:
     table, value = ("writes", "value") if look.kind == "sqlite" else ("checkpoint_writes", "blob")
     path = "task_path" if "task_path" in look.columns(table) else "''"
     asked = (f"SELECT checkpoint_ns, checkpoint_id, task_id, {path}, channel, type, {value} FROM {table} "  # noqa: S608  (names of ours)
@@ -630,7 +630,7 @@ def _parse_time(text: Any) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _list_runs(look: Look) -> list[dict[str, Any]]:
+def _list_runs(look: DatabaseReader) -> list[dict[str, Any]]:
     _check_tables(look)
     threads = look.rows("SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ? "
                         "GROUP BY thread_id ORDER BY 2", "")  # fmt: skip

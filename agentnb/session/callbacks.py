@@ -48,7 +48,9 @@ class Callbacks:
         )
         run.run_id = self._run_id
         run.after = attach(state, self._handle_step)
-        run.before = self._should_stop_before if at_nodes or (until is not None and until.turn is not None) else None
+        run.before = (
+            self._should_stop_before if at_nodes or (until is not None and until.is_met_before is not None) else None
+        )
         run.hold = self._holds_call if at_calls or state.steps_into else None
         run.at_emit = step_into.stop if state.steps_into else None
         run.tell = self._emit_token if listeners["token"] else None
@@ -115,7 +117,7 @@ class Callbacks:
     def _should_stop_before(self, act: Activation) -> bool:
         """Return True if the run stops before an activation of a branch while others are in flight."""
         state = self._state
-        if state.until is not None and state.until.turn is not None and state.until.turn(act):
+        if state.until is not None and state.until.is_met_before is not None and state.until.is_met_before(act):
             return True
         return self._record_stop(state.breakpoints.find_before_step(state.run, act))
 

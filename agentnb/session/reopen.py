@@ -144,7 +144,7 @@ def _make_session(
 
 def _make_encoder(joined: DeltaLoader) -> DeltaEncoder:
     """Return a delta encoder for which everything loaded is already saved."""
-    encoder = DeltaEncoder.after(joined.tables, joined.histories)
+    encoder = DeltaEncoder.for_histories(joined.tables, joined.histories)
     encoder.recorded_calls = {key: row for rows in joined.recorded_calls.values() for key, row in rows.items()}
     encoder.recorded_events = {event.seq for events in joined.recorded_events.values() for event in events}
     return encoder

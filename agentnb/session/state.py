@@ -48,7 +48,7 @@ class Until:
     """
 
     is_met: Callable[[], bool]
-    turn: Callable[[Activation], bool] | None = None
+    is_met_before: Callable[[Activation], bool] | None = None
 
 
 class State:

@@ -18,7 +18,7 @@ class Watches(Mapping[str, Any]):
         check_keys: Callable[[Iterable[Sequence[str | int]], str], Iterable[Problem]],
     ) -> None:
         self._board, self._check_keys = board, check_keys
-        self._asked: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
+        self._conditions: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
 
     def add(self, expression: Any) -> str:
         """Watch a path of the board, a condition text, JsonLogic, or a callable; return the watch's name.
@@ -33,31 +33,31 @@ class Watches(Mapping[str, Any]):
         if problems := [*self._check_keys(asked.reads, "session.watch()")]:
             raise ExecutionError(*problems)
         text = str(getattr(asked, "text", "") or getattr(expression, "__name__", "watch"))
-        self._asked[text] = asked
+        self._conditions[text] = asked
         return text
 
     def sources(self) -> list[Any]:
         """Return the watches that can be saved: texts and JsonLogic, not functions."""
-        kept = (getattr(asked, "source", None) for asked in self._asked.values())
+        kept = (getattr(asked, "source", None) for asked in self._conditions.values())
         return [source for source in kept if isinstance(source, str | Mapping)]
 
     def remove(self, text: str) -> None:
         """Remove a watch."""
-        self._asked.pop(text, None)
+        self._conditions.pop(text, None)
 
     def __getitem__(self, text: str) -> Any:
         """Return the value of one watch."""
-        asked = self._asked[text]
+        asked = self._conditions[text]
         try:
             return asked(self._board())
         except Exception as error:  # noqa: BLE001  (an error is shown in place of the value)
             return f"{type(error).__name__}: {error}"
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._asked)
+        return iter(self._conditions)
 
     def __len__(self) -> int:
-        return len(self._asked)
+        return len(self._conditions)
 
     def __repr__(self) -> str:
         """Return one line per watch."""

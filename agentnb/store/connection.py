@@ -219,7 +219,7 @@ class Link:
         try:
             if self.claims:
                 with contextlib.suppress(Exception):
-                    self.database.hurry(self._cursor)
+                    self.database.disable_waits(self._cursor)
             self.close()
         finally:
             self.lock.release()

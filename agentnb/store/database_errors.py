@@ -8,36 +8,38 @@ from agentnb.errors import Problem, StoreError
 from agentnb.text import safe_str
 
 
-class _Words(NamedTuple):
+class _ErrorText(NamedTuple):
     what: str
     do: str
 
 
 _KEPT: Final = "what was kept before is whole, and the same can be tried again then"
 _WORDS: Final = {
-    "L416": _Words("this is not a store of agentnb", "use another file; this one was not changed"),
-    "L417": _Words("the store's disk is full, or fails", f"make room on it; {_KEPT}"),
-    "L418": _Words(
+    "L416": _ErrorText("this is not a store of agentnb", "use another file; this one was not changed"),
+    "L417": _ErrorText("the store's disk is full, or fails", f"make room on it; {_KEPT}"),
+    "L418": _ErrorText(
         "the store is locked by another program", f"wait until that program is done with it, or end it; {_KEPT}"
     ),
-    "L419": _Words(
+    "L419": _ErrorText(
         "the store can only be read",
         f"make its file and folder writable, or take an account that may write; {_KEPT}",
     ),
-    "L420": _Words(
+    "L420": _ErrorText(
         "access to the store was denied",
         "look at the path, the rights on it, and the user, password and database that the URL names",
     ),
-    "L421": _Words(
+    "L421": _ErrorText(
         "the store's server does not answer",
         f"look whether it runs and can be reached from here; {_KEPT}: the connection is made anew by itself",
     ),
-    "L422": _Words(
+    "L422": _ErrorText(
         "the store is damaged",
         "put its file back from a copy, or save what can still be read: `sqlite3 runs.db .recover`",
     ),
-    "L427": _Words("the store has refused this", f"what the database says tells more; {_KEPT}"),
-    "L429": _Words("the store cannot keep this text", "leave out what is not a text: a NUL, or half of a UTF-16 pair"),
+    "L427": _ErrorText("the store has refused this", f"what the database says tells more; {_KEPT}"),
+    "L429": _ErrorText(
+        "the store cannot keep this text", "leave out what is not a text: a NUL, or half of a UTF-16 pair"
+    ),
 }
 _ENCODING: Final = "; a PostgreSQL database keeps every other text if its encoding is UTF8"
 

@@ -31,7 +31,7 @@ _COLUMNS: Final = {
 }
 
 
-class Look:
+class DatabaseReader:
     """A read-only snapshot of a database."""
 
     def __init__(self, place: StoreAddress, connection: Any) -> None:
@@ -56,7 +56,7 @@ class Look:
         return {name for (name,) in self.rows(_COLUMNS[self.kind], table)}
 
 
-def look_at(where: str | os.PathLike[str], read: Callable[[Look], T]) -> T:
+def look_at(where: str | os.PathLike[str], read: Callable[[DatabaseReader], T]) -> T:
     """Return the result of `read`, called with a snapshot of a database that another program writes.
 
     The file is opened so that neither it nor the files beside it change; its program may write to it meanwhile. `read`
@@ -82,11 +82,11 @@ def look_at(where: str | os.PathLike[str], read: Callable[[Look], T]) -> T:
         raise database.failure(error) from printable(error)
 
 
-def _read_on_server(place: StoreAddress, server: Any, read: Callable[[Look], T]) -> T:
+def _read_on_server(place: StoreAddress, server: Any, read: Callable[[DatabaseReader], T]) -> T:
     with closing(server.look()) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         connection.execute(_ONE_MOMENT)
-        found = read(Look(place, connection))
+        found = read(DatabaseReader(place, connection))
         connection.execute("ROLLBACK")
         return found
 
@@ -94,13 +94,13 @@ def _read_on_server(place: StoreAddress, server: Any, read: Callable[[Look], T])
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def _read_in_file(place: StoreAddress, read: Callable[[Look], T]) -> T:
+def _read_in_file(place: StoreAddress, read: Callable[[DatabaseReader], T]) -> T:
     before = _list_file_states(place.target)
     if not any(name.endswith(_BESIDE) for name, *_ in before):
         # No other process has it open, so no shared-memory file is needed beside it.
         try:
             with _open(place.target, "immutable=1") as connection:
-                found = read(Look(place, connection))
+                found = read(DatabaseReader(place, connection))
         except sqlite3.DatabaseError:
             if _list_file_states(place.target) == before:
                 raise
@@ -110,14 +110,14 @@ def _read_in_file(place: StoreAddress, read: Callable[[Look], T]) -> T:
     if Path(f"{place.target}-shm").exists():
         try:
             with _open(place.target, "mode=ro") as connection:
-                return read(Look(place, connection))
+                return read(DatabaseReader(place, connection))
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
                 raise
     return _read_in_copy(place, read)
 
 
-def _read_in_copy(place: StoreAddress, read: Callable[[Look], T]) -> T:
+def _read_in_copy(place: StoreAddress, read: Callable[[DatabaseReader], T]) -> T:
     """Read a copy: unfinished transactions are completed in the copy, not in the original file."""
     with tempfile.TemporaryDirectory(prefix="agentnb-") as folder:
         copy = str(Path(folder) / "copy.db")
@@ -125,7 +125,7 @@ def _read_in_copy(place: StoreAddress, read: Callable[[Look], T]) -> T:
             if Path(f"{place.target}{end}").exists():
                 shutil.copyfile(f"{place.target}{end}", f"{copy}{end}")
         with _open(copy, "mode=rw") as connection:
-            return read(Look(place, connection))
+            return read(DatabaseReader(place, connection))
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def _list_file_states(path: str) -> list[tuple[str, int, int]]:
 # -- a store for another program -------------------------------------------------------------------------------------
 
 
-class Change(Look):
+class DatabaseWriter(DatabaseReader):
     """A database in one write transaction."""
 
     def do(self, statement: str, *given: Any) -> None:
@@ -166,7 +166,7 @@ class Change(Look):
             cursor.executemany(words, rows)
 
 
-def write_for(where: str | os.PathLike[str], write: Callable[[Change], None]) -> str:
+def write_for(where: str | os.PathLike[str], write: Callable[[DatabaseWriter], None]) -> str:
     """Write to a database of another program in one transaction, and return its location.
 
     A file that does not exist is created.
@@ -180,7 +180,7 @@ def write_for(where: str | os.PathLike[str], write: Callable[[Change], None]) ->
     try:
         with closing(_to_write(place, database)) as connection:
             connection.execute("BEGIN IMMEDIATE" if place.kind == "sqlite" else "BEGIN")
-            write(Change(place, connection))
+            write(DatabaseWriter(place, connection))
             connection.execute("COMMIT")
     except BaseException as error:
         if new:
@@ -197,4 +197,4 @@ def _to_write(place: StoreAddress, database: Any) -> Any:
     return database.look()
 
 
-__all__ = ["Change", "Look", "look_at", "write_for"]
+__all__ = ["DatabaseReader", "DatabaseWriter", "look_at", "write_for"]

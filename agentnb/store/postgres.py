@@ -114,7 +114,7 @@ class PostgresServer:
         """Return a connection that may write: the same."""
         return self.look() if looked is None else looked
 
-    def hurry(self, cursor: Any) -> None:
+    def disable_waits(self, cursor: Any) -> None:
         """Disable lock waits; the connection is closing."""
         cursor.execute("SET lock_timeout = 200")
 

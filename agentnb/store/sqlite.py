@@ -160,7 +160,7 @@ class SqliteFile:
             return None
         return found.st_dev, found.st_ino
 
-    def hurry(self, cursor: Any) -> None:
+    def disable_waits(self, cursor: Any) -> None:
         """Disable lock waits; the connection is closing."""
         cursor.execute("PRAGMA busy_timeout=200").fetchall()
 

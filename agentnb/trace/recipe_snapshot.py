@@ -41,7 +41,7 @@ def to_snapshot(recipe: Recipe) -> Json:
         "nodes": nodes,
         "edges": [
             [edge.source, edge.target, edge.kind, edge.condition, to_plain(edge.when), _encode_place(edge.place)]
-            for edge in recipe.ways
+            for edge in recipe.outgoing_edges
         ],
         "regions": [
             [region.id, list(region.entry), region.title, region.owner, region.isolated]

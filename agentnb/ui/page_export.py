@@ -259,7 +259,7 @@ def _without_folders(sessions: Iterable[Session]) -> Callable[[str], str]:
     files: set[str] = set()
     for session in sessions:
         recipe = session.recipe
-        places = [*(node.place for node in recipe.nodes.values()), *(edge.place for edge in recipe.ways)]
+        places = [*(node.place for node in recipe.nodes.values()), *(edge.place for edge in recipe.outgoing_edges)]
         files.update(place.file for place in places if place is not None)
         files.update([recipe.file] if recipe.file is not None else [])
     folders = {str(PurePath(file).parent) for file in files if PurePath(file).is_absolute()}

@@ -21,7 +21,7 @@ class _Answers:
     """The answers to the questions that a function asks, in the order in which it asks them."""
 
     def __init__(self, answers: Sequence[Any]) -> None:
-        self.answers, self.asked = answers, 0
+        self.answers, self.count = answers, 0
 
 
 _ANSWERS: Final[ContextVar[_Answers | None]] = ContextVar("_ANSWERS", default=None)
@@ -42,10 +42,10 @@ def ask(prompt: Any) -> Any:
             Problem("L534", "a question was asked outside of a node that may ask", f"ask({safe_repr(prompt, 200)})",
                     "only the function of a node is run again with the answer", "declare the node with asks=True")
         )  # fmt: skip
-    known.asked += 1
-    if known.asked > len(known.answers):
+    known.count += 1
+    if known.count > len(known.answers):
         raise QuestionPending(prompt)
-    return known.answers[known.asked - 1]
+    return known.answers[known.count - 1]
 
 
 def call_with_answers(function: Callable[[], Any], answers: Sequence[Any]) -> Any:

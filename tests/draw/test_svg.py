@@ -62,7 +62,7 @@ def test_shape_and_colour_by_kind_and_line_by_kind_of_edge():
     classes = {group.get("data-node"): group.get("class") for group in groups(root, "node")}
     assert classes["route"] == "node kind-router family-choose"
     assert classes["approve"] == "node kind-human family-person"
-    kinds = {edge.kind for edge in support().ways}
+    kinds = {edge.kind for edge in support().outgoing_edges}
     drawn = {group.get("class") for group in groups(root, "edge")}
     assert drawn == {f"edge edge-{kind}" for kind in kinds} | {"edge enter edge-enter"}
 

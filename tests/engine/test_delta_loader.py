@@ -55,7 +55,7 @@ def test_it_goes_on_where_another_process_stopped():
     found = DeltaLoader()
     found.add([encode_whole(run.chain)])
     tables, histories = found.finish()
-    encoder = DeltaEncoder.after(tables, histories)
+    encoder = DeltaEncoder.for_histories(tables, histories)
     assert encoder.take_delta([(history, len(history.s_pend)) for history in histories]) == {}
 
 

@@ -37,7 +37,7 @@ def test_what_a_step_did_without_what_people_did_after_it():
     ]
     assert [(event.type, dict(event.payload)) for event in done.events] == [("seen", {"n": 1})]
     assert {key for _, (key,) in done.reads} == {"n", "log"}
-    assert [run.plan.nodes[target.node].id for target, _ in done.ways] == ["n1"]
+    assert [run.plan.nodes[target.node].id for target, _ in done.targets] == ["n1"]
     assert (done.step, done.phase, done.status, done.failure) == (1, "run", "ok", None)
 
 

@@ -185,7 +185,7 @@ class Model(Moves):
     # -- where a step leads ------------------------------------------------------------------------------------------
 
     def edges(self, node: str, *kinds: str) -> list[Edge]:
-        return [edge for edge in self.recipe.ways if edge.source == node and edge.kind in kinds]
+        return [edge for edge in self.recipe.outgoing_edges if edge.source == node and edge.kind in kinds]
 
     def ways(self, state: State, entry: Entry) -> list[str]:
         """Return the targets of a node's ordinary edges that are taken."""

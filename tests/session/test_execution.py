@@ -403,8 +403,8 @@ def test_a_node_is_next():
     run = session(counting(), {"n": 0})
     asked = make_node_condition(run._parts.run, "check")
     assert (asked.is_met(), run.step() is not None, asked.is_met()) == (False, True, True)
-    assert asked.turn is not None
-    assert asked.turn(get_current_activation(run._parts.run))
+    assert asked.is_met_before is not None
+    assert asked.is_met_before(get_current_activation(run._parts.run))
 
 
 def test_a_breakpoint_is_counted_where_until_is_met_too():

@@ -407,7 +407,7 @@ class History(LazyAttributes):
             self.blocks[start], self.places[end - 1] = end, row
         self.replaced[row] = (step, start, end)
 
-    def standing(self, row: int) -> int:
+    def find_queue_start(self, row: int) -> int:
         """Return the first push row of the queue, which begins at `row` or at what replaces it."""
         while row in self.replaced:
             _, start, end = self.replaced[row]

@@ -64,7 +64,7 @@ class Compiled:
         self.nodes: list[PlanNode] = []
         self.index: dict[str, int] = {}
         own = self._place_nodes(like.nodes if like is not None else [])
-        for edge in recipe.ways:
+        for edge in recipe.outgoing_edges:
             self._add(edge)
         for node in own:
             node.always = self._find_always(node.out)

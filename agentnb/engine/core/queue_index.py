@@ -24,12 +24,12 @@ class QueueIndex:
     holds the activations that were scheduled since and can run at once; None if that is not known.
     """
 
-    __slots__ = ("groups", "ready", "rows", "seen", "within")
+    __slots__ = ("frame_counts", "groups", "ready", "rows", "seen")
 
     def __init__(self, run: Run) -> None:
         history = run.history
         self.rows: dict[int, int] = {}
-        self.within: Counter[int] = Counter()
+        self.frame_counts: Counter[int] = Counter()
         self.groups: Counter[tuple[int, int]] = Counter()
         self.ready: list[int] | None = None
         rows = history.queue_rows(run.pos, len(history.p_act), run.position)
@@ -55,7 +55,7 @@ class QueueIndex:
         self._count(act.frame, -1)
 
     def _count(self, frame: Frame, change: int) -> None:
-        within, groups = self.within, self.groups
+        within, groups = self.frame_counts, self.groups
         while True:
             within[frame.id] += change
             parent = frame.parent
@@ -78,7 +78,7 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
     if index is None or not index.is_current(run):
         index = run.queue_index = QueueIndex(run)
     frame, row = act.frame, index.rows.get(act.id)
-    if row is None or (pushes and index.within[frame.id] > 1):
+    if row is None or (pushes and index.frame_counts[frame.id] > 1):
         return -1
     new = [*front, *pushes]
     if not new and frame.parent is not None and index.groups[frame.parent.id, frame.row.owner] == 1:
@@ -94,7 +94,7 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
     index.remove(act)
     for place, (number, _) in enumerate(new, start):
         index.add(run, number, place)
-    pos = history.standing(row) if row == run.pos else run.pos
+    pos = history.find_queue_start(row) if row == run.pos else run.pos
     index.seen = (history, step, pos, len(history.p_act))
     if index.ready is not None:
         _note_ready(run, index, act, new)
@@ -104,7 +104,7 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
 def _note_ready(run: Run, index: QueueIndex, act: Activation, new: list[tuple[int, Any]]) -> None:
     """Note which activation can run after a step of `act`: the only one of its lane, if it is one."""
     lane = act.frame.lane if not new else run.find_activation(new[0][0]).frame.lane
-    left = index.within[lane.id]
+    left = index.frame_counts[lane.id]
     if left == 1 and len(new) == 1:
         assert index.ready is not None
         index.ready.append(new[0][0])

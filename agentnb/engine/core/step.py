@@ -187,7 +187,7 @@ def commit(
             history.p_val.append(None)
         elif after < -1:
             scheduler.follow(run, act)
-        pos = history.standing(history.after(run.pos)) if history.replaced else run.pos + 1
+        pos = history.find_queue_start(history.after(run.pos)) if history.replaced else run.pos + 1
     else:
         pos = scheduler.append_next_activations(run, act, chosen, handlers or [])
     flag = LEAVE if act.what else RUN

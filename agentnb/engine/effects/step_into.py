@@ -75,7 +75,7 @@ def find_entered(run: Run) -> PendingStep | None:
 
 
 def _is_bound(pending_step: PendingStep) -> bool:
-    return isinstance(pending_step.coro, SuspendableCode) and (pending_step.needs_loop or pending_step.coro.stands)
+    return isinstance(pending_step.coro, SuspendableCode) and (pending_step.needs_loop or pending_step.coro.is_paused)
 
 
 def check_threads(run: Run) -> None:
@@ -142,7 +142,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         self._given_up = False
 
     @property
-    def stands(self) -> bool:
+    def is_paused(self) -> bool:
         """True if it is suspended inside its code, at an event that it emitted."""
         return self._greenlet is not None
 

@@ -100,7 +100,7 @@ class DeltaEncoder:
         self._event_parts: dict[int, tuple[int, str]] = {}  # of the events of a delta, by id: event and name
 
     @classmethod
-    def after(cls, tables: Tables, histories: Sequence[History]) -> DeltaEncoder:
+    def for_histories(cls, tables: Tables, histories: Sequence[History]) -> DeltaEncoder:
         """Return a encoder for which all of these histories are recorded, numbered in this order."""
         encoder = cls(tables)
         for history in histories:

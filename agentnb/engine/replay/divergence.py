@@ -234,13 +234,13 @@ def _quote(type: Any) -> str:
 def _compare_edges(recorded: StepRecord, replayed: StepRecord, sides: Sides, level: Level) -> Iterator[Divergence]:
     node = sides.name(recorded.act)
     nodes = sides.run.plan.nodes
-    expected = [sides.act(target) for target, _ in recorded.ways]
-    if expected != [target for target, _ in replayed.ways]:
-        then = ", ".join(sides.name(target) for target, _ in recorded.ways)
-        now = ", ".join(nodes[target.node].id for target, _ in replayed.ways)
+    expected = [sides.act(target) for target, _ in recorded.targets]
+    if expected != [target for target, _ in replayed.targets]:
+        then = ", ".join(sides.name(target) for target, _ in recorded.targets)
+        now = ", ".join(nodes[target.node].id for target, _ in replayed.targets)
         yield Divergence(recorded.step, node, "edge", node, then or ABSENT, now or ABSENT, ends=True)
     elif level != "path":
-        for (target, one), (_, other) in zip(recorded.ways, replayed.ways, strict=True):
+        for (target, one), (_, other) in zip(recorded.targets, replayed.targets, strict=True):
             way = f"{node} -> {sides.name(target)}"
             for row in islice(iter_innermost_differences(one, other), MOST):
                 why = f"on the way {way} stood {safe_repr(row.recorded)}, and stands {safe_repr(row.replayed)}"

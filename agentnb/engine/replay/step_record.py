@@ -54,7 +54,7 @@ class StepRecord(NamedTuple):
     opened: tuple[FrameRow, ...]
     writes: tuple[WriteRecord, ...]
     reads: frozenset[tuple[int, Path]]
-    ways: tuple[tuple[ActRow, Any], ...]
+    targets: tuple[tuple[ActRow, Any], ...]
     events: tuple[Event, ...]
     calls: dict[int, list[Call]]
     times: tuple[datetime, ...]

@@ -25,7 +25,7 @@ def parallel(nodes, edges, **more):
 
 
 def ways(recipe):
-    return {(edge.source, edge.target) for edge in recipe.ways}
+    return {(edge.source, edge.target) for edge in recipe.outgoing_edges}
 
 
 def told(recipe):

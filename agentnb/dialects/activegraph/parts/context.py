@@ -30,7 +30,7 @@ class BehaviorGraph:
     """The graph as a behavior changes it: changes are recorded in its name, caused by its event."""
 
     def __init__(self, hand: StepActor, config: RuntimeConfig, reads: Reads = None) -> None:
-        self._hand, self._config, self._name, self._reads = hand, config, str(hand.actor), reads
+        self._actor, self._config, self._name, self._reads = hand, config, str(hand.actor), reads
         self.counters = {"objects_created": 0, "relations_created": 0, "patches_applied": 0, "patches_proposed": 0,
                          "events_emitted": 0}  # fmt: skip
 
@@ -41,7 +41,7 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy is against it.
         """
         self._config.check(self._name, "can_create", type)
-        made = to_object(self._hand.add_object(type, data, evidence))
+        made = to_object(self._actor.add_object(type, data, evidence))
         self.counters["objects_created"] += 1
         return made
 
@@ -52,7 +52,7 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy is against it.
         """
         self._config.check(self._name, "can_create_relation", type)
-        made = to_relation(self._hand.add_relation(source, target, type, data))
+        made = to_relation(self._actor.add_relation(source, target, type, data))
         self.counters["relations_created"] += 1
         return made
 
@@ -65,7 +65,7 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy is against it.
         """
         self._config.check(self._name, "can_apply", self._get_type(target))
-        made = patch_of(self._hand.patch_object(target, updates, rationale, evidence))
+        made = patch_of(self._actor.patch_object(target, updates, rationale, evidence))
         self.counters["patches_applied"] += 1
         return made
 
@@ -77,20 +77,20 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy forbids it.
         """
         self._config.check(self._name, "can_propose", self._get_type(target.removeprefix("object:")))
-        made = patch_of(self._hand.propose_patch(target, op, value, self._name, rationale, evidence))
+        made = patch_of(self._actor.propose_patch(target, op, value, self._name, rationale, evidence))
         self.counters["patches_proposed"] += 1
         return made
 
     def emit(self, type: str, payload: Mapping[str, Any] | None = None) -> Event:
         """Record an event in the behavior's name."""
-        made = to_event(self._hand.emit(type, dict(payload or {})))
+        made = to_event(self._actor.emit(type, dict(payload or {})))
         self.counters["events_emitted"] += 1
         return made
 
     def remove_object(self, object_id: str) -> None:
         """Remove an object; its relations are removed first, each with an event."""
         self._config.check(self._name, "can_apply", self._get_type(object_id))
-        self._hand.remove_object(object_id)
+        self._actor.remove_object(object_id)
 
     def remove_relation(self, relation_id: str) -> None:
         """Remove a relation; requires the same permission as creating one of its type.
@@ -98,14 +98,14 @@ class BehaviorGraph:
         Raises:
             PolicyViolation: X508, a policy forbids it.
         """
-        kept = self._hand.ledger.relation(relation_id)
+        kept = self._actor.ledger.relation(relation_id)
         if kept is not ABSENT:
             self._config.check(self._name, "can_create_relation", kept["type"], "remove a relation of type")
-        self._hand.remove_relation(relation_id)
+        self._actor.remove_relation(relation_id)
 
     def get_object(self, id_: str) -> Object | None:
         """Return an object, a copy; None where there is none."""
-        kept = self._hand.ledger.object(id_)
+        kept = self._actor.ledger.object(id_)
         if kept is ABSENT:
             return None
         if self._reads is not None:
@@ -114,11 +114,11 @@ class BehaviorGraph:
 
     def get_relation(self, id_: str) -> Relation | None:
         """Return a relation, a copy; None where there is none."""
-        kept = self._hand.ledger.relation(id_)
+        kept = self._actor.ledger.relation(id_)
         return None if kept is ABSENT else to_relation(kept)
 
     def _get_type(self, id_: str) -> str:
-        kept = self._hand.ledger.object(id_)
+        kept = self._actor.ledger.object(id_)
         return "" if kept is ABSENT else str(kept["type"])
 
 
@@ -198,7 +198,7 @@ class Context:
 
     def __init__(self, name: str, hand: StepActor, config: RuntimeConfig, event: Kept, spec: Mapping[str, Any] | None,
                  reads: Reads = None) -> None:  # fmt: skip
-        self._name, self._hand, self._config = name, hand, config
+        self._name, self._actor, self._config = name, hand, config
         self.view = View(hand.ledger, event, spec, reads)
         self.matches: list[Match] = []
         self.clock = ClockView(hand.work)
@@ -216,13 +216,13 @@ class Context:
     @property
     def random(self) -> random.Random:
         """The run's random generator: equal runs draw equal numbers, also after a resume elsewhere."""
-        return self._hand.ledger.run.random
+        return self._actor.ledger.run.random
 
     @property
     def llm_provider(self) -> Any:
         """The model provider: the session's model, else the runtime's."""
         asking = self._config.asking
-        return self._config.llm if asking is None else asking.of_world(self._hand.ledger.run.world).provider
+        return self._config.llm if asking is None else asking.of_world(self._actor.ledger.run.world).provider
 
     @property
     def settings(self) -> Any:
@@ -235,7 +235,7 @@ class Context:
 
     def propose_object(self, type: str, data: Mapping[str, Any], reason: str = "") -> str:
         """Request approval to create an object, and return the id of the pending approval."""
-        hand, approval = self._hand, self._hand.ledger.ids.approval()
+        hand, approval = self._actor, self._actor.ledger.ids.approval()
         payload = {"approval_id": approval, "object_type": type, "reason": reason,
                    "pack": self._config.gating_pack(type), "data": to_canonical(data)}  # fmt: skip
         hand.record("approval.proposed", payload, actor="runtime", cause=hand.cause, frame=hand.frame)

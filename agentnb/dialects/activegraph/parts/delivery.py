@@ -105,7 +105,7 @@ class DeliveryInProgress:
         self.event = to_event(kept)
         self.ctx = Context(behavior.name, self.actor, config, kept, behavior.view_spec, self.reads)
         self.relation: Relation | None = None
-        self.beside: dict[str, Any] = {}  # additional fields of `behavior.completed`
+        self.extra_fields: dict[str, Any] = {}  # additional fields of `behavior.completed`
 
     def record(self, type_: str, payload: Mapping[str, Any], keep: Keep = "next") -> Kept:
         """Record an event about the delivery itself, in the runtime's name."""
@@ -149,7 +149,7 @@ class DeliveryInProgress:
 
     def record_completion(self) -> None:
         """Record that the delivery has completed."""
-        self.record("behavior.completed", {**self.graph.counters, **self.beside}, "step")
+        self.record("behavior.completed", {**self.graph.counters, **self.extra_fields}, "step")
         self._record_reads()
 
     def _record_reads(self) -> None:

@@ -167,7 +167,7 @@ class _ModelRequests:
             LLMBehaviorError: the model failed, or its answer does not match the request.
             ToolError: a tool failed, or too many calls were requested.
         """
-        self.turn.beside["tool_calls"] = 0
+        self.turn.extra_fields["tool_calls"] = 0
         for index in range(self.behavior.max_tool_turns):
             found = await self._ask_model(index)
             self.turn.actor.provenance["llm_request_event_id"] = self.cause
@@ -390,7 +390,7 @@ class _ModelRequests:
             }
             raise _make_failure(failed["type"], failed["message"], failed["reason"], ToolError, **rest)
         self.calls += 1
-        turn.beside["tool_calls"] = self.calls
+        turn.extra_fields["tool_calls"] = self.calls
         cost = "0" if known is not None else str(tool.cost_per_call)
         self.record("tool.responded", {**head, "output": found["output"], "error": None, "cache_hit": known is not None,
                                      "latency_seconds": found["latency_seconds"], "cost_usd": cost,

@@ -8,7 +8,7 @@ from typing import Any
 from agentnb.board.values import thaw
 
 
-class _Shown:
+class _PlainDataclass:
     """A dataclass that converts to a dict."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -17,7 +17,7 @@ class _Shown:
 
 
 @dataclass(frozen=True)
-class Object(_Shown):
+class Object(_PlainDataclass):
     """An object with a type and data; its version increases by one with each patch."""
 
     id: str
@@ -28,7 +28,7 @@ class Object(_Shown):
 
 
 @dataclass(frozen=True)
-class Relation(_Shown):
+class Relation(_PlainDataclass):
     """A relation from one object to another; either may be missing."""
 
     id: str
@@ -40,7 +40,7 @@ class Relation(_Shown):
 
 
 @dataclass(frozen=True)
-class Patch(_Shown):
+class Patch(_PlainDataclass):
     """A change of an object: `update` merges fields, `replace` replaces them all. It applies to one version only."""
 
     id: str

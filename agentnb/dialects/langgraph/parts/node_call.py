@@ -228,7 +228,7 @@ class NodeCall:
             task = asyncio.current_task()
         except RuntimeError:  # no event loop runs here
             task = None
-        if work.dead or (task is not None and task.cancelling()):
+        if work.has_ended or (task is not None and task.cancelling()):
             return error
         failure: Exception = lg.NodeCancelledError(self.plan.name)
         return failure

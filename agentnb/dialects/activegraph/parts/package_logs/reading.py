@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, LogRun, PackageLog, make_event_error
 from agentnb.errors import Problem, StoreError, did_you_mean, with_article
-from agentnb.store.other_tables import Look, look_at
+from agentnb.store.other_tables import DatabaseReader, look_at
 from agentnb.text import class_name
 
 SCHEMA: Final = "1"  # the supported version of the package's tables
@@ -47,7 +47,7 @@ def read_runs(where: str | os.PathLike[str]) -> tuple[LogRun, ...]:
     return look_at(where, lambda look: tuple(run for run, _ in _list_runs(look, _list_tables(look))))
 
 
-def _log(look: Look, run_id: str | None) -> PackageLog:
+def _log(look: DatabaseReader, run_id: str | None) -> PackageLog:
     tables = _list_tables(look)
     found = _list_runs(look, tables)
     runs = tuple(run for run, _ in found)
@@ -59,7 +59,7 @@ def _log(look: Look, run_id: str | None) -> PackageLog:
 # -- contents of the store -------------------------------------------------------------------------------------------
 
 
-def _list_tables(look: Look) -> set[str]:
+def _list_tables(look: DatabaseReader) -> set[str]:
     """Return the names of the tables, after checking that they are the package's.
 
     L462: a newer package wrote this store.
@@ -94,7 +94,7 @@ def _make_store_error(shown: str, why: str) -> StoreError:
 # -- runs ------------------------------------------------------------------------------------------------------------
 
 
-def _list_runs(look: Look, tables: set[str]) -> list[tuple[LogRun, int]]:
+def _list_runs(look: DatabaseReader, tables: set[str]) -> list[tuple[LogRun, int]]:
     """Return each run with the number of its last event, including runs that appear only in events."""
     counts: dict[str, Counter[str]] = {"events": Counter(), "events_archive": Counter()}
     last: dict[str, int] = {}
@@ -138,7 +138,7 @@ def _choose_run(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | N
 # -- events ----------------------------------------------------------------------------------------------------------
 
 
-def _read_events(look: Look, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
+def _read_events(look: DatabaseReader, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
     """Yield the events of a run by number; an event that is in both archive and log is yielded once."""
     seen = set()
     for table in ("events_archive", "events"):
@@ -184,7 +184,7 @@ def _to_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _find_snapshots(look: Look, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
+def _find_snapshots(look: DatabaseReader, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
     """Return the snapshots that represent earlier events of a run, by their hashes."""
     wanted = {str(event.payload.get("state_hash", "")) for event in events if event.type == SNAPSHOT}
     asked = "SELECT state_hash, blob FROM snapshots WHERE state_hash = ?"

@@ -19,7 +19,7 @@ from agentnb.dialects.activegraph.parts.package_logs.session import ActiveGraphR
 from agentnb.errors import Problem, StoreError
 from agentnb.session.session import Session
 from agentnb.session.state import get_state
-from agentnb.store.other_tables import Change, write_for
+from agentnb.store.other_tables import DatabaseWriter, write_for
 
 _OURS: Final = {"events", "runs", "meta"}
 # The types of integers, JSON and times in each database.
@@ -106,7 +106,7 @@ def write_log(log: PackageLog, where: str | os.PathLike[str], run_id: str | None
     return write_for(where, partial(_write, log=whole))
 
 
-def _write(change: Change, log: PackageLog) -> None:
+def _write(change: DatabaseWriter, log: PackageLog) -> None:
     _make(change)
     run, now = log.run, datetime.now(UTC).isoformat(timespec="seconds")
     if change.rows("SELECT 1 FROM runs WHERE run_id = ?", run.run_id):
@@ -123,7 +123,7 @@ def _write(change: Change, log: PackageLog) -> None:
     change.do(_ADD_RUN, run.run_id, run.parent, run.forked_at, run.label, created or now, run.goal, run.frame_id)
 
 
-def _to_file(change: Change, log: PackageLog, now: str) -> None:
+def _to_file(change: DatabaseWriter, log: PackageLog, now: str) -> None:
     for statement in _ARCHIVE:
         change.do(statement)
     ((last,),) = change.rows(_LAST)
@@ -134,7 +134,7 @@ def _to_file(change: Change, log: PackageLog, now: str) -> None:
     change.many(_ADD_STATE, [(name, text, now) for name, text in log.snapshots.items()])
 
 
-def _to_server(change: Change, log: PackageLog) -> None:
+def _to_server(change: DatabaseWriter, log: PackageLog) -> None:
     """Write the events to a server, where the package has no archive.
 
     L467: a run that starts with a snapshot cannot be stored on a server.
@@ -155,7 +155,7 @@ def _to_server(change: Change, log: PackageLog) -> None:
     change.many(_ADD_ON_SERVER, rows)
 
 
-def append_events(change: Change, run_id: str, last: str | None, events: Sequence[LogEvent]) -> None:
+def append_events(change: DatabaseWriter, run_id: str, last: str | None, events: Sequence[LogEvent]) -> None:
     """Append events to a run of a store; `last` is the expected id of its last event.
 
     L469: another program has written this run since.
@@ -183,7 +183,7 @@ def _make_row(run_id: str, event: LogEvent) -> tuple[Any, ...]:
     return (*told, run_id)
 
 
-def _make(change: Change) -> None:
+def _make(change: DatabaseWriter) -> None:
     """Create missing tables.
 
     Raises:
