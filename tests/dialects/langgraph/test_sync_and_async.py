@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, wrap_model_call
+from langchain.agents.middleware import AgentMiddleware, wrap_model_call, wrap_tool_call
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
@@ -208,6 +208,29 @@ def test_agents_with_an_async_prompt_tool_or_middleware_run_as_when_awaited(make
     session = drive(make(), question, way)
     assert [(message.type, message.content) for message in session.board["messages"]] == known
     assert list(session.trace.frames.calls.kind) == ["llm", "tool", "llm"]
+    assert session.replay().ok
+
+
+@wrap_model_call
+def wraps_a_model(request, handler):
+    return handler(request)
+
+
+@wrap_tool_call
+def wraps_a_tool(request, handler):
+    return handler(request)
+
+
+@pytest.mark.parametrize("way", ["run", "step", "arun"])
+@pytest.mark.parametrize("middleware", [[wraps_a_model], [wraps_a_tool], [wraps_a_model, wraps_a_tool]],
+                         ids=["around a model", "around a tool", "both"])  # fmt: skip
+def test_agents_with_middleware_that_has_no_async_function_run_as_when_invoked(middleware, way):
+    question = {"messages": [HumanMessage("what?")]}
+    with pytest.raises(NotImplementedError):
+        asyncio.run(agent(*middleware, uses=find).ainvoke(question))
+    known = [(message.type, message.content) for message in agent(*middleware, uses=find).invoke(question)["messages"]]
+    session = drive(agent(*middleware, uses=find), question, way)
+    assert [(message.type, message.content) for message in session.board["messages"]] == known
     assert session.replay().ok
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -83,14 +83,27 @@ def is_only_async(*runnables: Any) -> bool:
     Looked at are nodes and conditions of graphs, steps of sequences, tools, middleware of agents, and the runnables
     that functions refer to.
     """
+    return any(map(_lacks_sync_function, _walk(runnables)))
+
+
+def is_only_sync(*runnables: Any) -> bool:
+    """Return True if LangGraph can invoke these, but not await them: middleware in them has no async function."""
+    wrappers = _list_unimplemented_wrappers(awaited=True)
+    return bool(wrappers) and any(
+        getattr(each, "__func__", None) in wrappers
+        for each in _walk(runnables, awaited=True)
+        if inspect.isroutine(each)
+    )
+
+
+def _walk(runnables: Iterable[Any], *, awaited: bool = False) -> Iterator[Any]:
+    """Yield runnables and everything that they consist of, each once; `awaited`: as far as they are awaited."""
     candidates, known = list(runnables), set[int]()
     for candidate in candidates:  # it grows
         if id(candidate) not in known:
             known.add(id(candidate))
-            if _lacks_sync_function(candidate):
-                return True
-            candidates += _list_parts(candidate)
-    return False
+            yield candidate
+            candidates += _list_parts(candidate, awaited=awaited)
 
 
 def _lacks_sync_function(runnable: Any) -> bool:
@@ -101,10 +114,13 @@ def _lacks_sync_function(runnable: Any) -> bool:
     return isinstance(runnable, lg.RunnableCallable | lg.StructuredTool) and runnable.func is None
 
 
-def _list_unimplemented_wrappers() -> list[Any]:
-    """Return the sync functions that middleware has if it defines only the async ones: all they do is raise."""
+def _list_unimplemented_wrappers(*, awaited: bool = False) -> list[Any]:
+    """Return the sync (or async) functions that middleware has if it defines only the others: all they do is raise."""
     module = sys.modules.get("langchain.agents.middleware.types")
-    return [] if module is None else [module.AgentMiddleware.wrap_model_call, module.AgentMiddleware.wrap_tool_call]
+    if module is None:
+        return []
+    names = ("awrap_model_call", "awrap_tool_call") if awaited else ("wrap_model_call", "wrap_tool_call")
+    return [getattr(module.AgentMiddleware, name) for name in names]
 
 
 def _list_middleware(function: Any) -> list[Any]:
@@ -123,8 +139,8 @@ def _get_cell_value(cell: Any) -> Any:
         return None
 
 
-def _list_parts(runnable: Any) -> list[Any]:
-    """Return the runnables that one consists of, or that its function refers to."""
+def _list_parts(runnable: Any, *, awaited: bool) -> list[Any]:
+    """Return the runnables that one consists of, or that its sync (or async) function refers to."""
     if inspect.isroutine(runnable):
         return _list_middleware(runnable)
     if is_state_graph(runnable):
@@ -133,11 +149,12 @@ def _list_parts(runnable: Any) -> list[Any]:
     if is_entrypoint(runnable):
         return [process.bound for process in runnable.nodes.values()]
     if isinstance(runnable, lg.RunnableCallable):
-        found = [getattr(each, "__self__", each) for each in lg.get_function_nonlocals(runnable.func)]
+        function = runnable.afunc if awaited else runnable.func
+        found = [getattr(each, "__self__", each) for each in lg.get_function_nonlocals(function)]
         found += getattr(runnable, "tools_by_name", {}).values()  # of a ToolNode
-        wrapper = getattr(runnable, "_wrap_tool_call", None)
+        wrapper = getattr(runnable, "_awrap_tool_call" if awaited else "_wrap_tool_call", None)
         wrappers = [] if wrapper is None else [getattr(wrapper, "__wrapped__", wrapper)]
-        return [each for each in found if isinstance(each, lg.Runnable)] + _list_middleware(runnable.func) + wrappers
+        return [each for each in found if isinstance(each, lg.Runnable)] + _list_middleware(function) + wrappers
     if isinstance(runnable, lg.RunnableLambda):
         return list(runnable.deps)
     if isinstance(runnable, lg.RunnableSequence | lg.RunnableSeq):

@@ -142,6 +142,8 @@ class NodeCall:
         run = work.run
         if self.plan.settings.only_async or self.plan.timeout is not None:  # no sync function can be cut short
             return self.awaited
+        if self.plan.settings.only_sync:
+            return self.plain
         event = None if run.recorded is None else run.recorded.next_event(work)
         if not run.threaded if event is None else event.type != _AWAITED:
             return self.plain

@@ -25,19 +25,23 @@ _K: Final = lg.keys
 class Settings:
     """What a recipe passes to its nodes: context, store, and the config that the graph is invoked with.
 
-    `only_async`: LangGraph can only await the graph, so its nodes call their async functions.
+    `only_async`: LangGraph can only await the graph, so its nodes call their async functions; `only_sync`: it can only
+    invoke it, so they call their sync ones.
     """
 
-    __slots__ = ("config", "configurable", "context", "only_async", "run_id", "store")
+    __slots__ = ("config", "configurable", "context", "only_async", "only_sync", "run_id", "store")
 
-    def __init__(self, config: dict[str, Any], context: Any, store: Any, only_async: bool = False) -> None:
+    def __init__(
+        self, config: dict[str, Any], context: Any, store: Any, *, only_async: bool = False, only_sync: bool = False
+    ) -> None:
         own = {"callbacks": config.get("callbacks") or [], "metadata": dict(config.get("metadata") or {})}
         self.config = {**config, **own}
         self.config.pop("run_name", None)  # that of the graph, not of its nodes
         if not self.config.get("tags"):
             self.config.pop("tags", None)
         self.configurable = dict(self.config.pop("configurable", None) or {})
-        self.context, self.store, self.only_async = context, store, only_async
+        self.context, self.store = context, store
+        self.only_async, self.only_sync = only_async, only_sync
         self.run_id = self.config.get("run_id")
 
     def inside(self, graph: Any) -> Settings:
@@ -47,7 +51,7 @@ class Settings:
         outer = {**self.config, "configurable": self.configurable}
         config = lg.ensure_config(graph.config, outer)
         config["tags"] = list(dict.fromkeys([*outer.get("tags", ()), *config["tags"]]))
-        return Settings(config, self.context, self.store, self.only_async)
+        return Settings(config, self.context, self.store, only_async=self.only_async, only_sync=self.only_sync)
 
 
 def make_config(

@@ -18,7 +18,7 @@ from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.cached_call import CachedCall
 from agentnb.dialects.langgraph.parts.channels import Channels
 from agentnb.dialects.langgraph.parts.entrypoint_call import EntrypointCall
-from agentnb.dialects.langgraph.parts.functions import is_only_async, make_callers, unwrap_function
+from agentnb.dialects.langgraph.parts.functions import is_only_async, is_only_sync, make_callers, unwrap_function
 from agentnb.dialects.langgraph.parts.inner_calls import install
 from agentnb.dialects.langgraph.parts.node_call import Branch, HandlerCall, NodeCall, NodePlan
 from agentnb.dialects.langgraph.parts.retries import to_policies
@@ -65,7 +65,9 @@ def translate(
     except Exception as error:  # noqa: BLE001  (whatever the schema raises)
         return None, [make_context_problem(error, Place(f"<graph {name!r}>"))]
     store = store if store is not None else compiled.store
-    settings = Settings(config, context, store, is_only_async(compiled))
+    only_async = is_only_async(compiled)
+    only_sync = not only_async and is_only_sync(compiled)
+    settings = Settings(config, context, store, only_async=only_async, only_sync=only_sync)
     translation = _Translation(limit, bool(compiled.checkpointer), problems)
     translation.read(compiled, settings, ROOT, "", Place(f"<graph {name!r}>"))
     if any(problem.severity == "error" for problem in problems):
