@@ -39,7 +39,7 @@ _TYPES: Final[dict[type, dict[str, Any]]] = {
     FrameRow: {"id": int, "parent": int, "owner": int, "region": str, "policy": str, "branch": int, "scope": int,
                "opened": int},
     ActRow: {"node": int, "frame": int, "what": int, "event": int, "about": int},
-    Intervention: {"step": int, "act": str, "target": str, "actor": str, "time": datetime},
+    Intervention: {"step": int, "action": str, "target": str, "actor": str, "time": datetime},
     Event: {"seq": int, "step": _MAYBE_INT, "id": str, "type": str, "actor": str, "cause": _MAYBE_TEXT,
             "time": datetime, "at": int, "mark": _MAYBE_TEXT},
     Call: {"step": int, "act": int, "call": int, "kind": str, "name": str, "attempt": int, "wait": _NUMBER,
