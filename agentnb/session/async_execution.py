@@ -90,6 +90,19 @@ class AsyncExecution:
             return await self._rollback.arun_safely(rest)
 
     @contextmanager
+    def keep_loop_free(self) -> Iterator[None]:
+        """Let other work of the loop go on, for the duration of the context, also while a node runs for the first time.
+
+        Nobody knows yet how long that takes, so it runs in a thread.
+        """
+        run = self._state.run
+        run.keeps_loop_free += 1
+        try:
+            yield
+        finally:
+            run.keeps_loop_free -= 1
+
+    @contextmanager
     def _in_threads(self) -> Iterator[None]:
         """Call in threads, for the duration of the context, whatever may block the loop."""
         run = self._state.run

@@ -129,13 +129,14 @@ class BackgroundRun:
         state, execution, run = self._state, self._execution, self._state.run
         self._rollback.open_tip()
         settle(run)  # events emitted from outside may have no listener
-        run.threaded, run.uses_threads_for_branches, before = True, True, run.threaded
+        run.threaded, before = True, run.threaded
         try:
             if execution.can_step() and not execution.stops_at_start(state.stopped_by):
                 self._notifications.save_and_notify()
-                await self._run_on(run)
+                with self._async_execution.keep_loop_free():
+                    await self._run_on(run)
         finally:
-            run.threaded, run.uses_threads_for_branches = before, False
+            run.threaded = before
             if number == self._start_count:
                 repair(run)
                 execution.clear_stop()

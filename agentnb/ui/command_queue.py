@@ -17,6 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem
+from agentnb.session.parts import get_parts
 from agentnb.session.state import get_state
 from agentnb.ui.commands import COMMANDS, Command, run_command
 from agentnb.ui.kernel_loop import get_kernel_loop
@@ -145,7 +146,8 @@ class CommandQueue:
         """Await the end of a run command in a task of its own, so that navigation commands need not wait for it."""
         self._step = asyncio.get_running_loop().create_task(_await_interruptible(moving), name="agentnb-step")
         try:
-            await asyncio.wait([self._step])
+            with get_parts(self.session).async_execution.keep_loop_free():
+                await asyncio.wait([self._step])
             if not self._step.cancelled():
                 self._step.result()
         finally:

@@ -110,6 +110,36 @@ ASKING = {
 }
 
 
+def _slow_graph(slow):
+    made = nx.DiGraph(name="slow", entry="work")
+    made.add_node("work", function=lambda board: slow(board))
+    return made
+
+
+def _slow_program(slow):
+    builder = StateGraph(TypedDict("State", {"a": str, "gate": str}, total=False))
+    builder.add_node("work", lambda state: slow({}))
+    builder.add_edge(START, "work")
+    return builder.compile()
+
+
+@pytest.mark.parametrize("verb", ["step", "over", "run"])
+@pytest.mark.parametrize("make", [_slow_graph, _slow_program])
+def test_a_slow_function_leaves_the_loop_free_also_the_first_time(make, verb):
+    async def main():
+        slow = Barrier()
+        run = Session(nb.load(make(slow)), {})
+        desk, _ = made(run)
+        desk.ask(Request(verb))
+        await until(slow.begun.is_set)
+        assert not slow.go.is_set()
+        slow.go.set()
+        await settled(desk)
+        await until(lambda: run.status == "finished")
+
+    live(main)
+
+
 @pytest.mark.parametrize("way", ["step", "run"])
 @pytest.mark.parametrize("kind", ASKING)
 def test_what_a_function_does_after_the_answer_leaves_the_loop_free(kind, way):

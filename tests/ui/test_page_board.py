@@ -142,6 +142,21 @@ def test_a_key_is_added_and_one_is_deleted(on):
     assert part.locator("tr[data-row=order] .agentnb-value").inner_text() == "deleted"
 
 
+def test_a_value_is_edited_and_left_by_the_keys_alone(on):
+    row = on.page.locator("tr[data-row=ticket]")
+    row.focus()
+    row.press("F2")
+    on.obey()
+    field = on.page.get_by_label("value of ticket")
+    assert field.evaluate("field => field === document.activeElement")
+    before = field.input_value()
+    on.page.keyboard.type("!")
+    on.page.keyboard.press("Escape")
+    assert field.input_value() == before
+    on.page.keyboard.press("Escape")
+    assert (field.count(), row.evaluate("row => row === document.activeElement")) == (0, True)
+
+
 # -- the tree ----------------------------------------------------------------------------------------------------------
 
 DEEP = {"a.b": {"lines": [{"n": 1}, {"n": None}]}, "name": "nut"}

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import networkx as nx
 import pytest
 
 import agentnb as nb
+from agentnb.ui.commands import carry_out
 from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
@@ -34,7 +36,7 @@ def test_the_text_of_the_graph_is_legible_and_the_board_is_never_cut(host, width
     assert found["flows"] <= 2  # the reads and the writes of the current node
 
 
-@pytest.mark.parametrize("width", [700, 860, 960, 1280])
+@pytest.mark.parametrize("width", [590, 700, 860, 960, 1280])
 def test_the_buttons_and_the_speed_are_one_line(host, width):
     on = host(ticket_recipe.session())
     on.page.set_viewport_size({"width": width, "height": 900})
@@ -108,3 +110,93 @@ def test_a_question_mark_shows_the_keys_and_a_node_has_a_menu(host):
     on.page.get_by_role("menuitem", name="Run to here").click()
     assert on.page.evaluate("host.sent.splice(0).filter(one => one.do === 'run_to').map(one => one.target)") == ["tell"]
     assert on.page.get_by_role("menu").is_hidden()
+
+
+# What ends right of the cockpit or of its own pane and cannot be scrolled to, and texts of empty fields that are cut.
+CUT_OFF = """() => {
+  const root = document.querySelector('.agentnb-cockpit');
+  const pen = document.createElement('canvas').getContext('2d');
+  const parts = [...root.querySelectorAll('*')].filter(one => one.offsetParent !== null && !one.closest('svg'));
+  const scrolls = one => ['auto', 'scroll'].includes(getComputedStyle(one).overflowX);
+  const isCut = one => {
+    const {right} = one.getBoundingClientRect();
+    for (let box = one.parentElement; root.contains(box); box = box.parentElement) {
+      if (scrolls(box)) return false;
+      if (getComputedStyle(box).textOverflow === 'ellipsis') return false;
+      if ((box === root || box.matches('.agentnb-pane, .agentnb-cards > *')) && right > box.getBoundingClientRect().right + 1) return true;
+    }
+    return false;
+  };
+  const hides = one => {
+    const {font, paddingLeft, paddingRight} = getComputedStyle(one);
+    pen.font = font;
+    return pen.measureText(one.placeholder).width > one.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1;
+  };
+  return [
+    ...parts.filter(one => !one.closest('.agentnb-hidden') && isCut(one)).map(one => `${one.tagName} ${one.className}`),
+    ...parts.filter(one => one.matches('input[placeholder]') && !one.value && hides(one)).map(one => one.placeholder),
+  ];
+}"""  # noqa: E501
+
+
+def _failing():
+    graph = nx.DiGraph(name="failing", entry="divide")
+
+    def divide(board):
+        return {"a_quotient_with_a_long_name": board["dividend"] / board["divisor"], "why": "a line of source that is wide"}
+
+    graph.add_node("divide", function=divide)
+    session = nb.Session(nb.load(graph), {"dividend": 1.0, "divisor": 0.0})
+    session.run()
+    return session
+
+
+def _compared():
+    session = nb.Session(nb.samples("refine"), {"number": 2.0})
+    session.run()
+    session.goto(8)
+    high = session.fork(name="high", expect="error < 1")
+    high.run()
+    carry_out(session, "beside", None, high.run_id)
+    return session
+
+
+def _waiting():
+    session = nb.Session(nb.samples("triage"), {"ticket": "I was charged twice."})
+    session.run()
+    return session
+
+
+def _approving():
+    session = nb.Session(nb.samples("incident"))
+    for text in ("low memory", "no memory"):
+        session.emit("alert.raised", {"service": "shop", "text": text})
+    session.run()
+    return session
+
+
+@pytest.mark.parametrize("make", [_failing, _compared, _waiting, _approving])
+def test_nothing_is_cut_off_at_any_width(host, make):
+    on = host(make())
+    on.obey()
+    for width in (250, 360, 430, 600, 700, 940, 1100, 1440, 1600):  # the first two: 700 pixels at a zoom of 200 %
+        on.page.set_viewport_size({"width": width, "height": 900})
+        on.page.wait_for_timeout(60)
+        assert on.page.evaluate(CUT_OFF) == [], width
+
+
+def test_the_current_step_stays_in_view_at_another_width(host):
+    session = nb.Session(nb.samples("refine"), {"number": 2.0})
+    session.run()
+    session.goto(9)
+    on = host(session)
+    on.obey()
+    seen = """() => {
+      const [one, strip] = ['[aria-current]', '.agentnb-strip'].map(
+        each => document.querySelector(`.agentnb-strip ${each}, ${each}.agentnb-strip`).getBoundingClientRect());
+      return one.left >= strip.left && one.right <= strip.right;
+    }"""
+    for width in (1600, 700, 1100, 500):
+        on.page.set_viewport_size({"width": width, "height": 900})
+        on.page.wait_for_timeout(100)
+        assert on.page.evaluate(seen), width

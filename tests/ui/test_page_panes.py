@@ -101,18 +101,35 @@ def test_somebody_elses_text_under_our_name_does_no_harm(opened_again):
     assert tall(opened_again(), "board") == tall(on, "board")
 
 
-def test_a_pane_is_made_higher_by_hand_and_by_two_clicks_as_it_was(host):
+@pytest.mark.parametrize("pane", ["board", "forks"])  # forks is as high as its content until then
+def test_a_pane_is_made_higher_by_hand_and_by_two_clicks_as_it_was(host, pane):
     on = host()
-    sash(on, "board").scroll_into_view_if_needed()
-    before, box = tall(on, "board"), sash(on, "board").bounding_box()
+    sash(on, pane).scroll_into_view_if_needed()
+    before, box = tall(on, pane), sash(on, pane).bounding_box()
     on.page.mouse.move(box["x"] + 40, box["y"] + 3)
     on.page.mouse.down()
     on.page.mouse.move(box["x"] + 40, box["y"] + 63, steps=3)
     on.page.mouse.up()
-    assert tall(on, "board") == before + 60
-    assert sash(on, "board").get_attribute("aria-valuenow") == str(before + 60)
-    sash(on, "board").dblclick()
-    assert tall(on, "board") == before
+    on.page.wait_for_timeout(50)
+    assert tall(on, pane) == before + 60
+    assert sash(on, pane).get_attribute("aria-valuenow") == str(before + 60)
+    sash(on, pane).dblclick()
+    on.page.wait_for_timeout(50)
+    assert tall(on, pane) == before
+
+
+def test_a_message_at_a_field_of_a_pane_is_not_cut(host):
+    on = host()
+    field = on.page.get_by_label("stop when this holds", exact=True)
+    field.fill("n >")
+    field.press("Enter")
+    on.obey()
+    on.page.wait_for_timeout(50)
+    inside = """message => {
+      const [one, room] = [message, message.closest('.agentnb-room')].map(each => each.getBoundingClientRect());
+      return message.textContent !== '' && one.bottom <= room.bottom;
+    }"""
+    assert on.page.locator(".agentnb-stop-form .agentnb-wrong").evaluate(inside)
 
 
 def test_a_pane_keeps_a_little_height_and_its_keys_to_itself(host):

@@ -79,19 +79,19 @@ class Run(LazyAttributes):
     position. `position` is the number of the last step, `pos` where its frontier begins in the push rows of `at`.
     `used` counts the steps towards `limit`. `mark` is the next step after which a checkpoint or limit is due.
     `is_rewound` is True if committed steps may lie after the position, `dirty` while the run moves there. `armed` is
-    True if there are listeners, watches or breakpoints. `threaded` sends blocking calls to threads; with
-    `uses_threads_for_branches`, as other cells run meanwhile, also the first step of each node. `halt` asks the run
-    call active in a loop to start no further step. `left` holds the branches that this run has left. `given` are its
-    inputs, frozen. `dispatcher` performs its effects, `chaos` injects faults into them, `limiter` admits each attempt
-    or not. `random_state` holds the position before the last step and what had been drawn by then. `recorded` has the
-    calls and events that its next steps have made before, `unseen` the numbers of recorded events that come later than
-    the step being replayed; `recorder` is notified of what a step does before it is committed. `tell` receives a
-    model's output as it is streamed, if there is a listener: the fields of a `listeners.Token`. `hold` returns whether
-    a call is held; `at_emit` receives each event that a node emits and may stop its step there. `begins` receives each
-    activation's function and returns the one to call instead; `at_retry` is notified of each retry of a call: its
-    number, and the error of the previous attempt. `run_id` returns the run's id. `lanes` tells whether branches are
-    running concurrently now; `before` is then called before each activation of a branch and returns whether the run
-    stops.
+    True if there are listeners, watches or breakpoints. `threaded` sends blocking calls to threads; while
+    `keeps_loop_free`, a number of callers beside which other cells run, is not 0, also the first step of each node.
+    `halt` asks the run call active in a loop to start no further step. `left` holds the branches that this run has
+    left. `given` are its inputs, frozen. `dispatcher` performs its effects, `chaos` injects faults into them,
+    `limiter` admits each attempt or not. `random_state` holds the position before the last step and what had been
+    drawn by then. `recorded` has the calls and events that its next steps have made before, `unseen` the numbers of
+    recorded events that come later than the step being replayed; `recorder` is notified of what a step does before it
+    is committed. `tell` receives a model's output as it is streamed, if there is a listener: the fields of a
+    `listeners.Token`. `hold` returns whether a call is held; `at_emit` receives each event that a node emits and may
+    stop its step there. `begins` receives each activation's function and returns the one to call instead; `at_retry`
+    is notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's
+    id. `lanes` tells whether branches are running concurrently now; `before` is then called before each activation of
+    a branch and returns whether the run stops.
     """
 
     # What few runs use stays unset until it is needed, and so many attributes would make a large dictionary.
@@ -147,14 +147,14 @@ class Run(LazyAttributes):
         "threaded",
         "unseen",
         "used",
-        "uses_threads_for_branches",
+        "keeps_loop_free",
         "world",
     )  # fmt: skip
 
     at_emit: Callable[[Work, Event], None] | None
     at_retry: Callable[[Work, Effect, int, Exception], None] | None
     before: Callable[[Activation], bool] | None  # called before an activation of a concurrent branch
-    uses_threads_for_branches: bool
+    keeps_loop_free: int
     chance: SeededRandom | None  # see `random`
     chaos: Chaos | None
     hold: Callable[[Work, Any, str], bool] | None
@@ -168,7 +168,7 @@ class Run(LazyAttributes):
 
     lazy: ClassVar = {
         **dict.fromkeys(("at_emit", "at_retry", "before", "chance", "chaos", "hold", "max_subgraph_depth"), _none),
-        **dict.fromkeys(("uses_threads_for_branches", "threaded"), bool), "numbering": RLock, "queue_index": _none,
+        "keeps_loop_free": int, "threaded": bool, "numbering": RLock, "queue_index": _none,
         "run_id": lambda: str, "tell": _none, "unseen": frozenset,
     }  # fmt: skip
 

@@ -174,7 +174,7 @@ const boardPart = (() => {
    * The editor of the value at a path. `tools` has ask, go(step), can(verb); `look()` requests the value again.
    * Unsaved input is preserved whatever the run does meanwhile.
    */
-  function makeEditor(path, label, tools, look) {
+  function makeEditor(path, label, tools, { look, close, takesFocus }) {
     const about = make("p", { class: "agentnb-faint" });
     const space = make("div", {}, make("p", { class: "agentnb-faint", text: "…" }));
     const save = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Save", title: "replace the value on the board", "aria-disabled": "true" });
@@ -190,6 +190,13 @@ const boardPart = (() => {
       save.hidden = Boolean(one) && one.readContent().as === "fixed";
       enable(save, typed && changeable);
     }
+    form.addEventListener("keydown", (event) => { // what was typed goes first, then the editor
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (one && one.readChange() !== null) undo.click();
+      else close();
+    });
     undo.addEventListener("click", () => { one.reset(); updateButtons(); one.box.focus(); });
     drop.addEventListener("click", () => tools.ask("delete", null, path, look));
     form.addEventListener("submit", (event) => {
@@ -214,7 +221,7 @@ const boardPart = (() => {
         const value = JSON.stringify(found);
         if (value === lastValue || (one && one.readChange() !== null)) return;
         lastValue = value;
-        const hasFocus = one && one.element.contains(document.activeElement);
+        const hasFocus = one ? one.element.contains(document.activeElement) : takesFocus;
         one = makeField({ ...found.field, label: `value of ${label}` }, { named: false, kinds: true, onInput: updateButtons });
         about.replaceChildren(...(found.type ? [`${found.type}, `] : []), renderWriter(found.by, tools.go));
         drop.hidden = !found.type;
@@ -292,7 +299,7 @@ const boardPart = (() => {
    */
   function makeLine(about, tools) {
     const { path, label, level } = about;
-    const cells = makeCells(about, tools, { open: () => line.toggle(), edit: () => line.edit() });
+    const cells = makeCells(about, tools, { open: () => line.toggle(), edit: () => line.edit(true) });
     const kids = new Map(); // name -> line
     let [below, kind, spread, count, more] = [null, "", false, 0, null];
     const requestValue = () => tools.ask("look", "key", path, (found) => { if (found && below) below.show(found); });
@@ -358,7 +365,8 @@ const boardPart = (() => {
         if (OPENS.test(kind)) setSpread(open);
         else line.edit();
       },
-      edit() {
+      /** Open the editor of the value, or close it; an opened one gets the focus with `takesFocus`. */
+      edit(takesFocus = false) {
         if (path === null) return;
         if (below) {
           const hasFocus = below.row.contains(document.activeElement);
@@ -366,7 +374,7 @@ const boardPart = (() => {
           below = null;
           if (hasFocus) cells.row.focus({ preventScroll: true });
         } else {
-          const made = makeEditor(path, label, tools, requestValue);
+          const made = makeEditor(path, label, tools, { look: requestValue, close: () => line.edit(), takesFocus });
           below = { ...made, row: make("tr", { class: "agentnb-all", role: "row" }, make("td", { role: "gridcell" }, made.form)) };
           cells.row.after(below.row);
           below.able(tools.can("edit"));
@@ -496,7 +504,7 @@ const boardPart = (() => {
         End: () => all.at(-1).focus(),
         ArrowRight: () => (line.opens() && !line.spread() ? line.toggle(true) : row.querySelector("button").focus()),
         ArrowLeft: () => (target !== row ? row : line.spread() ? void line.toggle(false) : findParent(row))?.focus(),
-        ...(target === row ? { Enter: () => line.toggle(), F2: () => line.edit() } : {}),
+        ...(target === row ? { Enter: () => line.toggle(), F2: () => line.edit(true) } : {}),
       }[key];
       if (!does) return;
       does();

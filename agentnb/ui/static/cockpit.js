@@ -90,7 +90,7 @@ const cockpitPart = (() => {
 
   /** The sheet of all keys, opened by `?`. */
   function makeKeySheet(commands) {
-    const rows = [...commands.filter(({ keys, label }) => keys.length && label).map(({ keys, label, tip }) => [keys.map(formatKey).join(", "), `${label}: ${tip}`]), ...OTHER_KEYS];
+    const rows = [...commands.filter(({ keys, label }) => keys.length && label).map(({ keys, label, tip }) => [keys.map(formatKey).join(" or "), `${label}: ${tip}`]), ...OTHER_KEYS];
     const close = make("button", { type: "button", class: "agentnb-small", text: "×", "aria-label": "close the keys", click: () => toggle() });
     const sheet = make("div", { class: "agentnb-keys", role: "dialog", "aria-label": "Keys", hidden: true },
       make("div", { class: "agentnb-pane-head" }, make("strong", { text: "Keys" }), make("span", { class: "agentnb-faint", text: "while the cockpit has the focus" }), close),

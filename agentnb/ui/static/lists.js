@@ -32,7 +32,6 @@ const listsPart = (() => {
     let lastContent = "";
     return {
       name: "stack",
-      fits: true,
       title: "Call stack and next nodes",
       body: element,
       show(state) {
@@ -180,7 +179,7 @@ const listsPart = (() => {
   function makeStopForm(ask) {
     const clause = make("select", { class: "agentnb-input agentnb-clause", "aria-label": "what stops the run" }, make("option", { value: "when", text: "this holds" }));
     const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "e.g. n > 3", "aria-label": "stop when this holds", autocomplete: "off", spellcheck: "false" });
-    const log = make("input", { type: "text", class: "agentnb-input agentnb-code agentnb-log", placeholder: "log, e.g. n is {{ n }}", "aria-label": "message to log instead of stopping", title: "With a message, the run does not stop: the message is written",
+    const log = make("input", { type: "text", class: "agentnb-input agentnb-code agentnb-log", placeholder: "log: n is {{ n }}", "aria-label": "message to log instead of stopping", title: "With a message, the run does not stop: the message is written",
       autocomplete: "off", spellcheck: "false" });
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const form = make("form", { class: "agentnb-stop-form" }, make("label", { class: "agentnb-faint" }, "stop when ", clause), input, log, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": "add this breakpoint" }), wrong);
@@ -280,7 +279,6 @@ const listsPart = (() => {
         makeExpressionForm("watch this", "e.g. items|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
     return {
       name: "stops",
-      fits: true,
       title: "Breakpoints and watches",
       body,
       getTitle: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
@@ -302,14 +300,14 @@ const listsPart = (() => {
   function makeUsage(ask, choice) {
     const pick = make("select", { class: "agentnb-speed", "aria-label": "what the bars show" }, ...MEASURES.map(([name]) => make("option", { value: name, text: name })));
     const bars = make("ol", { class: "agentnb-bars", "aria-label": "usage by node, the most first" });
-    const none = make("p", { class: "agentnb-faint", text: "Nothing has run yet." });
+    const none = make("p", { class: "agentnb-faint", text: "…" });
     const body = make("div", { class: "agentnb-usage", tabindex: "-1" }, bars, none);
     let [known, lastKey] = [null, ""];
     function paint() {
       const [name, column, content] = MEASURES.find(([each]) => each === pick.value);
       const rows = [...(known?.rows || [])].filter((row) => row[column] > 0).sort((one, other) => other[column] - one[column]);
       none.hidden = rows.length > 0;
-      setText(none, known?.rows.length ? `No ${name} used yet.` : "Nothing has run yet.");
+      setText(none, !known ? "…" : known.rows.length ? `No ${name} used yet.` : "Nothing has run yet.");
       bars.replaceChildren(...rows.map((row) => make("li", {},
         make("button", { type: "button", class: "agentnb-link", text: row[0], title: `show node ${row[0]}`, click: () => choice.set("node", row[0]) }),
         make("span", { class: "agentnb-bar-line", style: `--a-part: ${row[column] / rows[0][column]}` }), make("small", { text: content(row[column]) }))));
@@ -317,7 +315,6 @@ const listsPart = (() => {
     pick.addEventListener("change", paint);
     return {
       name: "usage",
-      fits: true,
       title: "Usage by node",
       open: false,
       body,
@@ -364,8 +361,8 @@ const listsPart = (() => {
   }
 
   function makeForkForm(ask) {
-    const name = make("input", { type: "text", class: "agentnb-input", placeholder: "fork name", "aria-label": "name of the fork", spellcheck: "false" });
-    const expect = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "expect n < 3", "aria-label": "what the fork is expected to satisfy", spellcheck: "false" });
+    const name = make("input", { type: "text", class: "agentnb-input", placeholder: "name", "aria-label": "name of the fork", spellcheck: "false" });
+    const expect = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "expect n<3", "aria-label": "what the fork is expected to satisfy", spellcheck: "false" });
     const button = make("button", { type: "submit", class: "agentnb-button", text: "Fork here", title: "continue in a fork from here; this run is unchanged" });
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const form = make("form", { class: "agentnb-fork-form" }, name, expect, button, wrong);
@@ -412,7 +409,6 @@ const listsPart = (() => {
     }
     return {
       name: "forks",
-      fits: true,
       title: "Forks",
       tools: [form],
       getTitle({ forks: own }) {

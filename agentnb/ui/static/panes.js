@@ -8,8 +8,9 @@ const panesPart = (() => {
   const HIGHEST = 1200;
   const TALL = { graph: 420, objects: 260, timeline: 78, board: 206, details: 228, second: 110, usage: 150, stack: 58, stops: 84, forks: 38 }; // initial pixels
   const OTHERWISE = 160;
+  // Panes that are as high as their content, and the least and the most pixels that they take for it.
+  const FITS = { second: [110, 260], usage: [150, 260], stack: [58, 260], stops: [84, 260], forks: [38, 260] };
   const FIT_ROOM = 10; // pixels below the last line of a pane that is as high as its content
-  const FIT_MOST = 260;
   let unsaved = {}; // the same, if the browser stores nothing
 
   function readLayout() {
@@ -42,13 +43,18 @@ const panesPart = (() => {
       bar.setAttribute("aria-valuenow", String(Math.round(now)));
     };
     let grip = null;
+    let isDragged = false;
     bar.addEventListener("pointerdown", (event) => {
       bar.setPointerCapture(event.pointerId);
+      isDragged = true;
       grip = begin?.(event, now) ?? null;
       event.preventDefault();
     });
     bar.addEventListener("pointermove", (event) => { if (bar.hasPointerCapture(event.pointerId)) setValue(at(event, grip)); });
-    bar.addEventListener("lostpointercapture", () => done(now));
+    bar.addEventListener("lostpointercapture", () => {
+      done(now);
+      isDragged = false;
+    });
     bar.addEventListener("keydown", (event) => {
       const sign = arrows.indexOf(event.key) * 2 - 1;
       if (sign < -1) return;
@@ -57,7 +63,7 @@ const panesPart = (() => {
       event.preventDefault();
       event.stopPropagation();
     });
-    return { bar, put: setValue };
+    return { bar, put: setValue, isDragged: () => isDragged };
   }
 
   /**
@@ -66,7 +72,7 @@ const panesPart = (() => {
    */
   function makeHeightHandle(part, element) {
     const first = TALL[part.name] || OTHERWISE;
-    const { bar, put } = makeSash(
+    const { bar, put, isDragged } = makeSash(
       { class: "agentnb-sash", "aria-orientation": "horizontal", "aria-label": `height of ${part.title}`, "aria-valuemin": String(LOWEST), "aria-valuemax": String(HIGHEST),
         title: "drag to resize; double-click to reset" },
       {
@@ -88,13 +94,13 @@ const panesPart = (() => {
     });
     const readHeight = () => Number(readLayout().tall?.[part.name]) || 0;
     put(readHeight() || first);
-    part.grow = (height) => { if (!readHeight()) put(height); };
+    part.grow = (height) => { if (!readHeight() && !isDragged()) put(height); };
     return bar;
   }
 
   /**
-   * One pane with its header. `part` is {name, title, body, tools, open, fits, says(state), wanted(state), show(state)}; tools to
-   * wanted are optional. With `fits` it is as high as its content.
+   * One pane with its header. `part` is {name, title, body, tools, open, getTitle(state), isShown(state), show(state)};
+   * tools to isShown are optional.
    */
   function makePane(part) {
     let open = readLayout().open?.[part.name] ?? part.open ?? true;
@@ -127,20 +133,24 @@ const panesPart = (() => {
       const { body } = part;
       if (!open || !body.offsetParent) return;
       const end = Math.max(0, ...[...body.children].map((each) => each.offsetTop + each.offsetHeight));
-      if (end) part.grow(Math.min(Math.max(end - body.offsetTop + FIT_ROOM, TALL[part.name] || OTHERWISE), FIT_MOST));
+      const [least, most] = FITS[part.name];
+      if (end) part.grow(Math.min(Math.max(end - body.offsetTop + FIT_ROOM, least), most));
     }
     set(open);
     const scheduleFit = () => { frame ||= requestAnimationFrame(fit); };
-    if (part.fits) new ResizeObserver(scheduleFit).observe(part.body);
+    if (FITS[part.name]) {
+      const watcher = new ResizeObserver(scheduleFit);
+      for (const each of [part.body, ...part.body.children]) watcher.observe(each); // a message at a field makes its form higher
+    }
     return {
       element,
-      /** A collapsed pane is not rendered until it is opened. Its title may show more than its name: `part.says`. */
+      /** A collapsed pane is not rendered until it is opened. Its title may show more than its name: `part.getTitle`. */
       show(state) {
         last = state;
         element.hidden = part.isShown ? !part.isShown(state) : false;
         part.retitle?.();
         if (open && !element.hidden) part.show(state);
-        if (part.fits && !element.hidden) scheduleFit();
+        if (FITS[part.name] && !element.hidden) scheduleFit();
       },
       open: () => { if (!open) set(true); },
     };

@@ -73,7 +73,6 @@ const secondPart = (() => {
     }
     return {
       name: "second",
-      fits: true,
       title: "Second run",
       body,
       tools,

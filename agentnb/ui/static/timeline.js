@@ -357,7 +357,12 @@ const timelinePart = (() => {
       if (hidden) element.scrollLeft = left - sizes.room() / 2;
     }
     element.addEventListener("scroll", scheduleDraw);
-    new ResizeObserver(scheduleDraw).observe(element);
+    let broad = 0;
+    new ResizeObserver(() => {
+      scheduleDraw();
+      if (sizes.room() !== broad) reveal(last.position); // steps have another width, so the current one may be out of view
+      broad = sizes.room();
+    }).observe(element);
     choice.on(scheduleDraw);
     choice.onLight(scheduleDraw);
     stepCache.on(() => {
