@@ -181,7 +181,7 @@ class Forks:
     def _add_abandoned_branches(self, run: Run) -> None:
         for chain, tip in run.left[self._known.get(run, 0) :]:
             reopened = time_travel.reopen_branch(run, chain, tip)
-            made = self._get_parts(reopened, f"{self._state.name}, left at {chain[-1].base}..{tip}")
+            made = self._get_parts(reopened, f"{self._state.name}, original")
             made.persistence.record_as_fork_of(self._state.journal)
             self._made.append(made)
         self._known[run] = len(run.left)
@@ -222,7 +222,7 @@ class Forks:
             begun, stands = item.forked, f"{_format_steps_count(item.steps)}, {item.status}"
         else:
             begun = None if row is None else row.forked
-            begun = begun if item.parent is None else get_state(item).run.chain[-1].base
+            begun = begun if item.parent is None else find_parting(item.parent, item)
             stands, forks = (
                 f"{_format_steps_count(item.position)}, {item.status}{_describe_hypothesis(item)}",
                 list(item.forks),

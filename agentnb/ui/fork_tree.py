@@ -33,9 +33,8 @@ def list_forks(session: Session, _: Any = None) -> dict[str, Any]:
     """Return the tree of sessions as rows, each below its parent; `more` is the number of rows left out.
 
     A row has `id` (the run's), `name`, `depth`, `from` (the last step that it shares with its parent, None if it shares
-    none), `position`, `length`, `status`, `shown` (True for the session in the cockpit), `kept` (True if it preserves
-    the later steps of its parent, which continued differently), `note`, `expected` (a condition, or empty) and `holds`
-    (whether it is satisfied; None if nothing is expected).
+    none), `position`, `length`, `status`, `shown` (True for the session in the cockpit), `note`, `expected` (a
+    condition, or empty) and `holds` (whether it is satisfied; None if nothing is expected).
     """
     found = list(_iter_tree(session))
     rows = [_make_row(one, depth, session) for one, depth in found]
@@ -76,7 +75,6 @@ def _make_row(session: Session, depth: int, shown: Session) -> dict[str, Any]:
     return {
         "id": session.run_id,
         "name": _display_name(session),
-        "kept": session.parent is not None and session.name.startswith(f"{session.parent.name}, left at "),
         "depth": depth,
         "from": None if session.parent is None else find_parting(session.parent, session),
         "position": session.position,

@@ -173,13 +173,13 @@ def test_after_a_reset_a_branch_that_was_left_is_told_once(log, asked_before):
     run.edit({"n": 5})
     run.step()
     if asked_before:
-        assert run.tree().count("left at") == 1
+        assert run.tree().count(", original") == 1
     run.reset()
     for _ in range(2):
-        assert (run.tree().count("left at"), len(run.tree().splitlines())) == (1, 3)
+        assert (run.tree().count(", original"), len(run.tree().splitlines())) == (1, 3)
     run.step(2)
     run.reset()
-    assert (run.tree().count("left at"), len(run.tree().splitlines())) == (1, 4)
+    assert (run.tree().count(", original"), len(run.tree().splitlines())) == (1, 4)
 
 
 def test_two_runs_part_where_their_steps_are_no_longer_the_same():

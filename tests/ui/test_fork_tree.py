@@ -23,7 +23,7 @@ def told(session):
 def test_a_run_alone_is_a_tree_of_one(session):
     (row,) = list_forks(session)["rows"]
     assert row == {
-        "id": session.run_id, "name": "triage", "kept": False, "depth": 0, "from": None, "position": 3, "length": 3,
+        "id": session.run_id, "name": "triage", "depth": 0, "from": None, "position": 3, "length": 3,
         "status": "finished", "shown": True, "note": "", "expected": "", "holds": None,
     }  # fmt: skip
 
@@ -50,8 +50,9 @@ def test_later_steps_that_a_run_has_left_are_a_fork_too(session):
     session.goto(1)
     session.step()
     (shown, kept) = list_forks(session)["rows"]
-    assert (shown["length"], shown["kept"]) == (2, False)
-    assert (kept["from"], kept["length"], kept["kept"]) == (1, 3, True)
+    assert (shown["length"], shown["name"]) == (2, "triage")
+    assert (kept["from"], kept["length"], kept["name"]) == (1, 3, "triage, original")
+    assert "triage, original from step 1: 3 steps" in session.tree()
 
 
 def test_what_was_before_a_reset_shares_no_step(session):

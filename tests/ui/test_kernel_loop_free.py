@@ -112,7 +112,7 @@ ASKING = {
 
 def _slow_graph(slow):
     made = nx.DiGraph(name="slow", entry="work")
-    made.add_node("work", function=lambda board: slow(board))
+    made.add_node("work", function=slow.__call__)
     return made
 
 

@@ -143,7 +143,7 @@ def _failing():
     graph = nx.DiGraph(name="failing", entry="divide")
 
     def divide(board):
-        return {"a_quotient_with_a_long_name": board["dividend"] / board["divisor"], "why": "a line of source that is wide"}
+        return {"a_quotient_with_a_long_name": board["dividend"] / board["divisor"], "why": "a wide line of source"}
 
     graph.add_node("divide", function=divide)
     session = nb.Session(nb.load(graph), {"dividend": 1.0, "divisor": 0.0})

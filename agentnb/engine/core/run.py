@@ -118,6 +118,7 @@ class Run(LazyAttributes):
         "hold",
         "ids",
         "is_rewound",
+        "keeps_loop_free",
         "lanes",
         "left",
         "limit",
@@ -147,7 +148,6 @@ class Run(LazyAttributes):
         "threaded",
         "unseen",
         "used",
-        "keeps_loop_free",
         "world",
     )  # fmt: skip
 

@@ -347,7 +347,7 @@ const listsPart = (() => {
   function renderFork(row, ask) {
     const name = row.shown
       ? make("strong", { "aria-current": "true" }, row.name)
-      : make("button", { type: "button", class: "agentnb-link", text: row.kept ? "original" : row.name,
+      : make("button", { type: "button", class: "agentnb-link", text: row.name,
         title: `show this run here: ${row.name} (${row.id})`, click: () => ask("switch", null, row.id) });
     const sign = row.depth ? [make("span", { class: "agentnb-faint", "aria-hidden": "true", text: "⋔ " })] : [];
     const beside = row.shown ? [] : [make("button", { type: "button", class: "agentnb-link", text: "compare", title: `show ${row.name} beside this run; one slider moves both`,
