@@ -39,9 +39,7 @@ class Exchange:
         self.arguments["messages"] = [_to_dict(message) for message in messages]
         tools = [_to_definition(tool) for tool in options.get("tools") or ()]
         self.required = _find_required_tool(tools, options.get("tool_choice"))
-        schema = (
-            _find_schema(options.get("response_format")) if self.required is None else self.required["input_schema"]
-        )
+        schema = _find_schema(options) if self.required is None else self.required["input_schema"]
         self.is_structured = schema is not None and self.required is None
         if schema is not None:
             self.arguments["schema"] = schema
@@ -117,13 +115,14 @@ def _find_required_tool(tools: Sequence[Mapping[str, Any]], choice: Any) -> Mapp
     return next((tool for tool in tools if tool["name"] == choice), None)
 
 
-def _find_schema(form: Any) -> Mapping[str, Any] | None:
-    """Return the JSON Schema of OpenAI's option `response_format`; None without one."""
+def _find_schema(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the JSON Schema that an answer has to fit: of OpenAI's option or of Anthropic's; None without one."""
+    form = options.get("response_format") or options.get("output_format") or options.get("output_config")
     if isinstance(form, type):
         return dict(convert_to_openai_tool(form)["function"]["parameters"])
-    described = form.get("json_schema") if isinstance(form, Mapping) else None
-    schema = described.get("schema") if isinstance(described, Mapping) else None
-    return schema if isinstance(schema, Mapping) else None
+    for key in ("format", "json_schema", "schema"):
+        form = form.get(key, form) if isinstance(form, Mapping) else None
+    return form if form and "type" in form and form["type"] != "json_object" else None
 
 
 __all__ = ["Exchange"]

@@ -127,6 +127,26 @@ def test_structured_output_is_asked_for_by_its_schema(said):
     assert asked[0].tools == ()
 
 
+SCHEMA = {"type": "object", "properties": {"good": {"type": "boolean"}}, "required": ["good"]}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "verdict", "schema": SCHEMA}}},
+        {"response_format": Verdict},
+        {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+    ],
+    ids=["openai", "class", "anthropic"],
+)
+def test_the_vendors_options_for_a_schema_are_understood(option):
+    asked = []
+    session = run(asking(**option), lambda request: asked.append(request) or {"good": True})
+    assert "good" in asked[0].settings["schema"]["properties"]
+    message = session.board["messages"][-1]
+    assert (message.content, message.additional_kwargs["parsed"]) == ('{"good": true}', {"good": True})
+
+
 def test_a_forked_run_asks_another_model():
     session = run(asking(), ["one"])
     fork = session.fork(at=0, llm=["two"])
