@@ -8,6 +8,7 @@ from agentnb.recipe.model import Edge, Node, Recipe
 from tests.session.shape_sessions import asking, to_where_it_waits
 from tests.ui import ticket_recipe
 from tests.ui.test_page import CONTRAST
+from tests.ui.test_prompts import held
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -26,10 +27,7 @@ def approving(host):
 
 @pytest.fixture
 def calling(host):
-    session = nb.Session(nb.samples("moderation"))
-    for _ in range(3):
-        session.step_into()
-    return host(session)
+    return host(held())
 
 
 def card(on):

@@ -6,15 +6,22 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
+from agentnb.dialects.symphony import AgentExecutor
 from agentnb.errors import AgentNbError
+from agentnb.samples.agents import moderation
 from agentnb.session.pending import Pending
 from agentnb.ui.prompts import apply_change, describe_pending, give
 from tests.session.shape_sessions import asking, to_where_it_waits
 
 
 def held(steps=3):
-    """Return a session that is held inside its agent: before its call goes out, or one further after it came back."""
-    session = nb.Session(nb.samples("moderation"))
+    """Return a session that is held inside its agent: before its call goes out, or one further after it came back.
+
+    Its agent has no model and no simulated answers, so its answer is a text.
+    """
+    sample = moderation()
+    recipe = nb.load(AgentExecutor(sample.config, tools=sample.tools))
+    session = nb.Session(recipe, {"task": "Comment 7 by Kim: You are a fool."})
     for _ in range(steps):
         session.step_into()
     return session
