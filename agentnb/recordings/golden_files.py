@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from agentnb.board.codec import decode, encode, encode_atom
 from agentnb.board.masking import find_secret_word
-from agentnb.board.paths import OPS
+from agentnb.board.paths import APPEND, OPS
 from agentnb.board.values import ABSENT, FrozenList, FrozenRecord, freeze
 from agentnb.clock import EPOCH, to_microseconds
 from agentnb.engine.core.history import (
@@ -36,6 +36,7 @@ from agentnb.engine.core.history import (
 )
 from agentnb.engine.persistence.delta_loader import check_version
 from agentnb.engine.persistence.deltas import VERSION, encode_event
+from agentnb.engine.replay.step_record import find_appended_index
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.recipe.model import Recipe
 from agentnb.recordings.formats import read_text
@@ -169,7 +170,7 @@ class _Writer:
             if "given" in origin:
                 origin["given"] = encode(self.redaction.apply(freeze(decode(origin["given"]))), lenient=True)
             if outcome is not None and "outputs" in outcome:
-                outcome = {**outcome, "outputs": self.redaction.apply(outcome["outputs"])}
+                outcome = {**outcome, "outputs": self.redaction.apply(freeze(outcome["outputs"]))}
         yield {
             "format": FORMAT,
             "version": GOLDEN_VERSION,
@@ -263,7 +264,8 @@ class _Writer:
     def _write(self, history: History, number: int) -> list[Any]:
         code = history.w_code[number]
         _, path = self.tables.codes[code >> 2]
-        value = self.redaction.apply(history.w_new[number], *path)
+        inside = (*path, find_appended_index(history, number, path)) if code & 3 == APPEND else path
+        value = self.redaction.apply(history.w_new[number], *inside)
         return [self._encode_path(code >> 2), OPS[code & 3], encode(value, find_secret_word(path), lenient=True)]
 
     def _call(self, call: Call, own: int) -> dict[str, Any]:

@@ -178,7 +178,7 @@ class _Steps:
             if phase == "leave":
                 came_from = max(last.get((span.id, each), entered[span.id]) for each in range(-1, len(span.inside)))
             step = RecordedStep(self.paths[span.id], _get_kind(span), phase, inside, lane=lane, triggered_by=came_from,
-                                began=span.began, ended=span.ended, shared=True, label=span.name)  # fmt: skip
+                                began=span.began, ended=span.ended, shared=True, label=span.label)  # fmt: skip
             if phase == "enter":
                 entered[span.id] = len(self.steps)
                 step.ended = span.began

@@ -19,6 +19,7 @@ from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.checks import check_paths
 from agentnb.session.run_queries import get_outcome, get_status, score_of
 from agentnb.session.watches import Watches
+from agentnb.world.llm.base import SIMULATED
 
 if TYPE_CHECKING:
     from agentnb.engine.control.breakpoints import Side
@@ -90,6 +91,7 @@ class State:
     _progress: Progress | None = None
     _watches: Watches | None = None
     _trace: SimulationTrace | None = None
+    _simulated: tuple[str, ...] | None = None  # of a run that can only be read
 
     def __init__(
         self,
@@ -212,8 +214,15 @@ class State:
 
     @property
     def simulated(self) -> tuple[str, ...]:
-        """The nodes with simulated answers: they have no implementation, and no model was passed."""
-        return list_simulated_nodes(self.recipe, self.run.world)
+        """The nodes with simulated answers: they have no implementation, and no model was passed.
+
+        A run that can only be read has no model, whatever it was made with: its record says which answers were.
+        """
+        if self.locked is None:
+            return list_simulated_nodes(self.recipe, self.run.world)
+        if self._simulated is None:
+            self._simulated = list_recorded_as_simulated(self.run)
+        return self._simulated
 
     @property
     def trace(self) -> SimulationTrace:
@@ -221,7 +230,7 @@ class State:
         if self._trace is None:
             from agentnb.trace.trace import SimulationTrace
 
-            run, limits, recipe, world = self.run, self.limits, self.recipe, self.run.world
+            run, limits, recipe = self.run, self.limits, self.recipe
             self._trace = SimulationTrace.of(
                 run,
                 run_id=lambda: self.run_id,
@@ -231,7 +240,7 @@ class State:
                     "recipe_kind": "Recipe",
                     "dialect": recipe.dialect,
                     "session": self.name,
-                    "simulated": list(list_simulated_nodes(recipe, world)),
+                    "simulated": list(self.simulated),
                     **recipe.meta.get("about", {}),
                 },
             )
@@ -246,6 +255,13 @@ def list_simulated_nodes(recipe: Recipe, world: World) -> tuple[str, ...]:
     """Return the nodes whose answers are simulated in a world."""
     nodes = [node for node in recipe.nodes.values() if node.kind in MODEL_KINDS]
     return tuple(node.id for node in nodes if has_only_simulated_model(node, world))
+
+
+def list_recorded_as_simulated(run: Run) -> tuple[str, ...]:
+    """Return the nodes of a record with answers that were simulated, in the recipe's order."""
+    calls = (call for history in run.chain for call in history.calls if call.provider == SIMULATED)
+    found = {run.node_of(call.act) for call in calls if call.act >= 0}
+    return tuple(node.id for node in run.plan.nodes if node.id in found)
 
 
 def get_state(session: Session) -> State:

@@ -274,7 +274,7 @@ class Link:
                     "this is not a store of agentnb",
                     self.database.shown,
                     f"it contains another program's tables: {others}",
-                    "use another file; this one was not changed",
+                    "use another store; this one was not changed; a run of another system opens with nb.open",
                 )
             )
         found = cursor.execute(self._words.version).fetchone()

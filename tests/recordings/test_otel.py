@@ -247,7 +247,7 @@ FILES = Path(__file__).parent / "otel_files"  # written by the libraries themsel
 def test_what_the_libraries_export_shows_the_run_of_the_agent(library):
     """The scripted run of write.py is the judge: what its model and its tools were asked and said."""
     session = nb.open(FILES / f"{library}.jsonl")
-    assert (session.status, session.recipe.name) == ("finished", "helper")
+    assert (session.status, session.recipe.name, session.simulated) == ("finished", "helper", ())
     frame = session.trace.frames.calls
     order = ["scripted-1", *sorted(["weather", "clock"], key=list(frame["name"]).index), "scripted-1"]
     assert list(frame["name"]) == order

@@ -102,6 +102,18 @@ def test_it_is_read_only_and_says_so(made):
     assert "hunter2" not in made[1].read_text()
 
 
+@pytest.mark.parametrize(("llm", "simulated"), [(["Blue."], ()), (None, ("answer",))])
+def test_a_run_that_is_read_says_which_answers_were_simulated(tmp_path, llm, simulated):
+    store = f"sqlite:///{tmp_path / 'runs.db'}"
+    session = nb.Session(nb.samples("rag"), llm=llm, store=store)
+    session.run()
+    session.trace.to_json(tmp_path / "run.json")
+    for again in (nb.open(tmp_path / "run.json"), nb.open(store)):
+        assert again.simulated == session.simulated == simulated
+        assert again.trace.metadata["simulated"] == list(simulated)
+        assert ("simulated model" in repr(nb.Debugger(again))) == bool(simulated)
+
+
 def test_it_knows_the_fingerprint_of_its_recipe(made):
     session, path = made
     assert nb.SimulationTrace.read(path).fingerprint == session.recipe.fingerprint

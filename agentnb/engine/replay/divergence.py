@@ -201,7 +201,8 @@ def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides)
 def _write(step: int, node: str, one: WriteRecord | None, other: WriteRecord | None) -> Iterator[Divergence]:
     path = (one or other).path  # type: ignore[union-attr]  # one of them exists
     if one is not None and other is not None and one.op == other.op:
-        yield from iter_inner_differences((step, node, "write"), path, one.new, other.new)
+        inside = path if one.at is None else (*path, one.at)
+        yield from iter_inner_differences((step, node, "write"), inside, one.new, other.new)
         return
     why = ""
     if any(wrote is not None and wrote.op == DELETE for wrote in (one, other)) or (

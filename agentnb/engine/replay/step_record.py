@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentnb.board.paths import Path
+from agentnb.board.paths import APPEND, Path
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.history import (
     CANCELLED,
@@ -35,13 +35,17 @@ if TYPE_CHECKING:
 
 
 class WriteRecord(NamedTuple):
-    """One write: scope, path, op (see `board.paths`), frozen value, and whether the node changed it in place."""
+    """One write: scope, path, op (see `board.paths`), frozen value, and whether the node changed it in place.
+
+    `at` is the index that an appended item has in its list; None for any other write.
+    """
 
     scope: int
     path: Path
     op: int
     new: Any
     in_place: bool = False
+    at: int | None = None
 
 
 class StepRecord(NamedTuple):
@@ -204,7 +208,17 @@ def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = 
 def _writes(tables: Tables, history: History, start: int, end: int) -> Iterator[WriteRecord]:
     for row in range(start, end):
         code = history.w_code[row]
-        yield WriteRecord(*tables.codes[code >> 2], code & 3, history.w_new[row], row in history.in_place)
+        scope, path = tables.codes[code >> 2]
+        at = find_appended_index(history, row, path) if code & 3 == APPEND else None
+        yield WriteRecord(scope, path, code & 3, history.w_new[row], row in history.in_place, at)
+
+
+def find_appended_index(history: History, row: int, path: Path) -> int:
+    """Return the index in its list of what a write row of a history appended."""
+    before = history.w_old[row]  # of the first key of the path
+    for part in path[1:]:
+        before = before.get(part, ()) if isinstance(before, dict) else ()
+    return len(before) if isinstance(before, list | tuple) else 0
 
 
 def _select_calls(calls: list[Call], step: int) -> list[Call]:
@@ -221,4 +235,12 @@ def _select_events(events: list[Event], step: int) -> list[Event]:
     return [event for event in events[start:] if event.step == step]
 
 
-__all__ = ["Record", "RecordedIntervention", "StepRecord", "WriteRecord", "has_write_row", "read_step"]
+__all__ = [
+    "Record",
+    "RecordedIntervention",
+    "StepRecord",
+    "WriteRecord",
+    "find_appended_index",
+    "has_write_row",
+    "read_step",
+]

@@ -148,6 +148,7 @@ const timelinePart = (() => {
   // The cells of the timeline, one per step, in lanes by depth and branch, with the marks above them.
 
   const NAMED = 34; // minimum pixels of a cell that shows its node's name
+  const [LETTER, AROUND] = [6.3, 15]; // pixels of a letter, and of what surrounds a name
   const LANE = 26; // pixels per lane
   const ABOVE = 18; // pixels for the marks
   const STATUS_NAMES = ["", "failed", "cancelled", "skipped"];
@@ -175,14 +176,16 @@ const timelinePart = (() => {
   }
 
   const getSign = ({ status, phase }) => STATUS_SIGNS[status] || PHASE_SIGNS[phase];
-  const getText = (step) => `${getSign(step)} ${step.node}`.trim();
+  /** The node of a step; of one inside others its own name, where the whole path does not fit. */
+  const getName = ({ node }, width) => (node.length * LETTER + AROUND > width ? node.slice(node.lastIndexOf("/") + 1) : node);
+  const getText = (step, width) => `${getSign(step)} ${getName(step, width)}`.trim();
   const CHANGE_WORDS = { differs: "differs from the second run", only_a: "is not in the second run" };
 
   function fillStep(cell, step, { number, marks, width, state, picked, lit, longest }) {
     const beside = [CHANGE_WORDS[lit.second?.steps?.[number]], lit.slice?.steps?.has(number) && `led to ${lit.slice.key}`, lit.hits?.has(number) && "found"].filter(Boolean);
     const words = [describeStep(number, step, marks), ...beside].join("; ");
     cell.style.setProperty("--a-lasted", longest ? String(Math.max(step.ms / longest, 0.02)) : "0");
-    setText(cell, width < NAMED ? getSign(step) : getText(step));
+    setText(cell, width < NAMED ? getSign(step) : getText(step, width));
     const attributes = {
       title: words, "aria-label": words, "aria-selected": String(number === picked), "aria-setsize": String(state.length), "aria-posinset": String(number),
       "data-status": STATUS_NAMES[step.status] || "ok", "data-later": number > state.position ? "" : null,
@@ -255,7 +258,6 @@ const timelinePart = (() => {
   // The steps in order. Only the visible ones are on the page, and all of them as marks of an overview.
 
   const FITTED = [56, 112]; // pixels per step until a person chooses: as wide as the longest name, wider for fewer steps
-  const [LETTER, AROUND] = [6.3, 15]; // pixels of a letter, and of what surrounds a name
   const ZOOMED = [14, 168]; // pixels per step that a person may choose
   const LONGEST = 8e6; // maximum width of the strip in pixels, a limit of browsers
   const LEFT = 10; // pixels before the first step, for marks of interventions before it
