@@ -218,7 +218,7 @@ class State:
 
         A run that can only be read has no model, whatever it was made with: its record says which answers were.
         """
-        if self.locked is None:
+        if self.read_only_reason is None:
             return list_simulated_nodes(self.recipe, self.run.world)
         if self._simulated is None:
             self._simulated = list_recorded_as_simulated(self.run)

@@ -205,6 +205,26 @@ def test_an_object_on_the_board_can_be_redacted_in_part(tmp_path):
     assert str(len(calls)) not in str(next(value for name, _, value in written if name == "pair"))
 
 
+def test_the_items_of_a_list_that_grows_can_be_redacted(tmp_path):
+    """An append is recorded as the item alone; its path has the index that the item got."""
+
+    def add(entries, id=iter(range(100, 200))):
+        return {"entries": [*entries, {"id": next(id), "text": "same"}]}
+
+    made = nx.DiGraph(name="growing", entry="one")
+    for name in ("one", "two"):
+        made.add_node(name, function=add, inputs={"entries": "entries"})
+    made.add_edge("one", "two")
+    recipe = nb.load(made)
+    run = nb.Session(recipe, {"entries": []})
+    assert not replay_golden(recipe, record_golden(run, tmp_path / "plain.jsonl")).ok
+    path = record_golden(run, tmp_path / "one.jsonl", redact=["entries.*.id"])
+    assert not any(f": {id}" in path.read_text() for id in range(100, 200))
+    assert replay_golden(recipe, path).ok
+    with pytest.raises(ExecutionError, match=r"L585.*entries\.1\.id"):
+        record_golden(run, tmp_path / "two.jsonl", redact=["entries.0.id"])
+
+
 def branching():
     """Return a graph whose first edge depends on the answer of a tool."""
     made = nx.DiGraph(name="branching", entry="ask")
