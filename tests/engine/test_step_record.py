@@ -94,7 +94,7 @@ def test_what_people_did_comes_in_its_order():
     interventions.edit(run, {"a": 4})
     deeds = list(Record(run).interventions_between(1))
     assert [deed.act.action for deed in deeds] == ["edit", "edit", "set_next", "emit", "edit"]
-    assert [deed.wrote and (deed.wrote.path, deed.wrote.new) for deed in deeds] == [
+    assert [deed.write and (deed.write.path, deed.write.new) for deed in deeds] == [
         (("a",), 2),
         (("b",), 3),
         None,
@@ -118,7 +118,7 @@ def test_a_branch_begins_with_what_people_did_there():
     goto(run, 1)
     interventions.edit(run, {"a": 3})
     record = Record(run)
-    assert [deed.wrote.new for deed in record.interventions_between(1)] == [2, 3]
+    assert [deed.write.new for deed in record.interventions_between(1)] == [2, 3]
     assert [row.path for row in record.read_initial_writes()] == [("z",)]
     open_tip(run)
     one(run)

@@ -208,8 +208,10 @@ def test_an_object_on_the_board_can_be_redacted_in_part(tmp_path):
 def test_the_items_of_a_list_that_grows_can_be_redacted(tmp_path):
     """An append is recorded as the item alone; its path has the index that the item got."""
 
-    def add(entries, id=iter(range(100, 200))):
-        return {"entries": [*entries, {"id": next(id), "text": "same"}]}
+    ids = iter(range(100, 200))
+
+    def add(entries):
+        return {"entries": [*entries, {"id": next(ids), "text": "same"}]}
 
     made = nx.DiGraph(name="growing", entry="one")
     for name in ("one", "two"):
