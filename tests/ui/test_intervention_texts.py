@@ -50,5 +50,5 @@ def test_what_only_a_replay_needs_is_nobodys_concern():
     session.step(2)
     session.edit({"ticket": "x"})
     held, edit = session.trace.reading().acts()
-    assert (held.act, is_shown(held), describe_intervention(held)) == ("held", False, "")
+    assert (held.action, is_shown(held), describe_intervention(held)) == ("held", False, "")
     assert is_shown(edit)
