@@ -81,7 +81,7 @@ def goes(*targets, value=None):
             ("write", "list", 1, [0, 1]),
             "of 'list' the record has: append, the replay: set",
         ),
-        ({"list": Append(1)}, {"list": Append(2)}, ("write", "list", 1, 2), "it wrote 1 to 'list', and the replay"),
+        ({"list": Append(1)}, {"list": Append(2)}, ("write", "list.1", 1, 2), "it wrote 1 to 'list.1', and the replay"),
     ],
 )
 def test_writes(then, now, row, sentence):
