@@ -336,13 +336,24 @@ def test_every_command_is_in_the_reference_with_an_example():
 # ------------------------------------------------------------------------------------------------------------- the site
 
 
-@pytest.fixture(scope="module")
-def privacy():
-    """The module that the build of the site checks its pages with."""
-    spec = importlib.util.spec_from_file_location("privacy", DOCS / "tools" / "privacy.py")
+def load_tool(name):
+    """Return a module of docs/tools, which the build of the site uses."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / "tools" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def privacy():
+    """The module that the build of the site checks its pages with."""
+    return load_tool("privacy")
+
+
+def test_the_reference_gets_its_options_and_verbs_from_the_code():
+    page = load_tool("reference").filled("<!-- options: run -->\n<!-- verbs -->")
+    assert "--emit TYPE=JSON" in page
+    assert "| `%agent step" in page
 
 
 @pytest.mark.parametrize(

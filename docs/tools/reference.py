@@ -24,7 +24,7 @@ def options(name: str) -> str:
 
 def verbs() -> str:
     """Return the verbs of %agent as a table."""
-    rows = [verb.told.splitlines()[0].partition(": ") for verb in VERBS.values()]
+    rows = [verb.description.splitlines()[0].partition(": ") for verb in VERBS.values()]
     return "\n".join(["| verb | does |", "|---|---|", *(f"| `{form}` | {about} |" for form, _, about in rows)])
 
 
