@@ -276,7 +276,7 @@ const listsPart = (() => {
     const body = make("div", { class: "agentnb-stops", tabindex: "-1" },
       make("div", {}, make("h4", { "aria-level": "2" }, "Breakpoints", marks.hint), marks.element, form.form),
       make("div", {}, make("h4", { "aria-level": "2" }, "Watches", watches.hint), watches.element,
-        makeExpressionForm("watch this", "e.g. items|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
+        makeExpressionForm("watch this", "e.g. x|length", { use: "watch", ask, add: (text) => ask("watch", text) })), logged);
     return {
       name: "stops",
       title: "Breakpoints and watches",
