@@ -2,7 +2,8 @@
 
     python docs/tools/pictures.py [CHROMIUM]
 
-It needs playwright, pillow and Chromium. The page around the cockpit is that of the tests. `moving_picture.py` makes the README's.
+It needs playwright, pillow and Chromium. The page around the cockpit is that of the tests.
+`moving_picture.py` makes the picture of the README.
 """
 
 from __future__ import annotations

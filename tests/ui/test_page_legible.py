@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 
 import agentnb as nb
-from agentnb.ui.commands import carry_out
+from agentnb.ui.commands import run_command
 from tests.ui import ticket_recipe
 
 pytestmark = pytest.mark.needs_chromium
@@ -157,7 +157,7 @@ def _compared():
     session.goto(8)
     high = session.fork(name="high", expect="error < 1")
     high.run()
-    carry_out(session, "beside", None, high.run_id)
+    run_command(session, "beside", None, high.run_id)
     return session
 
 

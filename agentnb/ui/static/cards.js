@@ -1,10 +1,10 @@
-// Cards between the buttons and the panes: problems, questions, approvals, calls, partial texts of models.
+// Cards above the blackboard: problems, questions, approvals, calls, partial texts of models.
 const cardsPart = (() => {
   const { enable, make, setText } = domPart;
   const { makeField, makeFields } = boardPart;
   const { renderArtefact, isRich } = artefactsPart;
 
-  // Error cards, between the buttons and the graph.
+  // Error cards.
 
   const ANSWERS = [["where", "where"], ["why", "why"], ["do", "do"]];
 

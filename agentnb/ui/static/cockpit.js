@@ -111,7 +111,7 @@ const cockpitPart = (() => {
     return { sheet, button, toggle };
   }
 
-  /** A toggle for the projector: large text, the graph and the board alone. The browser remembers it. */
+  /** A toggle for the projector: large text, with the graph, the board and the timeline alone. The browser remembers it. */
   function makePresenterButton(root) {
     const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text: "Present", title: "large text, with the graph, the board and the timeline alone" });
     function set(on) {

@@ -94,7 +94,7 @@ const domPart = (() => {
   const TIP_PAUSE = 220; // milliseconds until the card is shown
 
   /**
-   * `told(element)` returns the lines for the element under the pointer or with the focus: [element, [line, ...]], or null.
+   * `describe(element)` returns the lines for the element under the pointer or with the focus: [element, [line, ...]], or null.
    * A line is a text or an element; instead of the lines, a function that passes them on when they have arrived.
    */
   function addTooltips(home, describe) {

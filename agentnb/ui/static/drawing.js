@@ -91,7 +91,7 @@ const drawingPart = (() => {
       for (const [name, value] of Object.entries(spot)) viewRect.setAttribute(name, String(value));
       viewRect.setAttribute("stroke-width", String(2 * box[0] / map.clientWidth));
     }
-    /** As large as its window allows: a long strip is as wide, or as high, as it may be. */
+    /** Make the map as large as its window allows: a long drawing gets the full width or height. */
     function measure() {
       const shrink = Math.min(Math.sqrt(MAP_AREA / (box[0] * box[1])), (window_.clientWidth || 400) * MAP_SHARE / box[0], (window_.clientHeight || 400) * MAP_SHARE / box[1]);
       map.setAttribute("width", String(Math.max(box[0] * shrink, MAP_LEAST)));
@@ -140,7 +140,7 @@ const drawingPart = (() => {
   }
 
   /**
-   * A window onto a sheet. `set(svg, size)` shows a sheet, `size()` returns its width and height in pixels at 1:1. `turned`
+   * A window onto a sheet. `set(svg, size)` shows a sheet, `size()` returns its width and height in pixels at 1:1. `onResize`
    * is called when the size of the window, and of the sheet with it, has changed.
    */
   function makeZoomWindow(label, onResize = () => {}) {

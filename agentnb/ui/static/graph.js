@@ -20,7 +20,7 @@ const graphPart = (() => {
     return button;
   }
 
-  /** Request a drawing until it is ready; a later request cancels an earlier one. `laid` receives the result. */
+  /** Request a drawing until it is ready; a later request cancels an earlier one. `onDrawing` receives the result. */
   function makeRequester(ask, what, onDrawing) {
     let number = 0;
     let since = 0; // the time of the request, 0 if none is pending
