@@ -47,7 +47,7 @@ def test_help_says_more_of_one_verb(agent, capsys):
 def test_every_verb_says_its_form():
     for name, verb in VERBS.items():
         assert verb.description.startswith(f"%agent {name}"), name
-        assert set(verb.after) <= set(SORTS)
+        assert set(verb.completes) <= set(SORTS)
 
 
 LOADING = """
