@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import RLock
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 _MAKING: Final = RLock()
 
@@ -24,20 +24,22 @@ class LazyAttributes:
         """Return a lazy attribute if it has been made, else an empty tuple."""
         return getattr(self, name) if name in self.made else ()
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "made":
-            return ()
-        make = type(self).lazy.get(name)
-        if make is None:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
-        with _MAKING:  # threads may ask at once
-            try:
-                return object.__getattribute__(self, name)
-            except AttributeError:
-                made = make()
-                setattr(self, name, made)
-                self.made += (name,)  # after the value is there: `look` takes no lock
-                return made
+    if not TYPE_CHECKING:  # the class annotates its lazy attributes: any other name is a mistake
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "made":
+                return ()
+            make = type(self).lazy.get(name)
+            if make is None:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
+            with _MAKING:  # threads may ask at once
+                try:
+                    return object.__getattribute__(self, name)
+                except AttributeError:
+                    made = make()
+                    setattr(self, name, made)
+                    self.made += (name,)  # after the value is there: `look` takes no lock
+                    return made
 
 
 __all__ = ["LazyAttributes"]
