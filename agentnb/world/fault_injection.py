@@ -44,7 +44,7 @@ class Chaos:
         >>> chaos = Chaos(latency_ms=200, error_rate=0.5, seed=1)
         >>> chaos.delay(("fetch", "tool", 0, 1))
         0.2
-        >>> [attempt for attempt in range(1, 6) if chaos.strikes(("fetch", "tool", 0, attempt))]
+        >>> [attempt for attempt in range(1, 6) if chaos.fails(("fetch", "tool", 0, attempt))]
         [1, 2, 3, 5]
     """
 

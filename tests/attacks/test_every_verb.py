@@ -112,7 +112,7 @@ UNTRIED = {
     "ManyFrames.get": "a method of mappings",
     **{
         f"SessionBreakpoints.{name}": "the engine calls it"
-        for name in ("after_step", "at_call", "before_turn", "from_rows", "find_met")
+        for name in ("find_after_step", "find_at_call", "find_before_step", "find_met", "from_rows")
     },
     "ManyFrames.build": "for other parts of agentnb",
 }

@@ -327,7 +327,7 @@ def test_the_package_is_imported_at_the_first_request():
             pass
 
         async def converse(self, sdk, asked):
-            return Reply([sdk.__name__], ended=True)
+            return Reply([sdk.__name__], is_complete=True)
 
     sys.modules.pop("json.tool", None)
     made = Light("m")
