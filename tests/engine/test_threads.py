@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -67,3 +69,30 @@ asyncio.run(main())
 def test_a_process_ends_beside_a_call_that_never_does():
     ended = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout == "late\n"
+
+
+def test_a_coroutine_that_nobody_awaits_any_more_is_closed():
+    made, begun, gate = [], threading.Event(), threading.Event()
+
+    async def answer():
+        """Return nothing."""
+
+    def call():
+        begun.set()
+        gate.wait(10)
+        made.append(answer())
+        return made[0]
+
+    async def check():
+        task = asyncio.get_running_loop().create_task(call_in_thread(call))
+        await asyncio.to_thread(begun.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(check())
+    gate.set()
+    until = time.monotonic() + 10
+    while not made or inspect.getcoroutinestate(made[0]) != inspect.CORO_CLOSED:
+        assert time.monotonic() < until
+        time.sleep(0.001)

@@ -257,9 +257,14 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
 
 
 def _is_slow(act: Activation) -> bool:
-    """Return True if the last run of an activation's node took long; beside other cells also if it is not known."""
+    """Return True if the last run of an activation's node took long; beside other cells also if it is not known.
+
+    Not for a coroutine function: it only makes its coroutine, which runs in the loop.
+    """
     node, run = act.node.index, act.work.run
-    return not act.what and (node in run.plan.slow or (run.keeps_loop_free > 0 and node not in run.plan.quick))
+    if act.what or not (node in run.plan.slow or (run.keeps_loop_free > 0 and node not in run.plan.quick)):
+        return False
+    return not _is_coroutine_function(act.perform)
 
 
 async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import cache, partial
 from queue import SimpleQueue
+from types import CoroutineType
 from typing import Any, Final
 
 from agentnb.threadless import has_threads
@@ -78,7 +79,18 @@ async def call_in_thread(call: Callable[..., Any], *words: Any) -> Any:
         future: Future[Any] = Future()
         _run_call(future, partial(context.run, call, *words))
         return future.result()
-    return await asyncio.wrap_future(_get_threads().begin(partial(context.run, call, *words)))
+    begun = _get_threads().begin(partial(context.run, call, *words))
+    try:
+        return await asyncio.wrap_future(begun)
+    except asyncio.CancelledError:
+        begun.add_done_callback(_close_result)
+        raise
+
+
+def _close_result(future: Future[Any]) -> None:
+    """Close a coroutine that a call has returned and that nobody awaits any more."""
+    if not future.cancelled() and future.exception() is None and isinstance(future.result(), CoroutineType):
+        future.result().close()
 
 
 def replace_unraisable(error: Exception | SystemExit) -> Exception:
