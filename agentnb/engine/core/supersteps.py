@@ -406,11 +406,14 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
     asks = choose is not None or any(condition is not None for condition, _, _ in node.out)
 
     def finish(work: Work, result: Any) -> Any:
-        if isinstance(result, Awaitable):
+        if type(result) is Outcome:  # first: the other checks ask abstract classes, which takes a µs
+            outcome = result
+        elif isinstance(result, Awaitable):
             return later(work, result)
-        if result is not None and not isinstance(result, Outcome | Mapping):
+        elif result is not None and not isinstance(result, Outcome | Mapping):
             return result  # it opens its inside
-        outcome = result if isinstance(result, Outcome) else Outcome(result or {})
+        else:
+            outcome = result if isinstance(result, Outcome) else Outcome(result or {})
         if _fit_in(work, outcome):
             result = outcome
         if not asks:

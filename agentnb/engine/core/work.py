@@ -348,9 +348,13 @@ class Work(LazyAttributes):
 
         Changes inside the objects of a long list are not among them.
         """
-        added = [key for key, value in writes.items() if type(value) is Reduced and not replaces_value(value.parts)]
-        found = [(key, *self.copies[key]) for key in added if key in self.copies]
-        return [(key, mine) for key, mine, frozen in found if not seems_unchanged(mine, frozen)]
+        found = []
+        for key, value in writes.items():
+            if type(value) is Reduced and key in self.copies and not replaces_value(value.parts):
+                mine, frozen = self.copies[key]
+                if not seems_unchanged(mine, frozen):
+                    found.append((key, mine))
+        return found
 
     def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return the keys whose copies this node has changed, with the changed copies.

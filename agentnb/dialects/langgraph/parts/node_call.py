@@ -203,9 +203,11 @@ class NodeCall:
             result = self._to_command(upward, config)
         except asyncio.CancelledError as error:
             raise self._to_failure(error, work) from error
-        if self.recurse and isinstance(result, lg.Runnable) and not form.slow:
+        plain = type(result) is dict  # nearly always; the checks for anything else take a µs
+        if not plain and self.recurse and isinstance(result, lg.Runnable) and not form.slow:
             result = context.run(result.invoke, given, config)
-        if form.slow or isawaitable(result):
+            plain = type(result) is dict
+        if form.slow or (not plain and isawaitable(result)):
             ending = self._await_outcome(calls, form, given, context, config, result)
             return ending if limit is None else _run_within_limit(limit, work, ending)
         if not plan.branches:

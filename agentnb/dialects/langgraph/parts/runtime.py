@@ -79,23 +79,30 @@ def make_config(
         ),
         control=_CONTROL,
     )  # fmt: skip
-    config = {
-        **settings.config,
-        "configurable": {
-            **settings.configurable,
-            _K.CONFIG_KEY_RUNTIME: runtime,
-            _K.CONFIG_KEY_READ: read,
-            _K.CONFIG_KEY_CHECKPOINTER: None,  # a graph that a function invokes is part of its step
-            _K.CONFIG_KEY_SEND: calls.sent.extend,
-        },
+    configurable = {
+        **settings.configurable,
+        _K.CONFIG_KEY_RUNTIME: runtime,
+        _K.CONFIG_KEY_READ: read,
+        _K.CONFIG_KEY_CHECKPOINTER: None,  # a graph that a function invokes is part of its step
+        _K.CONFIG_KEY_SEND: calls.sent.extend,
     }
-    return make_inner_config(config, metadata, task, calls.answers[""])
+    _add_task(configurable, task, calls.answers[""])
+    metadata = {**settings.config.get("metadata", {}), "langgraph_checkpoint_ns": task, **metadata}
+    return {**settings.config, "metadata": metadata, "configurable": configurable}
 
 
 def make_inner_config(
     config: dict[str, Any], metadata: Mapping[str, Any], task: str, answers: list[Any]
 ) -> dict[str, Any]:
-    """Return the config of a node or a task, with its metadata; `answers` are those to its questions."""
+    """Return the config of a task, with its metadata; `answers` are those to its questions."""
+    configurable = dict(config["configurable"])
+    _add_task(configurable, task, answers)
+    metadata = {**config.get("metadata", {}), "langgraph_checkpoint_ns": task, **metadata}
+    return {**config, "metadata": metadata, "configurable": configurable}
+
+
+def _add_task(configurable: dict[str, Any], task: str, answers: list[Any]) -> None:
+    """Add what LangGraph needs to know of a node or a task: its id, and where its questions find their answers."""
     numbers = count()
 
     def next_answer(_consume: bool = False) -> Any:
@@ -103,17 +110,11 @@ def make_inner_config(
         number = next(numbers)
         return answers[number] if number < len(answers) else None
 
-    configurable = {
-        **config["configurable"],
-        _K.CONFIG_KEY_TASK_ID: task,
-        _K.CONFIG_KEY_CHECKPOINT_NS: task,
-        _K.CONFIG_KEY_SCRATCHPAD: lg.PregelScratchpad(
-            step=0, stop=RECURSION_LIMIT, call_counter=count().__next__, interrupt_counter=numbers.__next__,
-            get_null_resume=next_answer, resume=answers, subgraph_counter=count().__next__,
-        ),
-    }  # fmt: skip
-    metadata = {**config.get("metadata", {}), "langgraph_checkpoint_ns": task, **metadata}
-    return {**config, "metadata": metadata, "configurable": configurable}
+    configurable[_K.CONFIG_KEY_TASK_ID] = configurable[_K.CONFIG_KEY_CHECKPOINT_NS] = task
+    configurable[_K.CONFIG_KEY_SCRATCHPAD] = lg.PregelScratchpad(
+        step=0, stop=RECURSION_LIMIT, call_counter=count().__next__, interrupt_counter=numbers.__next__,
+        get_null_resume=next_answer, resume=answers, subgraph_counter=count().__next__,
+    )  # fmt: skip
 
 
 class _Control(lg.RunControl):  # type: ignore[misc]  # a class without types
