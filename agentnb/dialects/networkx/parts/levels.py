@@ -80,7 +80,8 @@ def infer_kind(attributes: Mapping[str, Any]) -> str:
 
 def list_levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
     """Return the graph and all graphs inside it, outermost first."""
-    counts = Counter(str(node) for inner in _iter_graphs(graph) for node in inner)
+    graphs = list(_iter_graphs(graph))
+    counts = Counter(str(node) for inner in graphs for node in inner) if len(graphs) > 1 else Counter[str]()
     found: list[Level] = []
     taken: dict[str, tuple[Level, Any]] = {}
     waiting = deque([(graph, ROOT, Place(f"<graph {name!r}>"), ())])
@@ -114,7 +115,9 @@ def _iter_graphs(graph: Any) -> Iterator[Any]:
         yield inner
         for _, attributes in inner.nodes(data=True):
             deeper = attributes.get("graph")
-            if infer_kind(attributes) in INSIDE and not _check_inner_graphs(deeper, (*around, inner), Place("")):
+            if deeper is None or infer_kind(attributes) not in INSIDE:
+                continue
+            if not _check_inner_graphs(deeper, (*around, inner), Place("")):
                 waiting.append((deeper, (*around, inner)))
 
 
