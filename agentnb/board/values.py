@@ -413,9 +413,16 @@ def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
         return make_frozen_dict({key: freeze(item, ABSENT, walk) for key, item in value.items()})
     before = like.get
     parts = {key: freeze(item, before(key, ABSENT), walk) for key, item in value.items()}
-    if len(parts) == len(like) and all(map(is_, parts.values(), like.values())) and list(parts) == list(like):
+    same = len(parts) == len(like) and all(map(is_, parts.values(), like.values()))
+    same = same or (len(parts) == len(like) and all(map(_is_same_part, parts.values(), like.values())))
+    if same and list(parts) == list(like):
         return like
     return make_frozen_dict(parts)
+
+
+def _is_same_part(part: Any, was: Any) -> bool:
+    """Return True for the same frozen part; equal texts are: those of a run that is opened again are other objects."""
+    return part is was or (type(part) is str and type(was) is str and part == was)
 
 
 def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:

@@ -22,6 +22,7 @@ from langgraph.runtime import Runtime  # noqa: TC002  (the same)
 from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
+import agentnb as nb
 from agentnb.dialects.langgraph.api import load_graph
 from agentnb.errors import RecipeError
 from agentnb.load import load
@@ -582,6 +583,25 @@ def test_a_fork_with_an_edit_of_a_run_that_is_stored_and_opened(tmp_path):
     opened.run()
     fork.run()
     assert (opened.board["xs"], fork.board["xs"]) == (["a:0", "b:1", "c:2"], ["b:0", "c:1"])
+
+
+def test_a_run_that_is_opened_inside_a_subgraph_records_what_its_replay_does(tmp_path):
+    inside = StateGraph(MessagesState)
+    inside.add_node("say", lambda state: {"messages": [AIMessage("said")]})
+    inside.add_conditional_edges(START, lambda state: "say", ["say"])
+    graph = chain(
+        ("sub", inside.compile()), ("end", lambda state: {"messages": [AIMessage("end")]}), schema=MessagesState
+    )
+    url = str(tmp_path / "runs.db")
+    session = Session(load(graph), {"messages": [HumanMessage("go")]}, store=url)
+    session.step(2)
+    session.close()
+    opened = nb.open(url, recipe=load(graph))
+    opened.run()
+    assert [message.content for message in opened.board["messages"]] == ["go", "said", "end"]
+    report = opened.replay()
+    assert report.ok, report
+    opened.close()
 
 
 def test_a_graph_that_is_compiled_with_interrupts_stops_there():
