@@ -56,6 +56,17 @@ def test_stepping_and_running_come_to_what_is_predicted(level):
         assert board(steps) == board(whole)
 
 
+def test_no_branch_goes_on_after_another_has_failed():
+    """Whether two steps end at the same moment is up to the threads, so it is tried many times."""
+    branches = [[("system",)], [("system",), ("system",), ("failing", None, False)],
+                [("decision", True, [("system",), ("system",)], None)]]  # fmt: skip
+    for _ in range(150):
+        session = session_of([("system",), ("parallel", branches)])
+        session.run()
+        assert session.status == "failed"
+        assert session.trace.steps[-1].status in ("error", "cancelled")
+
+
 @settings(max_examples=40)
 @given(graphs, st.integers(0, 100))
 def test_going_back_and_on_again_comes_to_the_same(level, share):

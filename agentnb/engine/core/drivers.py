@@ -365,15 +365,19 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
     tasks = lanes.tasks
     try:
         while True:
-            if not code:
+            if not code and run.lanes == GOING:
                 code = PAUSED if halt.on else _dispatch(run, lanes)
             if not tasks:
                 break
-            run.lanes = ENDING if code else GOING
+            if code:
+                run.lanes = ENDING
             for task in await lanes.wait(run):
                 pending_step = lanes.take(task)
                 lanes.waits = lanes.waits or pending_step.held
                 code = _get_code_after(pending_step, task, code)
+            # A step may have ended the run just now, and its task has not been taken yet: nothing else starts then.
+            if not code and run.lanes == ENDING and not any(task.done() for task in tasks):
+                run.lanes = GOING
             if not tasks and not _is_in_lanes(run):
                 break
             if code == FAILED:
