@@ -233,7 +233,7 @@ def make_row(job: Job, session: Session | None, status: str, error: str | None) 
     if session is None:
         return row
     state = get_state(session)
-    history, calls, board = state.run.history, state.run.history.look("calls"), state.board
+    history, calls, board = state.run.history, state.run.history.calls, state.board
     outputs = {key: board[key] for key in state.recipe.outputs or board if key in board}
     row |= {
         "steps": state.run.position,

@@ -226,7 +226,7 @@ class SimulationTrace:
 
         reading = self.reading()
         last = reading.chain[-1]
-        events, calls = last.look("events"), last.look("calls")
+        events, calls = last.events, last.calls
         sizes = (len(last.s_pend), last.s_wend[-1], len(last.interventions), len(events), len(calls), last.loose)
         if self._frames is None or self._frames[0] != (reading, sizes):
             self._frames = (reading, sizes), Frames(reading)

@@ -179,7 +179,7 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
         seen.add(lane.id)
         pending_step = run.pending_steps.pop(number, None)
         run.dispatcher.end_calls(act.work)
-        calls = list(act.work.look("calls"))
+        calls = list(act.work.calls)
         if pending_step is not None:
             pending_step.cancel()
         act.work.reset()

@@ -247,37 +247,24 @@ class History(LazyAttributes):
 
     __slots__ = (
         "__weakref__",
-        "asides",
         "base",
         "before",
-        "blocks",
         "calls",
         "checkpoints",
-        "closed",
-        "counted",
-        "errors",
         "events",
-        "in_place",
         "indexed",
         "interventions",
         "listed",
         "loose",
         "name",
-        "notes",
-        "opened",
-        "order",
         "p_act",
         "p_val",
         "parent",
-        "places",
         "plan",
         "r_code",
         "r_step",
-        "rare",
-        "reduced",
         "replaced",
         "restored",
-        "returns",
         "s_act",
         "s_flag",
         "s_pend",
@@ -286,14 +273,10 @@ class History(LazyAttributes):
         "s_t1",
         "s_wend",
         "sealed",
-        "steps",
         "tables",
-        "times",
-        "tops",
         "w_code",
         "w_new",
         "w_old",
-        "waiting_ns",
     )  # fmt: skip
 
     # Rare data, by step if not stated otherwise.
@@ -301,8 +284,6 @@ class History(LazyAttributes):
     returns: dict[int, int]  # the last push of each -> where the waiting ones begin
     blocks: dict[int, int]  # the first push of each replacement -> the end of it
     places: dict[int, int]  # the last push of each replacement -> the push it replaces
-    r_code: array[int]
-    r_step: array[int]
     in_place: set[int]  # numbers of writes
     order: dict[int, int]  # a write that deletes a key -> how many keys followed it
     reduced: dict[int, tuple[Part, ...]]  # a write in a branch -> its parts
@@ -312,18 +293,15 @@ class History(LazyAttributes):
     errors: dict[int, Failure]
     notes: dict[int, Note]
     waiting_ns: dict[int, int]  # ns that a step waited for a person
-    events: list[Event]
-    calls: list[Call]
     times: dict[int, tuple[datetime, ...]]  # the clock times that a step read
     counted: dict[tuple[str, int | None], list[int]]
     steps: dict[int, list[int]]  # the steps of each node, of the first `listed` rows
     tops: list[int]
 
     lazy: ClassVar = {
-        "asides": dict, "returns": dict, "blocks": dict, "places": dict, "r_code": _ints, "r_step": _ints,
-        "in_place": set, "order": dict, "reduced": dict, "rare": list, "opened": dict, "closed": dict, "errors": dict,
-        "notes": dict, "waiting_ns": dict, "events": list, "calls": list, "times": dict, "counted": dict, "steps": dict,
-        "tops": list,
+        "asides": dict, "returns": dict, "blocks": dict, "places": dict, "in_place": set, "order": dict,
+        "reduced": dict, "rare": list, "opened": dict, "closed": dict, "errors": dict, "notes": dict,
+        "waiting_ns": dict, "times": dict, "counted": dict, "steps": dict, "tops": list,
     }  # fmt: skip
 
     def __init__(
@@ -334,15 +312,17 @@ class History(LazyAttributes):
         name: str | None = None,
         plan: Plan | None = None,
     ) -> None:
-        self.made = ()  # see `LazyAttributes`
+        self.made = {}  # see `LazyAttributes`
         self.tables, self.base, self.parent, self.name, self.plan = tables, base, parent, name, plan
         self.s_act, self.s_pos, self.s_wend, self.s_pend = _ints(), _ints(), _ints(), _ints()
         self.s_t0, self.s_t1, self.s_flag = _times(), _times(), _flags()
-        self.w_code = _ints()
+        self.w_code, self.r_code, self.r_step = _ints(), _ints(), _ints()
         self.w_new: list[Any] = []
         self.w_old: list[Any] = []
         self.p_act = _ints()
         self.p_val: list[Any] = []
+        self.events: list[Event] = []
+        self.calls: list[Call] = []
         self.replaced: dict[int, tuple[int, int, int]] = {}  # see `replace`
         self.interventions: list[Intervention] = []
         self.loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
@@ -510,7 +490,7 @@ class History(LazyAttributes):
         """Drop every write row from number `writes` on."""
         del self.w_code[writes:], self.w_new[writes:], self.w_old[writes:]
         if self.in_place and max(self.in_place) >= writes:
-            self.in_place = {number for number in self.in_place if number < writes}
+            self.in_place.difference_update([number for number in self.in_place if number >= writes])
         for number in [number for number in self.order if number >= writes]:
             del self.order[number]
         while self.reduced and next(reversed(self.reduced)) >= writes:
@@ -539,9 +519,11 @@ class History(LazyAttributes):
         del self.tops[len(self.events) :]
         while self.calls and self.calls[-1].step > step:
             self.calls.pop()
-            self.counted, self.indexed = {}, 0
+            self.counted.clear()
+            self.indexed = 0
         if self.listed > row + 1:
-            self.steps, self.listed = {}, 0
+            self.steps.clear()
+            self.listed = 0
         for sparse in (self.errors, self.notes, self.waiting_ns, self.times):
             sparse.pop(step + 1, None)
         while self.checkpoints and self.checkpoints[-1].step > step:

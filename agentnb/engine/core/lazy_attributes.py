@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar
 
-_MAKING: Final = RLock()
+
+class _Lazy:
+    """One lazy attribute of a class."""
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self._name, self._make = name, make
+
+    def __get__(self, holder: Any, _owner: type | None = None) -> Any:
+        try:
+            return holder.made[self._name]
+        except KeyError:  # of two threads, both receive one; a lock could stay held after an interrupt
+            return holder.made.setdefault(self._name, self._make())
+
+    def __set__(self, holder: Any, value: Any) -> None:
+        holder.made[self._name] = value
 
 
 class LazyAttributes:
     """Base of classes whose `lazy` attributes, collections that few of their objects use, are made on first access.
 
-    They are slots without a value until then, and the class annotates them. A reader that is content with "none" asks
-    `look`, which makes nothing. `made` are the names of those made so far.
+    The class annotates them, and they lie in `made`, by name. A reader that is content with "none" asks `look`, which
+    makes nothing. There is no `__getattr__`: it would slow down every other attribute of the class.
     """
 
     __slots__ = ("made",)
     lazy: ClassVar[Mapping[str, Callable[[], Any]]] = {}
-    made: tuple[str, ...]
+    made: dict[str, Any]
+
+    def __init_subclass__(cls) -> None:
+        for name, make in cls.lazy.items():
+            setattr(cls, name, _Lazy(name, make))
 
     def look(self, name: str) -> Any:
         """Return a lazy attribute if it has been made, else an empty tuple."""
-        return getattr(self, name) if name in self.made else ()
-
-    if not TYPE_CHECKING:  # the class annotates its lazy attributes: any other name is a mistake
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "made":
-                return ()
-            make = type(self).lazy.get(name)
-            if make is None:
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
-            with _MAKING:  # threads may ask at once
-                try:
-                    return object.__getattribute__(self, name)
-                except AttributeError:
-                    made = make()
-                    setattr(self, name, made)
-                    self.made += (name,)  # after the value is there: `look` takes no lock
-                    return made
+        return self.made.get(name, ())
 
 
 __all__ = ["LazyAttributes"]

@@ -58,7 +58,7 @@ class SeededRandom(random.Random):
 
 def get_draws(run: Run) -> dict[str, Any]:
     """Return what a run has drawn so far, as JSON: the states of its generator, its ids and its clock."""
-    chance, counters, clock = run.look("chance"), run.ids.counters, run.clock.get_state()
+    chance, counters, clock = run.chance, run.ids.counters, run.clock.get_state()
     if not chance and clock is None and not counters:
         return NOTHING  # the usual case, before each step of most runs
     return {"random": chance.get_state() if chance else None, "ids": dict(counters), "clock": clock}

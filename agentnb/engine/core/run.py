@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import merge
 from itertools import groupby
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.masking import register_secrets
 from agentnb.board.paths import APPEND, DELETE, SET, Path, apply_change
@@ -17,7 +17,6 @@ from agentnb.engine.core.event_loops import NeedLoop, is_in_loop
 from agentnb.engine.core.events import get_visible_events
 from agentnb.engine.core.frames import Activation, Frame
 from agentnb.engine.core.history import ActRow, Checkpoint, Event, FrameRow, History, Note, Tables
-from agentnb.engine.core.lazy_attributes import LazyAttributes
 from agentnb.engine.core.reducers import Part, Reduced, find_added_items, replaces_value
 from agentnb.engine.core.rng import SeededRandom
 from agentnb.engine.core.work import Append, Perform, Work, split_op
@@ -51,10 +50,6 @@ def _go_on(_act: Activation, code: int) -> int:
     return code
 
 
-def _none() -> None:
-    return None
-
-
 class Halt:
     """A request to start no further step; each run call checks the one that was current when it started."""
 
@@ -72,7 +67,7 @@ def make_key_error(key: object, where: str) -> BoardError:
     )  # fmt: skip
 
 
-class Run(LazyAttributes):
+class Run:
     """One run of a plan: its position, and everything that it needs to continue.
 
     `chain` holds the histories from the oldest to this run's own (`history`); `at` is the one that contains the
@@ -151,27 +146,6 @@ class Run(LazyAttributes):
         "world",
     )  # fmt: skip
 
-    at_emit: Callable[[Work, Event], None] | None
-    at_retry: Callable[[Work, Effect, int, Exception], None] | None
-    before: Callable[[Activation], bool] | None  # called before an activation of a concurrent branch
-    keeps_loop_free: int
-    chance: SeededRandom | None  # see `random`
-    chaos: Chaos | None
-    hold: Callable[[Work, Any, str], bool] | None
-    max_subgraph_depth: int | None
-    numbering: RLock  # nodes in threads may emit at once; an interrupt may leave it acquired
-    queue_index: QueueIndex | None  # while many branches are open
-    run_id: Callable[[], str]
-    tell: Callable[[str, str, int, int, str], None] | None
-    threaded: bool
-    unseen: frozenset[int]
-
-    lazy: ClassVar = {
-        **dict.fromkeys(("at_emit", "at_retry", "before", "chance", "chaos", "hold", "max_subgraph_depth"), _none),
-        "keeps_loop_free": int, "threaded": bool, "numbering": RLock, "queue_index": _none,
-        "run_id": lambda: str, "tell": _none, "unseen": frozenset,
-    }  # fmt: skip
-
     def __init__(
         self,
         plan: Plan,
@@ -181,8 +155,20 @@ class Run(LazyAttributes):
         seed: int = 0,
         history: History | None = None,
     ) -> None:
-        self.made = ()  # see `LazyAttributes`
         self.plan, self.world, self.dispatcher = plan, plan.world, dispatcher
+        self.at_emit: Callable[[Work, Event], None] | None = None
+        self.at_retry: Callable[[Work, Effect, int, Exception], None] | None = None
+        self.before: Callable[[Activation], bool] | None = None  # called before an activation of a concurrent branch
+        self.chance: SeededRandom | None = None  # see `random`
+        self.chaos: Chaos | None = None
+        self.hold: Callable[[Work, Any, str], bool] | None = None
+        self.keeps_loop_free, self.threaded = 0, False
+        self.max_subgraph_depth: int | None = None
+        self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
+        self.queue_index: QueueIndex | None = None  # while many branches are open
+        self.run_id: Callable[[], str] = str
+        self.tell: Callable[[str, str, int, int, str], None] | None = None
+        self.unseen: frozenset[int] = frozenset()
         self.clock = clock or Clock()
         self.ns: Callable[[], int] = self.clock.ns
         self.seed, self.max_frames = seed, MAX_FRAMES

@@ -238,7 +238,7 @@ def _flush(run: Run, work: Work, number: int) -> None:
     """Append the events, calls and times of a step under its number."""
     if work.emitted:
         run.history.events.extend(stamp_events(work.emitted, number))
-    for call in work.look("calls"):
+    for call in work.calls:
         run.history.calls.append(call if call.step == number else call._replace(step=number))
     if work.times:
         run.history.times[number] = tuple(work.times)

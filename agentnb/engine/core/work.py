@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.board.copies import make_reader_copy, seems_unchanged
 from agentnb.board.key_checks import UnknownKey
@@ -14,7 +14,6 @@ from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, is_unchanged, thaw
 from agentnb.engine.core.events import make_event, restore_event
 from agentnb.engine.core.frames import get_frame_inputs, get_last_observation
-from agentnb.engine.core.lazy_attributes import LazyAttributes
 from agentnb.engine.core.reducers import Reduced, replaces_value
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
 StepType = Literal["TOOL_EXECUTION", "INTERACTION", "REASONING", "SYSTEM_EVENT"]
 Phase = Literal["start", "resume"]
 Keep = Literal["now", "next", "step"]
-
-
-def _none() -> None:
-    return None
 
 
 class Append:
@@ -134,10 +129,7 @@ class Kind:
     ignores_world: Callable[[Node], bool] | None = None
 
 
-_CLEARED: Final = frozenset(("asked_kinds", "calls", "out"))  # with each step, where they have been made
-
-
-class Work(LazyAttributes):
+class Work:
     """The node's interface to one step: its view of the board, and the only means to act.
 
     `board` is a read-only Mapping that records what is read. `phase` is `start`, or `resume` when the inside of a
@@ -166,33 +158,26 @@ class Work(LazyAttributes):
         "times",
     )
 
-    lazy: ClassVar = {
-        "applied_writes": list, "asked_kinds": list, "call_count": int, "calls": list, "chance": _none,
-        "needs_loop": bool, "out": dict, "result": _none,
-    }  # fmt: skip
-    # The node's own writes: in `own` until they are on the board, in `applied_writes` after that.
-    applied_writes: list[tuple[Path, Any]]
-    calls: list[Call]
-    out: dict[int, tuple[int, Effect, Any, int]]  # calls in flight
-    asked_kinds: list[str]  # the kinds of the calls to a model or a person that this step has started
-
-    result: Any
-    chance: Random | None
-    call_count: int  # how many calls this step has started; a retried call has several rows
-    needs_loop: bool  # whether its own code awaits an event loop
-
     def __init__(self, run: Run, act: Activation) -> None:
-        self.made = ()  # see `LazyAttributes`
         self.run = run
         self.act = act
         self.scope = act.scope
         self.board = NodeBoard(self)
         self.reads: dict[str, None] = {}
         self.copies: dict[str, tuple[Any, Any]] = {}
+        # The node's own writes: in `own` until they are on the board, in `applied_writes` after that.
         self.own: list[tuple[Path, Any]] = []
+        self.applied_writes: list[tuple[Path, Any]] = []
         self.emitted: list[Event] = []
         self.times: list[datetime] = []  # the times this step has read from a real clock
+        self.calls: list[Call] = []
+        self.out: dict[int, tuple[int, Effect, Any, int]] = {}  # calls in flight
+        self.asked_kinds: list[str] = []  # the kinds of the calls to a model or a person that this step has started
+        self.call_count = 0  # how many calls this step has started; a retried call has several rows
+        self.result: Any = None
+        self.chance: Random | None = None
         self.has_ended = False  # whether the step has ended
+        self.needs_loop = False  # whether its own code awaits an event loop
         self.busy = False  # whether there is more to record than the writes that a node returns
 
     @property
@@ -376,9 +361,8 @@ class Work(LazyAttributes):
         self.emitted.clear()
         self.times.clear()
         self.applied_writes = []  # a commit sets it
-        for name in self.made:
-            if name in _CLEARED:
-                getattr(self, name).clear()
+        for each in (self.calls, self.out, self.asked_kinds):
+            each.clear()
         self.chance = None
         self.call_count = 0
         self.busy = self.needs_loop = False

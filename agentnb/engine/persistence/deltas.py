@@ -69,9 +69,9 @@ class Watermark:
             row >= 0
             and (history.s_pos[row], history.s_wend[row], history.s_pend[row]) == self.last
             and len(history.interventions) == self.interventions
-            and len(history.look("events")) == self.events
-            and len(history.look("calls")) == self.calls
-            and len(history.look("r_step")) == self.reads
+            and len(history.events) == self.events
+            and len(history.calls) == self.calls
+            and len(history.r_step) == self.reads
         )
 
 
@@ -212,7 +212,7 @@ class DeltaEncoder:
         self._add_lists(history, mark, new, rare)
         if not steps and not rare:
             return [], mark
-        self._event_parts = self._find_parts(history.look("events")[mark.events : new.events])
+        self._event_parts = self._find_parts(history.events[mark.events : new.events])
         return [number, steps, self._writes(history, *writes), history.p_act[slice(*pushes)].tolist(), rare], new
 
     def _encode_rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
@@ -429,7 +429,7 @@ def _compute_ends(tables: Tables) -> list[int]:
 
 def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
     """Return how many reads, interventions, events and calls of a history belong to its steps up to `tip`."""
-    reads, events, calls = (len(history.look(name)) for name in ("r_step", "events", "calls"))
+    reads, events, calls = len(history.r_step), len(history.events), len(history.calls)
     people = len(history.interventions)
     while reads > mark.reads and history.r_step[reads - 1] > tip:
         reads -= 1

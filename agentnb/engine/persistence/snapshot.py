@@ -41,7 +41,7 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
 
 def encode_state(run: Run, encoder: DeltaEncoder) -> Json:
     """Return the state of a run besides its histories, as JSON: chain, branches, random generator, ids, limit."""
-    chance = run.look("chance")
+    chance = run.chance
     return {
         "chain": [encoder.number_history(history) for history in run.chain],
         "left": [[[encoder.number_history(history) for history in chain], tip] for chain, tip in run.left],
