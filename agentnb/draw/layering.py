@@ -40,8 +40,8 @@ def find_reversed_lines(items: Sequence[Item], lines: Sequence[Pair], turned: It
         stack = [(start, iter(out[start]))]
         open_.add(start)
         while stack:
-            here, ways = stack[-1]
-            for index in ways:
+            here, outgoing = stack[-1]
+            for index in outgoing:
                 source, target = lines[index]
                 there = source if flip[index] else target
                 if there in open_:
@@ -86,10 +86,13 @@ def make_chains(lines: Sequence[Pair], layer: Mapping[Item, int]) -> list[list[I
     return result
 
 
-def order_layer(layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]) -> list[list[Item]]:
+def order_layer(layer: Mapping[Item, int], chains: Sequence[Sequence[Item]]) -> list[list[Item]]:
     """Return the items and bends of each layer in an order with few crossings."""
-    up, down = _list_neighbours(layer, ways)
-    level: dict[Item, int] = {**layer, **{bend: bend.layer for way in ways for bend in way if isinstance(bend, Bend)}}
+    up, down = _list_neighbours(layer, chains)
+    level: dict[Item, int] = {
+        **layer,
+        **{bend: bend.layer for chain in chains for bend in chain if isinstance(bend, Bend)},
+    }
     rows: list[list[Item]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
     for item in _walk(level, down):
         rows[level[item]].append(item)
@@ -109,13 +112,13 @@ def order_layer(layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]) -> li
 
 
 def _list_neighbours(
-    layer: Mapping[Item, int], ways: Sequence[Sequence[Item]]
+    layer: Mapping[Item, int], chains: Sequence[Sequence[Item]]
 ) -> tuple[dict[Item, list[Item]], dict[Item, list[Item]]]:
     up: dict[Item, list[Item]] = defaultdict(list)
     down: dict[Item, list[Item]] = defaultdict(list)
-    for way in ways:
-        for here, there in pairwise(way):
-            if len(way) > 2 or layer[there] - layer[here] == 1:
+    for chain in chains:
+        for here, there in pairwise(chain):
+            if len(chain) > 2 or layer[there] - layer[here] == 1:
                 down[here].append(there)
                 up[there].append(here)
     return up, down
@@ -158,10 +161,10 @@ def count_crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Ite
 
 
 def place_items(
-    rows: Sequence[Sequence[Item]], ways: Sequence[Sequence[Item]], widths: Mapping[Item, float]
+    rows: Sequence[Sequence[Item]], chains: Sequence[Sequence[Item]], widths: Mapping[Item, float]
 ) -> dict[Item, float]:
     """Return the centre of each item across the layers: aligned with its neighbours, in order, without overlaps."""
-    up, down = _compute_pulls(ways), _compute_pulls([way[::-1] for way in ways])
+    up, down = _compute_pulls(chains), _compute_pulls([chain[::-1] for chain in chains])
     both = {item: up.get(item, []) + down.get(item, []) for item in {**up, **down}}
     x: dict[Item, float] = {}
     for row in rows:
@@ -180,11 +183,11 @@ def place_items(
     return {item: spot - left for item, spot in x.items()}
 
 
-def _compute_pulls(ways: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[Item, float]]]:
+def _compute_pulls(chains: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[Item, float]]]:
     """Return each item's predecessors on its lines with weights: highest for bends, so long lines are straight."""
     pulls: dict[Item, list[tuple[Item, float]]] = defaultdict(list)
-    for way in ways:
-        for before, here in pairwise(way):
+    for chain in chains:
+        for before, here in pairwise(chain):
             pulls[here].append((before, 1.0 + 3.0 * (isinstance(before, Bend) + isinstance(here, Bend))))
     return pulls
 

@@ -64,8 +64,8 @@ class _Plain:
             self.parts[area] = self._make_part(area)
         spots, frames = self._compute_absolute()
         routes = {
-            link.name: self._route(link, way, area, spots, frames)
-            for area, part in self.parts.items() for link, way in part.routes
+            link.name: self._route(link, route, area, spots, frames)
+            for area, part in self.parts.items() for link, route in part.routes
         }  # fmt: skip
         whole = self.parts[""]
         frames.pop("")

@@ -56,7 +56,7 @@ class WhyNot:
 
     def __repr__(self) -> str:
         """Return the sentence, and the lines of each incoming edge."""
-        lines = [line for way in self.incoming_edges for line in way.lines()]
+        lines = [line for edge in self.incoming_edges for line in edge.lines()]
         return "\n".join([f"after step {self.step}, {safe_repr(self.node, 200)}: {safe_str(self.reason)}", *lines])
 
     def _repr_html_(self) -> str:

@@ -196,6 +196,33 @@ def get_behavior_name(fn: Callable[..., Any], name: str | None) -> str:
     return name or fn.__name__
 
 
+def to_fields(
+    fn: Callable[..., None],
+    name: str | None,
+    on: list[str] | None,
+    where: Mapping[str, Any] | None,
+    view: Mapping[str, Any] | None,
+    creates: list[str] | None,
+    budget: Mapping[str, Any] | None,
+    priority: int,
+    pattern: str | None,
+    activate_after: Any,
+) -> dict[str, Any]:
+    """Return the fields that all behaviors have, from what a decorator is given; collections are copied."""
+    return {
+        "name": get_behavior_name(fn, name),
+        "fn": fn,
+        "on": to_event_types(on),
+        "where": copy_mapping(where),
+        "view_spec": copy_mapping(view),
+        "creates": list(creates or ()),
+        "budget": copy_mapping(budget),
+        "priority": priority,
+        "pattern": pattern,
+        "activate_after": activate_after,
+    }
+
+
 def behavior(
     name: str | None = None,
     on: list[str] | None = None,
@@ -234,19 +261,7 @@ def behavior(
 
     def decorate(fn: Callable[..., None]) -> Behavior:
         check_signature(fn, ("event", "graph", "ctx"), "@behavior")
-        found = Behavior(
-            get_behavior_name(fn, name),
-            fn,
-            to_event_types(on),
-            copy_mapping(where),
-            copy_mapping(view),
-            list(creates or ()),
-            copy_mapping(budget),
-            priority,
-            pattern,
-            None,
-            activate_after,
-        )
+        found = Behavior(**to_fields(fn, name, on, where, view, creates, budget, priority, pattern, activate_after))
         register(found)
         return found
 
@@ -279,18 +294,8 @@ def relation_behavior(
     def decorate(fn: Callable[..., None]) -> RelationBehavior:
         check_signature(fn, ("relation", "event", "graph", "ctx"), "@relation_behavior")
         found = RelationBehavior(
-            get_behavior_name(fn, name),
-            fn,
-            relation_type,
-            to_event_types(on),
-            copy_mapping(where),
-            copy_mapping(view),
-            list(creates or ()),
-            copy_mapping(budget),
-            priority,
-            pattern,
-            None,
-            activate_after,
+            relation_type=relation_type,
+            **to_fields(fn, name, on, where, view, creates, budget, priority, pattern, activate_after),
         )
         register(found)
         return found
@@ -353,4 +358,5 @@ __all__ = [
     "parse_delay",
     "register",
     "relation_behavior",
+    "to_fields",
 ]  # fmt: skip

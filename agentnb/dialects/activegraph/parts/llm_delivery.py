@@ -8,16 +8,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agentnb.dialects.activegraph.errors import LLMBehaviorError, ToolError
-from agentnb.dialects.activegraph.parts.argument_checks import to_event_types
 from agentnb.dialects.activegraph.parts.behavior_budgets import measure_behavior_usage
 from agentnb.dialects.activegraph.parts.behaviors import (
     Behavior,
     check_kind,
     check_schema,
     check_signature,
-    copy_mapping,
-    get_behavior_name,
     register,
+    to_fields,
 )
 from agentnb.dialects.activegraph.parts.delivery import Delivery, DeliveryInProgress
 from agentnb.dialects.activegraph.parts.effects import AGAIN
@@ -88,29 +86,19 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
     def decorate(fn: Callable[..., None]) -> LLMBehavior:
         check_signature(fn, ("event", "graph", "ctx", "answer"), "@llm_behavior")
         found = LLMBehavior(
-            get_behavior_name(fn, name),
-            fn,
-            to_event_types(on),
-            copy_mapping(where),
-            copy_mapping(view),
-            list(creates or ()),
-            copy_mapping(budget),
-            priority,
-            pattern,
-            None,
-            activate_after,
-            fn,
-            description,
-            model,
-            output_schema,
-            deterministic,
-            max_tokens,
-            temperature,
-            top_p,
-            timeout_seconds,
-            prompt_template,
-            list(tools or ()),
-            max_tool_turns,
+            **to_fields(fn, name, on, where, view, creates, budget, priority, pattern, activate_after),
+            handler=fn,
+            description=description,
+            model=model,
+            output_schema=output_schema,
+            deterministic=deterministic,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            timeout_seconds=timeout_seconds,
+            prompt_template=prompt_template,
+            tools=list(tools or ()),
+            max_tool_turns=max_tool_turns,
         )
         register(found)
         return found

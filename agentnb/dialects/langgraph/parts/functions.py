@@ -1,6 +1,6 @@
 """How LangGraph's runnables are called: a plain function at once, with the arguments that it asks for.
 
-Of a sync and an async function, LangGraph calls the one that fits the way in which the graph is driven.
+Of a sync and an async function, LangGraph calls the sync one from `invoke` and the async one from `ainvoke`.
 """
 
 from __future__ import annotations

@@ -110,11 +110,11 @@ class Form(NamedTuple):
 
 
 def _make_form(plan: NodePlan, callers: Callers, *, awaited: bool = False) -> Form:
-    own, *ways = [
+    own, *others = [
         each.awaited if awaited else each.plain for each in (callers, *(branch.callers for branch in plan.branches))
     ]
-    branches = [(branch, way.call) for branch, way in zip(plan.branches, ways, strict=True)]
-    return Form(*own, branches, own.is_async or any(way.is_async for way in ways))
+    branches = [(branch, each.call) for branch, each in zip(plan.branches, others, strict=True)]
+    return Form(*own, branches, own.is_async or any(each.is_async for each in others))
 
 
 class NodeCall:
@@ -133,7 +133,7 @@ class NodeCall:
         return self._run_with_retries(work, form) if self.plan.retries else self._attempt(work, form)
 
     def choose_form(self, work: Work) -> Form:
-        """Return which of its functions the node calls: as LangGraph does, those for the way in which it is driven.
+        """Return which of its functions the node calls: as in LangGraph, the async ones if the run is awaited.
 
         A replay calls those that were called: an event says that the async ones were because the run was awaited.
         """
