@@ -14,4 +14,4 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-KIND = Kind("runnable", bind, returns_reduced=True, is_public=False)
+KIND = Kind("runnable", bind, keeps_events=True, returns_reduced=True, is_public=False)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentnb.board.scopes import Board
 from agentnb.engine.control.interventions import get_current_activation
 from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, STATUS, Failure, History, is_inner_way
+from agentnb.engine.core.supersteps import SuperstepError
 from agentnb.engine.effects.recorded_errors import find_class, list_exception_names
 from agentnb.errors import ExecutionError, Problem, did_you_mean, find_misspelling, set_known
 from agentnb.text import safe_repr, safe_str
@@ -511,7 +512,7 @@ def _fails_as_wanted(failure: Failure | None, wanted: bool | str) -> bool:
     """Return True if a step failed as wanted: at all (True), not (False), or with an exception of this class name."""
     if failure is None or isinstance(wanted, bool):
         return (failure is not None) is wanted
-    error = failure.error
+    error = failure.error.named if isinstance(failure.error, SuperstepError) else failure.error
     known = type(error) if isinstance(error, BaseException) else find_class(failure.type)
     return wanted == failure.type or wanted in (cls.__name__ for cls in (known.__mro__ if known else ()))
 

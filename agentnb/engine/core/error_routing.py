@@ -40,7 +40,7 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -
 
 
 def _make_failure(error: Exception) -> Failure:
-    named = (error.__cause__ or error) if isinstance(error, SuperstepError) else error
+    named = error.named if isinstance(error, SuperstepError) else error
     return Failure(type(named).__name__, error_text(error), error, isinstance(error, TimeoutError))
 
 
@@ -78,7 +78,7 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
     act, onward = _apply_failure(run, act, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure
     pushes: Pushes = make_event_entries(run, work) if node.kind.keeps_writes else []
-    if not node.kind.keeps_writes:
+    if not (node.kind.keeps_writes or node.kind.keeps_events):
         work.emitted.clear()
     if targets or onward is not None:
         if act.what:

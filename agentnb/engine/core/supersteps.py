@@ -39,8 +39,14 @@ START: Final = -1  # `ActRow.about` of the first superstep of a frame
 class SuperstepError(ExecutionError):
     """A superstep has failed, not the node that was running: the node's own error edges do not apply.
 
-    If it has a cause, the failure has the name of its class: that is what the recipe's own framework raises.
+    If it has a cause, the failure has the name of its class: that is what the recipe's own framework raises. Of what
+    fails here, a dialect names those classes by the codes of the problems, in the parameter `error_classes` of nodes.
     """
+
+    @property
+    def named(self) -> BaseException:
+        """The exception by which the failure is named."""
+        return self.__cause__ or self
 
 
 class Gate(NamedTuple):
@@ -452,19 +458,28 @@ def _make_scope_with_input(work: Work) -> Scope:
 
 def _make_limit_error(work: Work, most: int) -> SuperstepError:
     """L533: a graph has run as many supersteps as it may."""
-    return SuperstepError(
-        Problem("L533", f"{most} supersteps have run, and that is the limit",
-                str(work.node.place or f"node {work.node.id!r}"),
-                "a run that reaches its limit fails, even if nothing is left to run",
-                "make sure that it ends earlier, or allow more: config={'recursion_limit': ...}")
+    return _make_error(
+        work, "L533", f"{most} supersteps have run, and that is the limit",
+        "a run that reaches its limit fails, even if nothing is left to run",
+        "make sure that it ends earlier, or allow more: config={'recursion_limit': ...}",
     )  # fmt: skip
+
+
+def _make_error(work: Work, code: str, what: str, why: str, do: str) -> SuperstepError:
+    error = SuperstepError(Problem(code, what, str(work.node.place or f"node {work.node.id!r}"), why, do))
+    cls = work.node.params.get("error_classes", {}).get(code)
+    if cls is not None:
+        error.__cause__ = cls(what)
+    return error
 
 
 def _fit_in(work: Work, outcome: Outcome) -> bool:
     """Drop what a node adds to keys that a sibling has replaced; return True if there was any.
 
+    L530: two nodes of a superstep write a key that no reducer combines, or both replace its value.
+
     Raises:
-        SuperstepError: L530, a sibling has written a key that no reducer combines, or both replace its value.
+        SuperstepError: L530.
     """
     stage = work.act.frame.stage
     written = {} if stage is None else stage.scope.data
@@ -478,11 +493,10 @@ def _fit_in(work: Work, outcome: Outcome) -> bool:
         if combined and key in stage.replaced and not replaces_value(value.parts):
             dropped.add(key)
         elif not combined or key in stage.replaced:
-            raise SuperstepError(
-                Problem("L530", f"{key!r} is written by a second node of the same superstep",
-                        str(work.node.place or f"node {work.node.id!r}"),
-                        "the nodes of a superstep do not see each other, and no reducer combines what they write",
-                        f"declare a reducer for {key!r}, or let one node lead to the other")
+            raise _make_error(
+                work, "L530", f"{key!r} is written by a second node of the same superstep",
+                "the nodes of a superstep do not see each other, and no reducer combines what they write",
+                f"declare a reducer for {key!r}, or let one node lead to the other",
             )  # fmt: skip
     if dropped:
         outcome.writes = {key: value for key, value in outcome.writes.items() if key not in dropped}

@@ -114,15 +114,17 @@ class Kind:
     """A row in the table of kinds.
 
     `bind(node, world)` returns the function that runs the node; if `ignores_world(node)` is True, the same one in every
-    world. `keeps_writes` means that its writes and events are kept when it fails. `is_join` marks a join: it runs when
-    all that leads to it has finished. `returns_reduced` means that its functions return `Reduced` writes for the keys
-    that reducers combine. A kind that is not `is_public` is not written in recipes: dialects make it.
+    world. `keeps_writes` means that its writes and events are kept when it fails, `keeps_events` that only its events
+    are. `is_join` marks a join: it runs when all that leads to it has finished. `returns_reduced` means that its
+    functions return `Reduced` writes for the keys that reducers combine. A kind that is not `is_public` is not written
+    in recipes: dialects make it.
     """
 
     name: str
     bind: Callable[[Node, Any], Perform]
     step_type: StepType = "TOOL_EXECUTION"
     keeps_writes: bool = False
+    keeps_events: bool = False
     is_join: bool = False
     returns_reduced: bool = False
     is_public: bool = True

@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
-from langgraph.errors import ParentCommand
+from langgraph.errors import GraphRecursionError, ParentCommand
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, push_message
 from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
@@ -27,7 +27,7 @@ from agentnb.dialects.langgraph.api import load_graph
 from agentnb.errors import RecipeError
 from agentnb.load import load
 from agentnb.session import Session
-from tests.dialects.langgraph.judge import Course, compare, in_agentnb, in_langgraph
+from tests.dialects.langgraph.judge import Course, compare, get_error_class, in_agentnb, in_langgraph
 
 
 class State(TypedDict, total=False):
@@ -129,8 +129,22 @@ def test_a_second_value_in_one_superstep_fails_as_in_langgraph():
         graph.add_node(name, lambda state: {"n": 2})
         graph.add_edge(START, name)
     theirs, session = compare(graph.compile(), {"n": 1})
-    assert theirs.ended == "InvalidUpdateError"
+    assert theirs.ended == get_error_class(session) == "InvalidUpdateError"
     assert "L530" in str(session.error)
+
+
+@pytest.mark.parametrize("error", ["GraphRecursionError", "RecursionError", GraphRecursionError])
+def test_a_breakpoint_knows_the_failures_of_a_superstep_by_langgraphs_classes(error):
+    graph = StateGraph(State)
+    graph.add_node("a", says("a"))
+    graph.add_edge(START, "a")
+    graph.add_edge("a", "a")
+    session = Session(load_graph(graph, config={"recursion_limit": 2}), {})
+    found = session.breakpoints.add(error=error)
+    session.breakpoints.add(error="InvalidUpdateError")
+    session.run()
+    assert [row.hits for row in session.breakpoints] == [1, 0]
+    assert found.hits == 1
 
 
 def test_going_back_inside_a_superstep_and_on_again():
@@ -546,6 +560,7 @@ def test_the_number_of_supersteps_is_limited():
     session.run()
     assert (len(session.board["xs"]), session.status) == (5, "failed")
     assert "L533" in str(session.error)
+    assert get_error_class(session) == "GraphRecursionError"
 
 
 @pytest.mark.parametrize("limit", [2, 3, 4])

@@ -14,9 +14,11 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph._internal._runnable import RunnableCallable
+from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
 
+import agentnb as nb
 from agentnb import Session, load
 from tests.dialects.langgraph.test_agents import asks, model
 
@@ -126,6 +128,51 @@ def test_every_attempt_calls_the_same_function():
     assert seen == ["awaited"] * 2
     seen.clear()
     assert session.replay().ok
+
+
+def fails_sync(state):
+    raise ValueError("sync")
+
+
+async def fails_awaited(state):
+    get_stream_writer()("a token")
+    raise ConnectionError("awaited")
+
+
+FAILING = {
+    "node": lambda: chain(RunnableCallable(fails_sync, fails_awaited)),
+    "retried": lambda: chain(
+        RunnableCallable(fails_sync, fails_awaited),
+        retry_policy=RetryPolicy(initial_interval=0.0001, max_attempts=2, jitter=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("make", FAILING.values(), ids=FAILING)
+@pytest.mark.parametrize("way", ["run", "arun"])
+def test_a_replay_of_a_failure_calls_the_function_that_failed(make, way, tmp_path):
+    session = Session(load(make()), {"log": []}, store=tmp_path / "runs.db", name=way)
+    session.run() if way == "run" else asyncio.run(session.arun())
+    assert session.error is not None
+    assert str(session.trace.frames.steps.error[0]) == (
+        "ValueError: sync" if way == "run" else "ConnectionError: awaited"
+    )
+    report = session.replay()
+    assert report.ok, report
+    run_id = session.run_id
+    session.close()
+    opened = nb.open(tmp_path / "runs.db", run_id, recipe=load(make()))
+    report = opened.replay()
+    assert report.ok, report
+    opened.close()
+
+
+def test_the_events_of_a_node_that_fails_are_kept():
+    session = Session(load(FAILING["retried"]()), {"log": []})
+    asyncio.run(session.arun())
+    events = session.trace.frames.events
+    assert events.type.tolist() == ["awaited", "custom", "retry", "custom"]
+    assert events.step.tolist() == [1] * 4
 
 
 @tool

@@ -28,6 +28,7 @@ from langgraph.channels import (
 from langgraph.errors import (
     GraphBubbleUp,
     GraphInterrupt,
+    GraphRecursionError,
     InvalidUpdateError,
     NodeError,
     NodeTimeoutError,
@@ -59,6 +60,7 @@ __all__ = [
     "ExecutionInfo",
     "GraphBubbleUp",
     "GraphInterrupt",
+    "GraphRecursionError",
     "Interrupt",
     "InvalidUpdateError",
     "LastValue",

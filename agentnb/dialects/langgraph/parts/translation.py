@@ -41,6 +41,8 @@ from agentnb.errors import Place, Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
 Start = StartCall | EntrypointCall
+# What LangGraph raises where a superstep fails, by the codes of the engine's problems.
+_ERROR_CLASSES = MappingProxyType({"L530": lg.InvalidUpdateError, "L533": lg.GraphRecursionError})
 
 
 def translate(
@@ -154,6 +156,7 @@ class _Translation:
                 "function": call.function,
                 "reducers": MappingProxyType({}),
                 "max_supersteps": self.limit,
+                "error_classes": _ERROR_CLASSES,
             }),
             place=place,
         )  # fmt: skip
@@ -251,6 +254,7 @@ class _Translation:
                 "reducers": MappingProxyType(channels.reducers),
                 "defer": bool(spec.defer),
                 "max_supersteps": most,
+                "error_classes": _ERROR_CLASSES,
             }),
             bodies=() if inner is None else (own,),
             place=place,
@@ -286,6 +290,7 @@ class _Translation:
                 "function": unwrap_function(spec.runnable),
                 "reducers": MappingProxyType(failing.channels.reducers),
                 "max_supersteps": self.limit + failing.begins_early,
+                "error_classes": _ERROR_CLASSES,
             }),
             place=place,
         )  # fmt: skip
@@ -372,6 +377,7 @@ class _Translation:
                     "perform": start,
                     "reducers": MappingProxyType(channels.reducers),
                     "max_supersteps": most,
+                    "error_classes": _ERROR_CLASSES,
                 }),
                 counted=False, place=place._replace(path="edges from START"),
             )  # fmt: skip
