@@ -141,6 +141,18 @@ def test_cost_is_counted_in_decimals_of_models_and_of_tools():
     assert team.status().budget.cost_used_usd == "0.504"
 
 
+def test_a_cached_answer_is_taken_when_nothing_is_left():
+    tool = Tool("look", lambda args, ctx: {}, cost_per_call=Decimal(5))
+    behaviors, options = thinking(("", None, (("c1", "look", {}),)), ("", None, ()), tools=[tool])
+    first = runtime(*behaviors, **options)
+    first.run_goal("go")
+    cache = LLMCache.from_events(first.graph.events)
+    team = runtime(*behaviors, budget={"max_cost_usd": "1"}, llm_cache=cache, replay_llm_cache=True, **options)
+    team.run_goal("go")
+    requests = [event.payload for event in team.graph.events if event.type == "llm.requested"]
+    assert [(one["cache_hit"], one["budget_remaining_usd"]) for one in requests] == [(True, "1"), (True, "0")]
+
+
 def test_what_a_model_has_made_says_so():
     behavior, answers = think(["one"])
     team = runtime(behavior, llm_provider=answers)
