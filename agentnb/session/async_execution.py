@@ -10,6 +10,7 @@ from agentnb.engine.core.drivers import LOOP, run_in_loop, run_plain, step_in_lo
 from agentnb.engine.core.run import GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.effects import step_into
 from agentnb.session import run_queries
+from agentnb.session.checks import check_count
 from agentnb.session.execution import is_left, is_over
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class AsyncExecution:
         """Run the next `n` activations; return the last step, None if there was none."""
         state, execution = self._state, self._execution
         execution.check_may_move("astep()")
+        check_count(n, "astep(n)")
         start = state.run.position
         with self._in_threads():
             for _ in range(n):

@@ -366,9 +366,10 @@ def check_until(state: State, until: Any) -> Condition:
         if _is_word(until) and not {until, until.partition(".")[0]} & {*known, *AROUND}:
             raise ExecutionError(_make_place_problem(until, nodes, known))
     if not (isinstance(until, str | Mapping) or callable(until)):
+        what = safe_repr(until) if isinstance(until, int) else with_article(type(until).__name__)
         raise ExecutionError(
-            Problem("X118", f"{with_article(type(until).__name__)} is not a stopping point", "run(until=...)",
-                    "it is a node id, a step number, a condition text, JsonLogic, or a callable of the board",
+            Problem("X118", f"{what} is not a stopping point", "run(until=...)",
+                    "it is a node id, a step number from 0, a condition text, JsonLogic, or a callable of the board",
                     "give one of these")
         )  # fmt: skip
     condition = to_condition(until)
@@ -403,10 +404,23 @@ def refuse_step(state: State, step: Any) -> None:
                 "X111",
                 f"there is no step {safe_repr(step)}",
                 f"session {state.name!r}",
-                f"its steps are 1 to {tip}, and 0 is before the first",
+                f"its steps are 1 to {tip}, and 0 is before the first" if tip else "none has run: 0 is all there is",
                 "use one of them, or run on",
             )
         )
+
+
+def check_count(number: Any, argument: str) -> None:
+    """Raise for a value that is no number of steps.
+
+    Raises:
+        ExecutionError: X135, it is not an integer, or it is negative.
+    """
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise ExecutionError(
+            Problem("X135", f"{safe_repr(number)} is not a number of steps", argument,
+                    "steps are counted in whole numbers; back() goes backwards", "pass an integer of at least 0")
+        )  # fmt: skip
 
 
 def check_speed(steps: Any) -> float | None:

@@ -23,7 +23,13 @@ from agentnb.engine.core.run import FAILED, GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.core.step import step
 from agentnb.engine.effects import step_into
 from agentnb.engine.persistence import masked_values
-from agentnb.session.checks import check_not_running, check_until, find_unmet_requirements, warn_of_requirements
+from agentnb.session.checks import (
+    check_count,
+    check_not_running,
+    check_until,
+    find_unmet_requirements,
+    warn_of_requirements,
+)
 from agentnb.session.run_queries import ASKS, get_status
 from agentnb.session.state import Until
 
@@ -108,6 +114,7 @@ class Execution:
     def step(self, n: int) -> SimulationStep | None:
         """Run the next `n` activations; return the last step, None if there was none."""
         self.check_may_move("step()")
+        check_count(n, "step(n)")
         start = self._state.run.position
         self._rollback.run_safely(partial(self._step_up_to, n))
         self._notifications.save_and_notify()
@@ -298,6 +305,8 @@ class Execution:
 
     def prepare_run(self, until: Any, max_steps: int | None) -> bool:
         """Set where a run stops; return False if it does not begin."""
+        if max_steps is not None:
+            check_count(max_steps, "run(max_steps=...)")
         if until is not None and not is_step_number(until):
             self.condition_for(until)  # an invalid `until` is an error even if the run cannot continue
         before = self._state.stopped_by
@@ -355,7 +364,7 @@ class Execution:
 
 def is_step_number(until: Any) -> TypeGuard[int]:
     """Return True for a step number."""
-    return isinstance(until, int) and not isinstance(until, bool)
+    return isinstance(until, int) and not isinstance(until, bool) and until >= 0
 
 
 __all__ = ["Execution", "StopFor", "is_step_number"]

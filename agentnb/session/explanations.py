@@ -48,9 +48,11 @@ class Explanations:
         """Return the step that wrote the value at a path; 0 for the inputs, None if nothing wrote it.
 
         Raises:
-            ExecutionError: X145, nothing writes a key of this name.
+            ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
         """
         state = self._state
+        if at is not None:
+            refuse_step(state, at)
         if problems := [*state.check_paths([parse_path(path)], "session.who_wrote()")]:
             raise ExecutionError(*problems)
         return run_queries.find_writer(state.run, path, state.run.position if at is None else at)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import SLICE_NS
 from agentnb.engine.core.run import Halt
-from agentnb.session.checks import check_not_inside, refuse_step
+from agentnb.session.checks import check_count, check_not_inside, refuse_step
 from agentnb.session.execution import is_step_number
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Navigation:
 
     def back(self, n: int = 1) -> None:
         """Go back `n` steps, at most to the start."""
+        check_count(n, "back(n)")
         state = self._state
         run = state.run
         simple = not run.pending_steps and run.recorded is None and not state.moves and not state.needs_repair
@@ -92,7 +93,7 @@ class Navigation:
     def _going_back(self, until: Any) -> Iterator[None]:
         """Pause the run, then go back one step at a time until a stop condition is met."""
         state = self._state
-        end = max(until, 0) if is_step_number(until) else 0
+        end = until if is_step_number(until) else 0
         condition = None if until is None or is_step_number(until) else self._execution.condition_for(until)
         met = not state.breakpoint_rows and condition is None
         self.goto(min(end, state.run.position) if met else state.run.position)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from agentnb.engine.control.budget import Budget
-from agentnb.session.checks import check_locked
+from agentnb.session.checks import check_count, check_locked
+from agentnb.session.execution import is_step_number
 from agentnb.session.limits import Limits
 from agentnb.session.pending import calls_of
 from agentnb.session.session import Session
@@ -77,6 +78,7 @@ class Recording(Session):
 
     def step(self, n: int = 1) -> SimulationStep | None:
         """Move `n` recorded steps forward; return the last of them, None at the end."""
+        check_count(n, "step(n)")
         return self._forward_to(min(self._run.position + n, self._run.history.tip))
 
     async def astep(self, n: int = 1) -> SimulationStep | None:
@@ -121,9 +123,10 @@ class Recording(Session):
         """
         run, end = self._run, self._run.history.tip
         if max_steps is not None:
+            check_count(max_steps, "run(max_steps=...)")
             end = min(end, run.position + max_steps)
         asked = None
-        if isinstance(until, int) and not isinstance(until, bool):
+        if is_step_number(until):
             end = min(end, until)
         elif until is not None:
             asked = self._parts.execution.condition_for(until)

@@ -577,7 +577,7 @@ class Session:
         """Return the step that wrote the value at a path; 0 for the inputs, None if nothing wrote it.
 
         Raises:
-            ExecutionError: X145, nothing writes a key of this name.
+            ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
         """
         return self._parts.explanations.who_wrote(path, at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 
 import networkx as nx
@@ -127,3 +128,44 @@ def test_where_a_recipe_declares_no_inputs_only_misspelt_ones_are_warned_of():
     made.nodes["a"]["inputs"] = {"budget": "budget"}
     with pytest.warns(UserWarning, match="did you mean 'budget'"):
         session(made, {"bugdet": 1})
+
+
+COUNTED = {
+    "step": lambda run, count: run.step(count),
+    "astep": lambda run, count: asyncio.run(run.astep(count)),
+    "run": lambda run, count: run.run(max_steps=count),
+    "arun": lambda run, count: asyncio.run(run.arun(max_steps=count)),
+    "back": lambda run, count: run.back(count),
+    "until": lambda run, count: run.run(until=count),
+    "until, async": lambda run, count: asyncio.run(run.arun(until=count)),
+    "run_back": lambda run, count: run.run_back(until=count),
+    "who_wrote": lambda run, count: run.who_wrote("n", at=count),
+}
+
+
+@pytest.fixture(params=["live", "recorded"])
+def halfway(request, tmp_path):
+    """A run after its third step, as it was made and as a recording."""
+    made = session(counting(), {"n": 0})
+    made.run()
+    if request.param == "recorded":
+        made.trace.to_json(tmp_path / "run.json")
+        made = nb.open(tmp_path / "run.json")
+    made.goto(3)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("count", [-1, -5, 1.5, True])
+@pytest.mark.parametrize("move", COUNTED.values(), ids=COUNTED)
+def test_what_is_no_number_of_steps_is_refused_and_the_run_stays_where_it_is(halfway, move, count):
+    with pytest.raises(nb.ExecutionError, match=r"X135|X118|X111"):
+        move(halfway, count)
+    assert halfway.position == 3
+    assert halfway.goto(7).status == "finished"
+
+
+@pytest.mark.parametrize("move", COUNTED.values(), ids=COUNTED)
+def test_no_steps_is_a_number_of_steps(halfway, move):
+    move(halfway, 0)
+    assert halfway.position in (0, 3)
