@@ -16,6 +16,7 @@ from agentnb.draw.label_text import clean
 from agentnb.draw.mermaid import format_mermaid
 from agentnb.draw.reactive import iter_reactive_lines
 from agentnb.draw.svg import write_svg
+from agentnb.draw.svg_board import FlowLines
 from agentnb.draw.svg_patch import Patch, patch_of
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 from agentnb.text import safe_repr
@@ -68,7 +69,12 @@ class Drawing:
 
     def patch(self, view: RunView) -> Patch:
         """Return what this state of a run changes in the recipe's drawing; `svg_patch.py` defines the format."""
-        return patch_of(self.recipe, self.picture, self.geometry, view)
+        return patch_of(self.recipe, self.picture, self._flow_lines, view)
+
+    @cached_property
+    def _flow_lines(self) -> FlowLines:
+        """The lines between nodes and board; kept, because every step of a run needs some of them."""
+        return FlowLines(self.picture, self.geometry)
 
     @cached_property
     def mermaid(self) -> str:

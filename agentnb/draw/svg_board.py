@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from agentnb.draw.board_table import (
@@ -17,7 +16,7 @@ from agentnb.draw.board_table import (
     Row,
 )
 from agentnb.draw.diagram import Box, Picture
-from agentnb.draw.flow_routes import Bands
+from agentnb.draw.flow_routes import Bands, iter_obstacles
 from agentnb.draw.geometry import Geometry
 from agentnb.draw.label_text import to_attribute, to_content
 from agentnb.draw.shapes import Point, format_pair, make_box_path, number, round_line
@@ -45,20 +44,19 @@ def render_board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tup
     if table is None:
         return "", ""
     dense = " dense" if len(table.flows) > _DENSE else ""
-    return f'<g class="flows{dense}">{"".join(_render_flows(picture, table, geometry, spot))}</g>', _render_table(
-        table, spot
+    lines = FlowLines(picture, geometry)
+    flows = "".join(_render_flow(flow, *lines.make(flow)) for flow in table.flows)
+    return f'<g class="flows{dense}">{flows}</g>', _render_table(table, spot)
+
+
+def _render_flow(flow: Flow, line: str, heads: str) -> str:
+    classes = " ".join(get_flow_classes(flow))
+    return (
+        f'<g class="{classes}" data-node="{to_attribute(flow.node)}" data-way="{flow.direction}">'
+        f'<title>{to_content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
+        f'stroke="{COLOURS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
+        f'fill="{COLOURS["flow"]}"/></g>'
     )
-
-
-def _render_flows(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[str]:
-    for flow, (line, heads) in zip(table.flows, iter_flow_lines(picture, table, geometry, spot), strict=True):
-        classes = " ".join(get_flow_classes(flow))
-        yield (
-            f'<g class="{classes}" data-node="{to_attribute(flow.node)}" data-way="{flow.direction}">'
-            f'<title>{to_content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
-            f'stroke="{COLOURS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
-            f'fill="{COLOURS["flow"]}"/></g>'
-        )
 
 
 def get_flow_classes(flow: Flow) -> list[str]:
@@ -67,16 +65,21 @@ def get_flow_classes(flow: Flow) -> list[str]:
     return ["flow", f"flow-{flow.direction}", *(mark for mark, holds in marks.items() if holds)]
 
 
-def iter_flow_lines(picture: Picture, table: BoardTable, geometry: Geometry, spot: Point) -> Iterator[tuple[str, str]]:
-    """Yield for each flow of `table` the path data of its line and of its arrow heads; `table` may be a later one."""
-    boxes = {box.id: box for box in picture.boxes if box.id or box.kind != "start"}
-    beside = picture.direction in ("TB", "BT")
-    nodes = [(geometry.boxes[box.name], box.width, box.height) for box in picture.boxes]
-    bands = Bands(nodes, across=not beside)
-    for flow in table.flows:
-        box = boxes[flow.node]
-        way = _make_lines_beside if beside else _make_lines_below
-        yield _make_lines(flow, *way(flow, box, geometry.boxes[box.name], spot, bands))
+class FlowLines:
+    """The lines between the nodes and the board of a laid-out picture."""
+
+    def __init__(self, picture: Picture, geometry: Geometry) -> None:
+        self._geometry = geometry
+        self._beside = picture.direction in ("TB", "BT")
+        self._boxes = {box.id: box for box in picture.boxes if box.id or box.kind != "start"}
+        self._spot = (0.0, 0.0) if picture.board is None else place_board(picture.board, geometry, picture.direction)
+        self._bands = Bands(iter_obstacles(picture, geometry), across=not self._beside)
+
+    def make(self, flow: Flow) -> tuple[str, str]:
+        """Return the path data of a flow's line and of its arrow heads."""
+        box = self._boxes[flow.node]
+        find = _make_lines_beside if self._beside else _make_lines_below
+        return _make_lines(flow, *find(flow, box, self._geometry.boxes[box.name], self._spot, self._bands))
 
 
 def compute_row_middle(number: int) -> float:

@@ -24,25 +24,25 @@ from agentnb.draw.board_table import BoardTable, Flow, Row, make_board_table
 from agentnb.draw.diagram import count_text, get_edge_marks, is_reactive
 from agentnb.draw.label_text import to_safe_text
 from agentnb.draw.reactive import make_reactive_patch
-from agentnb.draw.svg_board import get_flow_classes, get_row_classes, iter_flow_lines, place_board
+from agentnb.draw.svg_board import get_flow_classes, get_row_classes
 
 if TYPE_CHECKING:
     from agentnb.draw.diagram import Picture
-    from agentnb.draw.geometry import Geometry
     from agentnb.draw.run_view import RunView
+    from agentnb.draw.svg_board import FlowLines
     from agentnb.recipe.model import Recipe
 
 Patch = dict[str, dict[str, Any]]
 PARTS = ("nodes", "edges", "rows", "flows", "board")
 
 
-def patch_of(recipe: Recipe, picture: Picture, geometry: Geometry, view: RunView) -> Patch:
-    """Return what this state of a run changes in `picture`, which was laid out as `geometry`, as plain JSON."""
+def patch_of(recipe: Recipe, picture: Picture, lines: FlowLines, view: RunView) -> Patch:
+    """Return what this state of a run changes in `picture`, as plain JSON; `lines` are those of its layout."""
     patch: Patch = {part: {} for part in PARTS} | make_marks(recipe, picture, view)
     table = make_table(recipe, picture, view)
     if picture.board and table:
         patch["rows"] = {str(index): _make_row(row) for index, row in enumerate(table.rows)}
-        patch["flows"] = _make_flows(picture, picture.board, table, geometry)
+        patch["flows"] = _make_flows(picture.board, table, lines)
         patch["board"] = {"more": table.last_line}
     return patch
 
@@ -103,16 +103,11 @@ def _make_row(row: Row) -> dict[str, Any]:
     }
 
 
-def _make_flows(picture: Picture, drawn: BoardTable, table: BoardTable, geometry: Geometry) -> dict[str, Any]:
+def _make_flows(drawn: BoardTable, table: BoardTable, lines: FlowLines) -> dict[str, Any]:
     """Return the flows that differ from the drawn ones: those of the current node, and those only observed."""
     known = {(flow.direction, flow.node): flow for flow in drawn.flows}
-    news = [flow for flow in table.flows if known.get((flow.direction, flow.node)) != flow]
-    some = BoardTable(table.rows, tuple(news))
-    spot = place_board(drawn, geometry, picture.direction)
-    lines = zip(news, iter_flow_lines(picture, some, geometry, spot), strict=True)
-    return {
-        f"{flow.direction} {to_safe_text(flow.node)}": _make_flow(flow, line, heads) for flow, (line, heads) in lines
-    }
+    news = (flow for flow in table.flows if known.get((flow.direction, flow.node)) != flow)
+    return {f"{flow.direction} {to_safe_text(flow.node)}": _make_flow(flow, *lines.make(flow)) for flow in news}
 
 
 def _make_flow(flow: Flow, line: str, heads: str) -> dict[str, Any]:

@@ -155,14 +155,25 @@ def texts(element: ET.Element) -> str:
 
 
 @st.composite
-def recipes(draw: st.DrawFn) -> Recipe:
-    """Any recipe: loose nodes, circles, self loops, regions in regions, owners anywhere."""
+def recipes(draw: st.DrawFn, keys: tuple[str, ...] = ()) -> Recipe:
+    """Any recipe: loose nodes, circles, self loops, regions in regions, owners anywhere; nodes use these keys."""
     scopes = [ROOT, *(f"r{number}" for number in range(draw(st.integers(0, 3))))]
     kinds = st.sampled_from(["agent", "router", "decision", "loop", "tool", "human", "subgraph", "noop", "odd"])
     words = st.text(max_size=30)
     count = draw(st.integers(0, 12))
     ids = [f"n{number}" for number in range(count)]
-    nodes = [Node(id, draw(kinds), label=draw(words), scope=draw(st.sampled_from(scopes))) for id in ids]
+    paths = st.lists(st.sampled_from(keys), max_size=2).map(tuple) if keys else st.just(())
+    nodes = [
+        Node(
+            id,
+            draw(kinds),
+            label=draw(words),
+            scope=draw(st.sampled_from(scopes)),
+            reads=draw(paths),
+            writes=draw(paths),
+        )
+        for id in ids
+    ]
     ends = st.sampled_from(ids) if ids else st.nothing()
     edge = st.builds(Edge, ends, ends, st.sampled_from(EDGE_KINDS), st.none(), words)
     edges = draw(st.lists(edge, max_size=18)) if ids else []

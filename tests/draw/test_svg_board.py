@@ -1,18 +1,25 @@
 import itertools
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import agentnb as nb
 from agentnb.draw.board_table import BoardTable, Flow, Row, make_board_table
+from agentnb.draw.diagram import EDGE_SIZE, TITLE_SIZE
+from agentnb.draw.flow_routes import Bands, Obstacle
+from agentnb.draw.label_text import measure_width
 from agentnb.draw.plain_layout import compute_plain_layout
 from agentnb.draw.render import VARIABLE, lay_out
 from agentnb.draw.svg import write_svg
 from agentnb.draw.svg_board import (
+    FlowLines,
     compute_row_middle,
     get_flow_classes,
     get_row_classes,
-    iter_flow_lines,
     place_board,
     render_board_parts,
 )
@@ -25,6 +32,7 @@ from tests.draw.drawn_recipes import (
     long,
     picture,
     recipe,
+    recipes,
     support,
     support_run,
     texts,
@@ -53,8 +61,9 @@ def test_every_flow_has_a_line_and_a_head_and_ends_at_its_node(direction):
     shown = picture(support(), support_run(), direction=direction)
     geometry = compute_plain_layout(shown)
     boxes = {box.id: box for box in shown.boxes}
-    spot = place_board(shown.board, geometry, direction)
-    for flow, (line, heads) in zip(shown.board.flows, iter_flow_lines(shown, shown.board, geometry, spot), strict=True):
+    lines = FlowLines(shown, geometry)
+    for flow in shown.board.flows:
+        line, heads = lines.make(flow)
         x, y = map(float, re.match(r"M(-?[\d.]+),(-?[\d.]+)L", line).groups())
         box, (at_x, at_y) = boxes[flow.node], geometry.boxes[boxes[flow.node].name]
         assert abs(x - at_x) <= box.width / 2 + 0.1
@@ -66,13 +75,12 @@ def test_every_flow_has_a_line_and_a_head_and_ends_at_its_node(direction):
 
 def test_a_flow_ends_at_the_middle_of_its_rows():
     shown = picture(diamond())
-    spot = place_board(shown.board, compute_plain_layout(shown), "TB")
-    lines = dict(
-        zip(shown.board.flows, iter_flow_lines(shown, shown.board, compute_plain_layout(shown), spot), strict=True)
-    )
-    flow = next(flow for flow in lines if flow.node == "load")
+    geometry = compute_plain_layout(shown)
+    spot = place_board(shown.board, geometry, "TB")
+    flow = next(flow for flow in shown.board.flows if flow.node == "load")
+    line, _ = FlowLines(shown, geometry).make(flow)
     for row in flow.rows:
-        assert f"{spot[0]:g},{spot[1] + compute_row_middle(row):g}" in lines[flow][0]
+        assert f"{spot[0]:g},{spot[1] + compute_row_middle(row):g}" in line
 
 
 def points_of(line):
@@ -80,16 +88,34 @@ def points_of(line):
     return [tuple(map(float, each.split(","))) for each in re.split("[LQ ]", re.split("[MC]", line)[1])]
 
 
-def crossed(flow, line, shown, geometry):
-    """Return the nodes through which a flow runs, besides its own."""
-    found = []
-    for (x, y), (to_x, to_y) in itertools.pairwise(points_of(line)):
-        for box in shown.boxes:
-            (at_x, at_y), reach, depth = geometry.boxes[box.name], box.width / 2 - 1, box.height / 2 - 1
-            beside = max(min(x, to_x) - at_x, at_x - max(x, to_x)) > reach
-            above = max(min(y, to_y) - at_y, at_y - max(y, to_y)) > depth
-            if not (beside or above) and box.id != flow.node:
-                found.append(box.id)
+def list_parts(shown, geometry):
+    """Return what lines must not cross, as (name, left, top, right, bottom): nodes, labels, titles of regions."""
+    parts = []
+    for box in shown.boxes:
+        x, y = geometry.boxes[box.name]
+        parts.append((box.id, x - box.width / 2, y - box.height / 2, x + box.width / 2, y + box.height / 2))
+    for link in shown.links:
+        if link.label and (route := geometry.routes.get(link.name)):
+            (x, y), half = route.label, measure_width(link.label, EDGE_SIZE) / 2
+            parts.append((f"label {link.label}", x - half, y - EDGE_SIZE * 0.6, x + half, y + EDGE_SIZE * 0.55))
+    for area in shown.areas:
+        if area.name in geometry.areas:
+            left, top, *_ = geometry.areas[area.name]
+            end = left + 12 + measure_width(area.title, TITLE_SIZE)
+            parts.append((f"title {area.title}", left + 12, top + 8, end, top + 18))
+    return parts
+
+
+def find_crossings(shown, geometry):
+    """Return each flow that crosses something besides its own node, with what it crosses."""
+    lines, parts, found = FlowLines(shown, geometry), list_parts(shown, geometry), []
+    for flow in shown.board.flows:
+        for (x, y), (to_x, to_y) in itertools.pairwise(points_of(lines.make(flow)[0])):
+            for name, left, top, right, bottom in parts:
+                is_beside = max(x, to_x) < left + 0.2 or min(x, to_x) > right - 0.2
+                is_above = max(y, to_y) < top + 0.2 or min(y, to_y) > bottom - 0.2
+                if not (is_beside or is_above) and name != flow.node:
+                    found.append((flow.direction, flow.node, name))
     return found
 
 
@@ -100,21 +126,54 @@ def wide(branches):
     return recipe([*nodes, *middle], edges)
 
 
+def beside_labels():
+    """Return a recipe with labels in the rows of nodes: a loop's at its node, and one of a line past three rows."""
+    nodes = [Node(f"n{number}", "noop", reads=("a",), writes=(f"k{number}",)) for number in range(5)]
+    edges = [*(Edge(f"n{number}", f"n{number + 1}") for number in range(4)), Edge("n1", "n1", condition="again == 1")]
+    return recipe(nodes, [*edges, Edge("n0", "n4", condition="n > 3 and n < 5"), Edge("n2", "n4", condition="else")])
+
+
+DRAWN = {
+    "support": support,
+    "diamond": diamond,
+    "three": lambda: wide(3),
+    "nine": lambda: wide(9),
+    "long": lambda: long(12),
+    "labels": beside_labels,
+} | {
+    sample.name: partial(nb.samples, sample.name)
+    for sample in nb.samples()
+    if sample.dialect not in ("langgraph", "burr")
+}
+
+
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("layout", ["plain", pytest.param("dot", marks=pytest.mark.needs_dot)])
-@pytest.mark.parametrize(
-    "given", [support(), diamond(), wide(3), wide(9), long(12)], ids=["support", "diamond", "three", "nine", "long"]
-)
-def test_flows_run_around_the_nodes_between_them_and_the_board(given, layout, direction, monkeypatch):
-    shown = picture(given, direction=direction)
+@pytest.mark.parametrize("name", DRAWN)
+def test_flows_run_around_nodes_labels_and_titles(name, layout, direction, monkeypatch):
+    shown = picture(DRAWN[name](), direction=direction)
+    if shown.board is None:
+        assert name in ("team", "incident", "feedback")  # a reactive recipe without a board
+        return
     monkeypatch.setenv(VARIABLE, layout)
     geometry = lay_out(shown)
     assert geometry.layout == layout
-    spot = place_board(shown.board, geometry, direction)
-    lines = zip(shown.board.flows, iter_flow_lines(shown, shown.board, geometry, spot), strict=True)
-    found = [(flow.node, crossed(flow, line, shown, geometry)) for flow, (line, _) in lines]
-    assert found
-    assert [each for each in found if each[1]] == []
+    assert find_crossings(shown, geometry) == []
+
+
+@given(recipes(keys=("a", "b", "c")), st.sampled_from(DIRECTIONS))
+@settings(max_examples=30)
+def test_flows_of_any_recipe_run_around_nodes_labels_and_titles(given, direction):
+    shown = picture(given, direction=direction)
+    if shown.board is not None:
+        assert find_crossings(shown, compute_plain_layout(shown)) == []
+
+
+def test_a_flow_that_is_enclosed_ends_nevertheless():
+    walls = [Obstacle(0, 0, 10, 10), Obstacle(12, -5, 14, 15), Obstacle(-5, -9, 14, -4), Obstacle(-5, 14, 14, 19)]
+    corners = Bands(walls, across=False).corners((5, 5), 100, 50)
+    assert corners[-1] == (100, 50)
+    assert corners[-2] == (100, 19)
 
 
 def test_spare_rows_are_there_and_empty():

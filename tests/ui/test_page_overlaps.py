@@ -1,4 +1,4 @@
-"""Nothing in a drawing covers anything else: nodes, labels of edges, titles of regions and the board, as painted."""
+"""Nothing in a drawing covers anything else: nodes, labels, titles of regions, the board and its lines, as painted."""
 
 from __future__ import annotations
 
@@ -47,7 +47,29 @@ MEASURED = """far => {
       return Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom)) <= far * by;
     });
   }).map(({name}) => name);
-  return {overlaps, away, labels: parts.filter(({kind}) => kind === 'label').length, count: parts.length};
+  const labels = parts.filter(({kind}) => kind === 'label').length;
+  return {overlaps, away, labels, count: parts.length};
+}"""
+
+# What the lines between nodes and board cross, those too that are shown on demand only: straight from corner to corner.
+CROSSED = """() => {
+  const svg = document.querySelector('.agentnb-graph svg');
+  const painted = svg.querySelector('g.flows')?.getScreenCTM();
+  const parts = [...svg.querySelectorAll('g.node, g.edge, g.cluster-title')].flatMap(group => {
+    const part = group.querySelector(group.matches('.node') ? '.shape' : 'text');
+    const box = part?.getBoundingClientRect();
+    return box?.width ? [{name: group.dataset.node ?? part.textContent, box}] : [];
+  });
+  return [...svg.querySelectorAll('.flow')].flatMap(flow => {
+    const {node, way} = flow.dataset;
+    const numbers = flow.querySelector('.line').getAttribute('d').split(/[MC]/)[1].match(/-?[\\d.]+/g).map(Number);
+    const corner = (x, at) => at % 2 ? [] : [new DOMPoint(x, numbers[at + 1]).matrixTransform(painted)];
+    const points = numbers.flatMap(corner);
+    const crosses = ({left, top, right, bottom}) => points.slice(1).some((to, at) =>
+      Math.min(to.x, points[at].x) < right - 1 && Math.max(to.x, points[at].x) > left + 1 &&
+      Math.min(to.y, points[at].y) < bottom - 2 && Math.max(to.y, points[at].y) > top + 2);
+    return parts.filter(({name, box}) => name !== node && crosses(box)).map(({name}) => `${node} ${way}: ${name}`);
+  });
 }"""
 
 
@@ -90,9 +112,17 @@ SESSIONS = {
 }
 
 
+def show_board(on):
+    toggle = on.page.get_by_role("button", name="Board", exact=True)
+    if toggle.is_visible() and toggle.get_attribute("aria-pressed") == "false":
+        toggle.click()
+
+
 def measured(on, name):
-    """Check the drawing at each width and in each theme, and return how many labels there are."""
+    """Check the drawing, board included, at each width and in each theme, and return how many labels there are."""
     labels = 0
+    show_board(on)
+    assert on.page.evaluate(CROSSED) == []
     for width in WIDTHS:
         on.page.set_viewport_size({"width": width, "height": 1000})
         for theme in THEMES:
@@ -124,6 +154,7 @@ def test_nothing_covers_anything_else(host, name, layout, monkeypatch):
 
 def test_the_measure_finds_a_label_on_a_node_and_one_far_from_its_line(host):
     on = host(SESSIONS["triage"]())
+    show_board(on)
     on.page.evaluate("""() => {
       const labels = [...document.querySelectorAll('.agentnb-graph g.edge text')];
       const [first, second] = labels.filter(label => label.textContent);
@@ -133,6 +164,12 @@ def test_the_measure_finds_a_label_on_a_node_and_one_far_from_its_line(host):
       first.setAttribute('transform', `translate(${(node.left - label.left) / by}, ${(node.top - label.top) / by})`);
       second.setAttribute('transform', 'translate(900, 0)');
     }""")
+    on.page.evaluate("""() => {
+      const place = document.querySelector('g.node[data-node=decide]').getAttribute('transform');
+      const line = document.querySelector('g.flow[data-node=write][data-way=read] .line');
+      line.setAttribute('d', `M${place.slice('translate('.length, -1)}L0,0`);
+    }""")
+    assert "write read: decide" in on.page.evaluate(CROSSED)
     found = on.page.evaluate(MEASURED, FAR)
     assert [each for each in found["overlaps"] if "node read" in each]
     assert len(found["away"]) == 2
