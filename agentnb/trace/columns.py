@@ -66,11 +66,17 @@ def find_firsts(numbers: NDArray[Any], wanted: Sequence[int]) -> list[int]:
     return list(found.values())
 
 
-def is_simple(values: Iterable[Any], types: AbstractSet[type]) -> bool:
-    """Return True if pandas can display and compare values of these types, and none is a huge integer."""
-    if not types <= SIMPLE:
+def is_simple(values: Iterable[Any], types: AbstractSet[type], missing: AbstractSet[type]) -> bool:
+    """Return True if pandas can display and compare values of these types, and none is a huge integer.
+
+    `types` are those of all values, `missing` those that stand for a missing value.
+    """
+    if not types - missing <= SIMPLE:
         return False
-    return int not in types or all(-WIDE < value < WIDE for value in values if type(value) is int)
+    if int not in types:
+        return True
+    numbers = values if types == {int} else [value for value in values if type(value) is int]
+    return min(numbers) > -WIDE and max(numbers) < WIDE
 
 
 def mask_identical(values: Sequence[Any] | Objects, what: object) -> NDArray[np.bool_]:
@@ -375,7 +381,7 @@ class Values:
         absent = np.zeros(size, dtype=bool)
         if not types.isdisjoint((Absent, Sentinel)):
             absent = np.fromiter((type(value) in (Absent, Sentinel) for value in values), dtype=bool, count=size)
-        plain = is_simple(values, types - {Absent, Sentinel})
+        plain = is_simple(values, types, {Absent, Sentinel})
         return cls(to_objects(mask_atoms(values) if plain else values, size), where, secret, absent=absent, plain=plain)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -198,7 +198,6 @@ class Frames(Mapping[str, pd.DataFrame]):
         place = {text: at for at, text in enumerate(texts)}
         text = np.array([*(place.get(row.condition, -1) for row in rows), -1], dtype=choose_int_type(len(texts)))
         asks = np.array([*(row.asks or row.kind == "route" for row in rows), True], dtype=bool)
-        conditions = to_objects(list(map([*texts, pd.NA].__getitem__, text[taken.edge].tolist())))
         event = np.full(len(came.steps), kinds.index("event") if len(came.steps) else 0, dtype=kind.dtype)
         joined = came.join
         return _make_frame(
@@ -206,7 +205,9 @@ class Frames(Mapping[str, pd.DataFrame]):
             source=self._make_node_column(joined(taken.source, came.source)),
             target=self._make_node_column(joined(taken.target, came.target)),
             kind=_make_categorical(joined(kind[taken.edge], event), kinds),
-            condition=_to_text_column(joined(conditions, came.types)),
+            condition=_repeat_texts(
+                [*texts, *came.types], joined(text[taken.edge], len(texts) + np.arange(len(came.types)))
+            ),
             value=_to_value_column(joined(_select(taken.values, asks[taken.edge]), came.ids)),
         )
 
@@ -323,12 +324,14 @@ class Frames(Mapping[str, pd.DataFrame]):
         return ValueArray(made=made)
 
     def _make_error_column(self) -> Any:
-        made = to_objects([pd.NA] * self._columns.tip)
+        texts: list[str] = []
+        rows = np.full(self._columns.tip, -1)
         for part, last in self._columns.parts:
             for step, failure in part.errors.items() if part.look("errors") else ():
                 if part.base < step <= part.base + last:
-                    made[step - 1] = str(failure)
-        return _to_text_column(made)
+                    rows[step - 1] = len(texts)
+                    texts.append(str(failure))
+        return _repeat_texts(texts, rows)
 
 
 # -- wide ----------------------------------------------------------------------------------------------------------
@@ -348,7 +351,7 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
         place = np.searchsorted(steps, numbers, side="right")
         found = values[place]
         types = set(map(type, found))
-        simple = is_simple(found, types - {type(pd.NA)})
+        simple = is_simple(found, types, {type(pd.NA)})
         column = pd.Series(found, dtype=object, copy=False) if simple else pd.Series(ValueArray(made=found))
         made[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
     return pd.DataFrame(made, copy=False)
@@ -419,14 +422,19 @@ def _to_ints(values: Any) -> NDArray[np.int64]:
     return np.array(list(values), dtype=np.int64)
 
 
+def _to_text_column(values: Iterable[Any]) -> Any:
+    """Return a text column, NA for missing texts."""
+    return pd.array(to_objects([_to_printable(cell) for cell in values]), dtype=TEXT)
+
+
 def _to_printable(cell: Any) -> Any:
     """Return a cell that pandas can encode."""
     return well_formed(cell) if type(cell) is str else cell
 
 
-def _to_text_column(values: Any) -> Any:
-    """Return a text column, NA for missing texts."""
-    return pd.array(to_objects(list(map(_to_printable, values))), dtype=TEXT)
+def _repeat_texts(texts: Sequence[Any], rows: NDArray[Any]) -> Any:
+    """Return a text column of the texts at these places, NA for -1: each is encoded once, however many rows it has."""
+    return _to_text_column(texts).take(rows, allow_fill=True)
 
 
 def _select(values: Objects | None, asked: NDArray[Any]) -> Objects:
