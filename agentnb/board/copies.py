@@ -518,6 +518,32 @@ def seems_unchanged(copied: Any, frozen: Any) -> bool:
     return is_unchanged(copied, frozen)
 
 
+def _is_dict_unchanged(copied: CopiedDict, frozen: Any) -> bool:
+    pristine = copied.pristine
+    if pristine is not None and pristine is frozen and dict.__len__(copied) == len(pristine):
+        return True
+    return freeze(copied, frozen) is frozen
+
+
+def _is_list_unchanged(copied: CopiedList, frozen: Any) -> bool:
+    source = copied.source
+    if (
+        source is not None
+        and source is frozen
+        and list.__len__(copied) == source.size
+        and not _has_opened_parts(copied)
+    ):
+        return _begins_with(copied, source) or freeze(copied, frozen) is frozen
+    return freeze(copied, frozen) is frozen
+
+
+def _has_opened_parts(copied: CopiedList) -> bool:
+    """Return True if the reader received parts of a copy, which may have changed and must be compared."""
+    if not isinstance(copied, LazyList):
+        return False
+    return bool(copied.opened) or (copied.changes is not None and copied.changes.mark is not copied.mark)
+
+
 # -- freezing a copy -------------------------------------------------------------------------------------------------
 
 
@@ -590,4 +616,5 @@ for _cls in (CopiedDict, LazyDict):
     FREEZERS[_cls] = _freeze_dict_copy
 for _cls in (CopiedList, LazyList):
     FREEZERS[_cls] = _freeze_list_copy
-COPIES.update((CopiedDict, LazyDict, CopiedList, LazyList))
+COPIES.update(dict.fromkeys((CopiedDict, LazyDict), _is_dict_unchanged))
+COPIES.update(dict.fromkeys((CopiedList, LazyList), _is_list_unchanged))

@@ -248,7 +248,9 @@ class Opaque:
 show_as(FrozenList, lambda value: islice(value.items, value.size))
 show_as(FrozenRecord, lambda value: Fields(class_name(value.template), value.parts.items()))
 
-COPIES: Final[set[type]] = set()  # the classes of the copies that `copies.lend` returns
+# The classes of the copies that readers receive; each with a function that tells whether such a copy is still equal to
+# the frozen value it is compared with.
+COPIES: Final[dict[type, Callable[[Any, Any], bool]]] = {}
 FROZEN: Final[frozenset[type]] = frozenset({FrozenDict, FrozenList, FrozenSet, FrozenRecord, FrozenArray, Opaque})
 
 
@@ -681,8 +683,9 @@ def is_unchanged(copied: Any, frozen: Any) -> bool:
     cls = type(frozen)
     if copied is frozen or cls is Opaque:
         return True
-    if type(copied) in COPIES:
-        return freeze(copied, frozen) is frozen
+    is_copy_unchanged = COPIES.get(type(copied))
+    if is_copy_unchanged is not None:
+        return is_copy_unchanged(copied, frozen)
     if cls is FrozenDict:
         if type(copied) is not dict or len(copied) != len(frozen):
             return False
