@@ -97,8 +97,11 @@ class Forks:
         state = self._state
         check_not_running(state, "fork()")
         run = state.run
-        step = run.position if at is None else self._step_of(at)
-        refuse_step(state, step)
+        if at is None:
+            step = run.position
+        else:
+            step = self._step_of(at)
+            refuse_step(state, step)
         self._rollback.repair()
         if recipe is not None:
             check_recipe(recipe)

@@ -124,7 +124,8 @@ class Session:
     def _from_run(cls, *run_and_names: Any) -> Parts:
         """Make a session of a run that exists, and return its parts; the arguments are those of `State`."""
         session = cls.__new__(cls)
-        parts = session._parts = Parts(State(session, *run_and_names), Session._from_run)  # noqa: SLF001  (its own)
+        parts = Parts(State(session, *run_and_names), Session._from_run)
+        object.__setattr__(session, "_parts", parts)
         return parts
 
     def __setattr__(self, name: str, value: Any) -> None:
