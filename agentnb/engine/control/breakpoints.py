@@ -30,6 +30,7 @@ Side = Literal["before", "after"]
 SIDES: tuple[Side, ...] = ("before", "after")
 CLAUSES = ("node", "edge", "key", "when", "error", "step", "event", "call", "in_place", "no_progress", "budget")
 FLAGS = ("in_place", "no_progress")  # clauses that are on or off
+_NO_STEP_CLAUSES = (None,) * 6  # of a breakpoint that does not depend on what the last step did
 ADD = "session.breakpoints.add()"
 MESSAGES = 200  # messages of logpoints that are kept
 
@@ -476,7 +477,7 @@ def get_last_step(run: Run) -> tuple[History, int]:
 
 def _depends_on_step(row: Breakpoint) -> bool:
     """Return True if a breakpoint depends on what the last step did."""
-    return any(clause is not None for clause in (row.edge, row.key, row.error, row.event, row.in_place, row.budget))
+    return (row.edge, row.key, row.error, row.event, row.in_place, row.budget) != _NO_STEP_CLAUSES
 
 
 def _is_at_step(row: Breakpoint, run: Run) -> bool:
