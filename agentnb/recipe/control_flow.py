@@ -127,7 +127,7 @@ def check_ends(recipe: Recipe) -> Iterator[Problem]:
         if edge.kind not in ASIDE:
             out[edge.source].append(edge)
             back[edge.target].append(edge.source)
-    ending = _compute_closure((node.id for node in recipe.nodes.values() if _may_end(node, out[node.id])), back)
+    ending = _compute_closure([node.id for node in recipe.nodes.values() if _may_end(node, out[node.id])], back)
     reached = _find_reachable(recipe)
     stuck = [node for node in recipe.nodes.values() if node.id in reached and node.id not in ending]
     if stuck:
@@ -146,12 +146,12 @@ def check_ends(recipe: Recipe) -> Iterator[Problem]:
 def _may_end(node: Node, out: list[Edge]) -> bool:
     if node.on or not out or node.kind == "evaluator":  # its number of rounds is limited
         return True
-    if any(edge.kind == "route" for edge in out) and node.kind not in CHOOSERS:
-        return True  # a function of Python chooses, and may choose nothing
-    if ways := list_choices(node):
+    if choices := list_choices(node):
         without_default = node.kind == "router" and node.params.get("default") is None
-        return without_default or any(target == END for _, target in ways)
-    return all(edge.when is not None for edge in out)
+        return without_default or any(target == END for _, target in choices)
+    if node.kind not in CHOOSERS and "route" in [edge.kind for edge in out]:
+        return True  # a function of Python chooses, and may choose nothing
+    return None not in [edge.when for edge in out]
 
 
 def check_reads(recipe: Recipe) -> Iterator[Problem]:

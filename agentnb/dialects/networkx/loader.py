@@ -113,6 +113,8 @@ class _Loading:
         self.regions[level.region] = Region(level.region, _find_entry(level, edges), level.title, level.owner, isolated)
 
     def _make_edge(self, source: str, target: str, attributes: Mapping[str, Any], place: Place) -> Edge:
+        if not attributes:
+            return Edge(source, target, place=place)
         found = words.read(attributes, words.EDGE, place, self.problems)
         when = found.get("when")
         ordinary = "route" if "value" in found else "conditional" if when is not None else "sequential"
@@ -197,7 +199,7 @@ def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
     for word in _READING:
         if word in found:
             paths += getattr(found[word], "reads", ())
-    return tuple(dict.fromkeys(format_path(path) for path in paths))
+    return tuple(dict.fromkeys(map(format_path, paths)))
 
 
 def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:

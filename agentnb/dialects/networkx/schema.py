@@ -60,7 +60,7 @@ def convert_path(value: Any) -> Path:
 
 def parse_paths(value: Any) -> Mapping[str, Path]:
     """Return a mapping from names to paths on the board."""
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, Mapping) or any(not isinstance(name, str) for name in value):
         raise InvalidValue("it maps names to paths on the board", "write it as {'name': 'path'}")
     return MappingProxyType({name: convert_path(item) for name, item in value.items()})
 
