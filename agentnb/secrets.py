@@ -269,12 +269,23 @@ def _forms(secret: str | bytes) -> Iterator[str]:
         return
     if len(text) < SHORTEST:
         return
-    found = {text}
+    found = {text, *_lines(text)}
     for stage in TEXT_FORMS:
         found |= {write(each) for each in found for write in stage.values()}
     yield from found
-    for write_text in WHOLE_FORMS.values():
-        yield from write_text(text)
+    for each in (text, *_lines(text)):
+        for write_text in WHOLE_FORMS.values():
+            yield from write_text(each)
+
+
+_NOT_IN_YAML: Final = re.compile(r'[^ -~]|["\\]')
+_YAML_NAMES: Final = dict(zip('"\\\0\a\b\t\n\v\f\r\x1b\x85\xa0\u2028\u2029', '"\\0abtnvfreN_LP', strict=True))
+
+
+def _escape_for_yaml(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    width = "x02" if number < 0x100 else "u04" if number < 0x10000 else "U08"
+    return "\\" + _YAML_NAMES.get(found[0], f"{width[0]}{number:{width[1:]}X}")
 
 
 def _html_by_number(text: str) -> str:
@@ -323,13 +334,25 @@ TEXT_FORMS: Final[tuple[dict[str, Callable[[str], str]], ...]] = (
         "html of templates": lambda text: _html_by_number(text).replace("&quot;", "&#34;"),
     },
 )
-# Forms that are not escaped again.
+
+
+def _written(text: str) -> Iterator[str]:
+    """Yield a text, and how an error or a log writes it."""
+    yield text
+    yield from (write(text) for write in _WRITERS.values())
+
+
+# Forms that are not escaped again, or only once.
 WHOLE_FORMS: Final[dict[str, Callable[[str], Iterable[str]]]] = {
     "url path": lambda text: [quote(text.encode("utf-8", "surrogatepass"))],
     "url": lambda text: [quote(text.encode("utf-8", "surrogatepass"), safe="")],
     "url query": lambda text: [quote_plus(text.encode("utf-8", "surrogatepass"))],
+    "sql": lambda text: _written(text.replace("'", "''")),  # YAML too
+    "csv": lambda text: _written(text.replace('"', '""')),
+    "shell": lambda text: _written(text.replace("'", "'\"'\"'")),
+    "shell with backslashes": lambda text: _written(text.replace("'", "'\\''")),
+    "yaml": lambda text: _written(_NOT_IN_YAML.sub(_escape_for_yaml, text)),
     "one line": lambda text: [" ".join(text.split())],
-    "each line": _lines,
 }
 BYTES_FORMS: Final[dict[str, Callable[[bytes], Iterable[str]]]] = {
     "bytes": lambda raw: [repr(raw)[2:-1]],

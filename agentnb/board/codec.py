@@ -192,9 +192,13 @@ def _encode_by_codec(codec: Registered, value: Any, key: object, lenient: bool) 
         _NESTED.reset(nested)
 
 
-@lru_cache(maxsize=4096)
 def are_plain_names(names: tuple[Any, ...]) -> bool:
-    """Return True if these names of a mapping are stored unchanged, and none names a secret."""
+    """Return True if these names of a mapping are stored unchanged, and none names or contains a secret."""
+    return _are_plain_names(names) and not any(map(has_secret, names))
+
+
+@lru_cache(maxsize=4096)
+def _are_plain_names(names: tuple[Any, ...]) -> bool:
     return TAG not in names and all(_is_name(name) and not is_secret(name) for name in names)
 
 

@@ -8,6 +8,7 @@ import io
 import json
 import logging
 import os
+import shlex
 import urllib.parse
 from contextlib import suppress
 from enum import Enum, IntEnum
@@ -21,6 +22,7 @@ import markupsafe
 import networkx as nx
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace import TracerProvider
@@ -69,7 +71,8 @@ def failing(wrap):
 
     def copy(config):
         parts = {f"part_{index}": part for index, part in enumerate(parts_of(config))}
-        return {"note": f"it is {wrap(config)}", "copied": config, "again": [config], **parts}
+        keyed = {str(part): 1 for part in parts.values() if isinstance(part, str)}
+        return {"note": f"it is {wrap(config)}", "copied": config, "again": [config], "keyed": keyed, **parts}
 
     def boom(config):
         raise ValueError(f"cannot use {wrap(config)}")
@@ -321,6 +324,14 @@ ESCAPED = {
     "escaped unicode": lambda secret: secret.encode("unicode_escape").decode(),
     "html by number": lambda secret: html.escape(secret).replace("&#x27;", "&#39;"),
     "html of templates": lambda secret: str(markupsafe.escape(secret)),
+    "sql": lambda secret: "'" + secret.replace("'", "''") + "'",
+    "sql in an error": lambda secret: repr("'" + secret.replace("'", "''") + "'"),
+    "csv": lambda secret: '"' + secret.replace('"', '""') + '"',
+    "csv in json": lambda secret: json.dumps('"' + secret.replace('"', '""') + '"'),
+    "shell": shlex.quote,
+    "shell with backslashes": lambda secret: "'" + secret.replace("'", "'\\''") + "'",
+    "yaml": lambda secret: yaml.safe_dump({"note": secret}, width=1000, default_style='"'),
+    "json, line by line": lambda secret: "\n".join(json.dumps(line)[1:-1] for line in secret.splitlines()),
 }  # fmt: skip
 WRITERS = {"repr": repr, "ascii": ascii, "json": json.dumps, "json in unicode": partial(json.dumps, ensure_ascii=False)}
 for outer, inner in product(WRITERS, WRITERS):

@@ -10,11 +10,11 @@ has eleven changes and a `<` five, most of them alike.
     python tests/mutants/run.py --sample 40 --only agentnb/store # a look at one folder
     python tests/mutants/run.py --report docs/mutants.md         # write the page
 
-Left out are mutants that no test can find or that none has to: annotations, which nothing evaluates; the wording of
-Problems; `is` for `==` and
-back, which agree on what this code compares; caches and their sizes, `slots`, the signs in a list of parameters,
-`strict` of `zip` and decorators for type checkers, which change no result; and changes that are no Python. It needs a
-system that can fork: what the tests import is imported once, and each mutant's tests run in a fork of that process.
+Left out are mutants that no test can find or that none has to: annotations and protocols, which nothing runs; the
+wording of Problems; `is` for `==` and back, which agree on what this code compares; caches and their sizes, `slots` and
+`frozen` of dataclasses, the signs in a list of parameters, `strict` of `zip` and decorators for type checkers, which
+change no result; and changes that are no Python. It needs a system that can fork: what the tests import is imported
+once, and each mutant's tests run in a fork of that process.
 """
 
 from __future__ import annotations
@@ -81,15 +81,18 @@ CHANGED = {
 }
 PUNCTUATION = set("()[]{},.:;=@") | {"->", ":=", "..."}
 # Seconds of processor time for tests of one mutant: so many, and so many times what they took without it. That ends an
-# endless loop; a deadlock ends after PATIENCE times as long. So a busy machine kills no mutant.
-LIMIT, TIMES, PATIENCE = 60, 5, 4
+# endless loop. A deadlock ends when the tests have used less than a second of it for PATIENCE seconds: a busy machine,
+# which makes them slow, kills no mutant.
+LIMIT, TIMES, PATIENCE = 60, 5, 120
 # What tests import, besides the project.
 IMPORTED = ["hypothesis", "IPython", "ipywidgets", "jinja2", "jsonschema", "networkx", "pandas", "pydantic", "pytest"]
 IMPORTED += ["sqlalchemy", "yaml", "xdist.plugin", "anyio.pytest_plugin", "_hypothesis_pytestplugin"]
 # What is told in messages: tests hold the code of a Problem and what it names, and not each word of it.
 WORDED = {"Problem", "did_you_mean"}
+LEFT = {"survived", "uncovered"}  # outcomes of mutants that no test finds
 # Decorators that change how fast something is, or what a type checker says of it; and arguments that check ourselves.
-UNTESTED = {"cache", "lru_cache", "final", "overload", "override", "runtime_checkable", "dataclass.slots", "zip.strict"}
+UNTESTED = {"cache", "lru_cache", "final", "overload", "override", "runtime_checkable", "dataclass.slots"}
+UNTESTED |= {"dataclass.frozen", "zip.strict"}
 
 
 HEAD = """\
@@ -123,7 +126,10 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Result:
-    """What the tests said of a mutant: killed, survived, or uncovered (no test runs the line)."""
+    """What the tests said of a mutant: killed, endless (killed, as they did not end), survived, or uncovered.
+
+    An uncovered one is on a line that no test runs.
+    """
 
     mutant: Mutant
     outcome: str
@@ -136,6 +142,8 @@ def untested_spans(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         found: list[Any] = [getattr(node, "annotation", None), getattr(node, "returns", None)]
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            found.append(node)
+        if isinstance(node, ast.ClassDef) and "Protocol" in map(called, node.bases):
             found.append(node)
         if isinstance(node, ast.Call):
             found += [one for one in node.keywords if f"{called(node)}.{one.arg}" in UNTESTED]
@@ -365,12 +373,14 @@ def run_mutant(mutant: Mutant, tests: list[str], seconds: Mapping[str, float], c
     try:
         path.write_text(mutant.code, encoding="utf-8")
         parts = (tests[:FIRST], tests[FIRST:SECOND], tests[SECOND:])
-        survived = all(
-            passes(part, copy, LIMIT + TIMES * sum(seconds.get(test, 0.0) for test in part)) for part in parts if part
-        )
+        outcome = "survived"
+        for part in filter(None, parts):
+            outcome = try_tests(part, copy, LIMIT + TIMES * sum(seconds.get(test, 0.0) for test in part))
+            if outcome != "survived":
+                break
     finally:
         path.write_text(code, encoding="utf-8")
-    return Result(mutant, "survived" if survived else "killed", time.perf_counter() - started)
+    return Result(mutant, outcome, time.perf_counter() - started)
 
 
 def difference(code: str, mutated: str) -> str:
@@ -380,17 +390,29 @@ def difference(code: str, mutated: str) -> str:
     return "\n".join(f"- {one.strip()}\n+ {other.strip()}" for one, other in changed[:3])
 
 
-def passes(tests: list[str], copy: Path, limit: float) -> bool:
-    """Run tests in a copy of the project; return whether all pass, within so many seconds of processor time."""
+def try_tests(tests: list[str], copy: Path, limit: float) -> str:
+    """Run tests in a copy of the project, for so many seconds of processor time; return the outcome."""
     (copy / "tests-to-run.txt").write_text("\n".join(tests), encoding="utf-8")
     process = FORKS.Process(target=run_tests, args=(copy, int(limit)))
     process.start()
-    process.join(limit * PATIENCE)
-    if process.is_alive():
+    used, before = "", None
+    while process.is_alive() and used != before:
+        process.join(PATIENCE)
+        used, before = processor_time(process.pid or 0), used
+    idle = process.is_alive()
+    if idle:
         with suppress(ProcessLookupError):
             os.killpg(process.pid or 0, signal.SIGKILL)
         process.join()
-    return process.exitcode == 0
+    if idle or process.exitcode == -signal.SIGXCPU:
+        return "endless"
+    return "killed" if process.exitcode else "survived"
+
+
+def processor_time(process: int) -> str:
+    """Return the processor time that a process has used, in whole seconds, as `ps` writes it."""
+    command = ["ps", "-o", "time=", "-p", str(process)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def run_tests(copy: Path, limit: int) -> None:
@@ -436,17 +458,21 @@ def report(results: list[Result], total: int, seed: int, tests: str) -> str:
     for area in [*MUTATED, "all"]:
         counts = Counter(result.outcome for result in results if area in {"all", result.mutant.place.area})
         if number := sum(counts.values()):
-            parts = (counts["killed"], counts["survived"], counts["uncovered"])
-            lines.append(f"| {area} | {number} | {' | '.join(map(str, parts))} | {counts['killed'] / number:.0%} |")
+            killed = counts["killed"] + counts["endless"]
+            parts = (killed, counts["survived"], counts["uncovered"])
+            lines.append(f"| {area} | {number} | {' | '.join(map(str, parts))} | {killed / number:.0%} |")
+    places = [result.mutant.place for result in results if result.outcome == "endless"]
+    endless = ", ".join(f"`{place.module}:{place.line}`" for place in places)
     lines += [
         "",
         f"A sample: one change at each of {len(results)} of {total} places, seed {seed}.",
+        *([f"Killed because their tests did not end: {endless}."] if endless else []),
         "",
         "## Survivors",
         "",
     ]
     for result in sorted(results, key=lambda result: (result.mutant.place.module, result.mutant.place.line)):
-        if result.outcome != "killed":
+        if result.outcome in LEFT:
             lines += [f"- `{result.mutant.place.module}:{result.mutant.place.line}` ({result.outcome})"]
             lines += ["  ```diff", *(f"  {line}" for line in result.mutant.diff.splitlines()), "  ```"]
     return "\n".join(lines) + "\n"
@@ -476,7 +502,7 @@ def main() -> None:
             measure(folder, copies[0], options.jobs, options.tests or COVERING)
         tests = Tests(folder / ".coverage", folder / "durations.txt")
         FORKS.set_forkserver_preload(IMPORTED)
-        if not passes(tests.fastest(FIRST), copies[0], 5 * LIMIT):
+        if try_tests(tests.fastest(FIRST), copies[0], 5 * LIMIT) != "survived":
             sys.exit("tests fail without a change: every mutant would seem to be killed")
         free = list(copies)
         end = time.monotonic() + options.minutes * 60
@@ -490,7 +516,7 @@ def main() -> None:
                 result = run_mutant(mutant, covering, tests.seconds, copy)
             finally:
                 free.append(copy)
-            shown = f"\n{mutant.diff}" if result.outcome != "killed" else ""
+            shown = f"\n{mutant.diff}" if result.outcome in LEFT else ""
             print(
                 f"{result.outcome:9} {mutant.place.module}:{mutant.place.line} {result.seconds:.1f} s{shown}",
                 flush=True,
@@ -503,7 +529,7 @@ def main() -> None:
     print(page)
     if options.report:
         options.report.write_text(page, encoding="utf-8")
-    score = sum(result.outcome == "killed" for result in results) / max(len(results), 1)
+    score = sum(result.outcome not in LEFT for result in results) / max(len(results), 1)
     if options.check is not None and score < options.check:
         sys.exit(f"{score:.1%} of the mutants were killed; the floor is {options.check:.0%}")
 

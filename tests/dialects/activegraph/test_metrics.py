@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 from activegraph.observability.metrics import METRIC_NAMES
 
-from agentnb.dialects.activegraph import ReplayDivergenceError, Runtime, Tool
+from agentnb.dialects.activegraph import LLMResponse, ReplayDivergenceError, Runtime, Tool
 from agentnb.dialects.activegraph.parts.metrics import METRICS
 from tests.dialects.activegraph.runtimes import on, runtime, thinking
 
@@ -143,3 +144,12 @@ def test_the_names_and_sorts_are_those_of_the_package(counted):
     assert {f"activegraph_{name}" for name in METRICS} == set(theirs)
     assert counts.kinds.items() <= theirs.items()
     assert len(counts.kinds) == len(theirs) - 3  # the two of caches and that of replays: see above
+
+
+def test_an_answer_without_usage_counts_as_nothing():
+    counts = Counts()
+    (think,), options = thinking()
+    answer = LLMResponse("done", None, None, None, model="m")
+    provider = SimpleNamespace(complete=lambda **words: answer, default_model="m")
+    runtime(think, metrics=counts, **{**options, "llm_provider": provider}).run_goal("go")
+    assert [counts.found[name, "m"] for name in ("llm_tokens_in", "llm_tokens_out", "llm_cost_usd")] == [[0.0]] * 3

@@ -15,7 +15,7 @@ def graph():
     found = Graph()
     for number in range(3):
         found.add_object("task", {"n": number, "who": {"name": f"p{number}"}})
-    found.add_object("order", {"set": True})
+    found.add_object("order", {"set": True, "size": 2})
     found.add_relation("task#1", "task#2", "next")
     found.add_relation("task#2", "task#3", "next")
     found.add_relation("order#4", "task#1", "of")
@@ -29,6 +29,8 @@ def graph():
         ("(a:task)-[r:next]->(b {n: 2})", [{"a": "task#2", "r": "rel_002", "b": "task#3"}]),
         ("(a)<-[:next]-(b)<-[:of]-(c:order {set: true})", [{"a": "task#2", "b": "task#1", "c": "order#4"}]),
         ("(a:task)-[:next]->(b)-[:next]->(c)", [{"a": "task#1", "b": "task#2", "c": "task#3"}]),
+        ("(a:order {set: true, size: 2})", [{"a": "order#4"}]),
+        ("(a:order {set: true, size: 3})", []),
         ("(a:task) WHERE a.n >= 1 AND NOT a.n = 2", [{"a": "task#2"}]),
         ("(a:task) WHERE a.who.name = 'p2'", [{"a": "task#3"}]),
         ("(a:task) WHERE NOT EXISTS { (a)-[:next]->(b) }", [{"a": "task#3"}]),

@@ -96,7 +96,6 @@ class _Clause:
 class Pattern:
     """A parsed pattern."""
 
-    text: str
     nodes: tuple[_NodePattern, ...]
     relations: tuple[_RelationPattern, ...]
     clauses: tuple[_Clause, ...] = ()
@@ -231,16 +230,14 @@ class _Reader:
         return pattern
 
     def parse_pattern(self) -> Pattern:
-        start = self.at
         things, ways = [self.parse_node()], []
         while self.peek() in ("-", "<-"):
             ways.append(self.parse_relation())
             things.append(self.parse_node())
         clauses = self.parse_clauses() if self.skip_keyword("WHERE") else ()
         names = [*(thing.name for thing in things), *(way.name for way in ways)]
-        text = self.text if start == 0 else " ".join(token for _, token in self.tokens[start : self.at])
         named = frozenset(name for name in names if not name.startswith(" "))
-        return Pattern(text, tuple(things), tuple(ways), clauses, named)
+        return Pattern(tuple(things), tuple(ways), clauses, named)
 
     def parse_anonymous(self) -> str:
         self.unnamed += 1
