@@ -164,13 +164,15 @@ def test_nothing_is_recorded_of_reads_by_default():
     assert "context.read" not in kinds_of(team)
 
 
-def test_of_many_reads_the_first_are_named():
+@pytest.mark.parametrize("more", [-1, 0, 1, 5])
+def test_of_many_reads_the_first_are_named(more):
     team = runtime(*reading(), trace_context_reads=True)
-    for number in range(READS + 5):
+    for number in range(READS + more):
         team.graph.add_object("doc", {"n": number})
     team.run_goal("go")
     read = next(event.payload for event in team.graph.events if event.type == "context.read")
-    assert (len(read["object_ids"]), read["count"], read["truncated"]) == (READS, READS + 5, True)
+    named = [f"doc#{number}" for number in range(1, min(READS, READS + more) + 1)]
+    assert (read["object_ids"], read["count"], read.get("truncated")) == (named, READS + more, more > 0 or None)
 
 
 @pytest.mark.parametrize("recorded", [True, False])

@@ -137,6 +137,12 @@ def test_subgraphs_may_stand_as_deep_as_the_caller_allows():
     assert not isinstance(caught.value, NodeExecutionError)
 
 
+def test_without_a_limit_subgraphs_stand_8_deep_at_most():
+    assert build_agent_from_yaml(nested(8)).run({"x": 1}) == {"x": 1}
+    with pytest.raises(AgentRuntimeError, match="max_subgraph_depth is 8"):
+        build_agent_from_yaml(nested(9)).run({"x": 1})
+
+
 def test_a_file_that_is_not_there_is_a_problem(tmp_path):
     with pytest.raises((RecipeError, FileNotFoundError)):
         build_agent_from_path(tmp_path / "gone.yaml")

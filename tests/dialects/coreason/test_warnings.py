@@ -111,6 +111,7 @@ def test_what_a_note_on_servers_advises_can_be_done():
     [
         ({"policy": {"max_retries": -1}}, "policy.max_retries"),
         ({"policy": {"timeout_seconds": 10**400}}, "policy.timeout_seconds"),
+        ({"policy": {"timeout_seconds": 10**9 + 1}}, "policy.timeout_seconds"),
         ({"policy": {"budget_cap_usd": float("nan")}}, "policy.budget_cap_usd"),
         (
             {"nodes": [agent("a", recovery={"retry_delay_seconds": float("inf")})]},
@@ -137,6 +138,16 @@ def test_what_a_note_on_servers_advises_can_be_done():
 )
 def test_a_number_below_what_makes_sense_counts_as_none(more, path):
     assert problems(content(**{"nodes": ["a"], **more})) == [("R139", "warning", f"<dict>, {path}")]
+
+
+def test_the_least_and_the_most_that_make_sense_are_not_told():
+    policy = {"max_retries": 0, "timeout_seconds": 10**9, "budget_cap_usd": 0, "token_budget": 0}
+    nodes = [
+        agent("a", recovery={"max_retries": 0, "retry_delay_seconds": 0}),
+        agent("b", recovery={"max_retries": 1, "retry_delay_seconds": 10**9}),
+        {"id": "h", "type": "human", "prompt": "?", "timeout_seconds": 10**9},
+    ]
+    assert problems(content(nodes, [("a", "b"), ("b", "h")], policy=policy)) == []
 
 
 @pytest.mark.parametrize(
