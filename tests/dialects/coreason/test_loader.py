@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -206,6 +207,22 @@ def test_in_a_draft_what_is_missing_is_a_warning():
     recipe = load(draft)
     assert [name for name, node in recipe.nodes.items() if node.kind == "missing"] == ["none", "gone", "off"]
     assert recipe.entry == ("off",)
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_a_draft_that_lacks_nothing_runs_as_the_finished_recipe_does(mode):
+    rescued = [
+        agent(name, recovery={"behavior": "route_to_fallback", "fallback_node_id": f"{name}_rescue"}) for name in "ab"
+    ]
+    nodes = [*rescued, "a_rescue", "b_rescue", router("r", {"x": "c"}, "d"), "c", "d", "e"]
+    edges = [("a", "b"), ("a", "c"), ("b", "r"), ("b_rescue", "d"), ("c", "e"), ("d", "e"), ("r", "e")]
+    found, done = (
+        load(content(nodes, edges, topology={"status": status}, policy={"execution_mode": mode}))
+        for status in ("draft", "valid")
+    )
+    assert sum(edge.kind == "error" for edge in done.edges) == 2
+    assert [replace(edge, place=None) for edge in found.edges] == [replace(edge, place=None) for edge in done.edges]
+    assert (list(found.nodes), found.regions.keys()) == (list(done.nodes), done.regions.keys())
 
 
 def test_a_published_recipe_is_no_draft():
