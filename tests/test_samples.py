@@ -8,10 +8,10 @@ import pytest
 from agentnb.clock import FrozenClock
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.load import dialects
-from agentnb.samples import samples
+from agentnb.samples import ANSWERS, EVENTS, samples
 from agentnb.scenarios import run_scenarios
 from agentnb.session import Session
-from tests.samples.installed import ANSWERS, EVENTS, NAMES
+from tests.samples.installed import NAMES
 
 
 def test_the_list_names_each_sample_with_its_dialect():

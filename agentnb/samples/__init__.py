@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,7 @@ from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source, read_file
 
-__all__ = ["Sample", "samples"]
+__all__ = ["ANSWERS", "EVENTS", "Sample", "samples"]
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -77,6 +78,21 @@ _ALL: Final = (
     Sample("cafe", "burr", "a guest orders dish by dish; a person says what they wish, until they pay"),
     Sample("poster", "burr", "a headline that streams word by word is shortened until it fits on the poster"),
 )
+# What people answer in a sample, and the events that a reactive one waits for: enough to run it to its end alone.
+ANSWERS: Final[Mapping[str, list[str]]] = {
+    "approval": ["yes", "yes"],
+    "cafe": ["tea", "cake", "steak", "pay"],
+    "triage": ["shorter, please", "approve"],
+    "trip": ["Rome"],
+}
+EVENTS: Final[Mapping[str, list[tuple[str, dict[str, str]]]]] = {
+    "team": [("goal.created", {"goal": "Write about swifts"})],
+    "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
+    "feedback": [
+        ("comment.received", {"text": text})
+        for text in ("It came late.", "Where is my parcel?", "Too expensive!", "Two days late.")
+    ],
+}
 # Dialects whose samples are built in Python, and the modules that build them.
 _BUILT: Final = {
     "networkx": "graphs",

@@ -14,23 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import agentnb as nb
+from agentnb.samples import ANSWERS, EVENTS
 
 SAMPLES = Path(nb.__file__).parent / "samples"
-# What a person answers, and the events that reactive agents wait for.
-ANSWERS: dict[str, Any] = {
-    "approval": ["yes", "yes"],
-    "cafe": ["tea", "cake", "steak", "pay"],
-    "triage": ["shorter, please", "approve"],
-    "trip": ["Rome"],
-}
-EVENTS = {
-    "team": [("goal.created", {"goal": "Write about swifts"})],
-    "incident": [("alert.raised", {"service": "shop", "text": text}) for text in ("low memory", "no memory")],
-    "feedback": [
-        ("comment.received", {"text": text})
-        for text in ("It came late.", "Where is my parcel?", "Too expensive!", "Two days late.")
-    ],
-}
 MODULES = {
     "activegraph": "reactive", "burr": "state_machines", "langgraph": "state_graphs", "networkx": "graphs",
     "polaris": "flows", "symphony": "agents",

@@ -14,10 +14,10 @@ from pyarrow import parquet
 import agentnb as nb
 from agentnb.errors import ExecutionError
 from agentnb.export.otel import send_live
+from agentnb.samples import EVENTS
 from agentnb.trace.frames import NAMES
 from tests.export.finished_sessions import RUNS, answered, approved, nested
 from tests.recordings.test_otel import encoded
-from tests.samples.installed import EVENTS
 
 
 def collector():

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 
 from agentnb.load import dialects
-from agentnb.samples import samples
+from agentnb.samples import ANSWERS, EVENTS, samples
 from agentnb.samples.reactive import ARCHIVE
 from tests.cli.command_files import called
-from tests.samples.installed import ANSWERS, EVENTS, NAMES
+from tests.samples.installed import NAMES
 from tests.world.llm.model_server import KEY, Server
 from tests.world.llm.protocols import OpenAI
 

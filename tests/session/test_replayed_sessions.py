@@ -10,9 +10,9 @@ import agentnb as nb
 from agentnb.clock import FrozenClock, TickingClock
 from agentnb.errors import ExecutionError
 from agentnb.load import load
-from agentnb.samples import samples
+from agentnb.samples import ANSWERS, EVENTS, samples
 from agentnb.session import Session
-from tests.samples.installed import ANSWERS, EVENTS, NAMES
+from tests.samples.installed import NAMES
 from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, looping, session
 
 

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.activegraph.parts.log_output import configure_logging
     from agentnb.dialects.activegraph.parts.models import LLMMessage, LLMProvider, LLMResponse, ToolCall
     from agentnb.dialects.activegraph.parts.objects import Object, Patch, PendingApproval, Relation
+    from agentnb.dialects.activegraph.parts.package_logs import to_activegraph
     from agentnb.dialects.activegraph.parts.packs import (
         DiscoveredPack,
         EmptySettings,
@@ -124,6 +125,7 @@ _HOMES = {
         "parts.log_output": "configure_logging",
         "parts.packs": "DiscoveredPack EmptySettings ObjectType Pack PackPolicy PackPrompt RelationType discover "
         "load_by_name load_prompts_from_dir packs",
+        "parts.package_logs": "to_activegraph",
         "parts.run_config": "Frame Policy",
         "parts.recorded": "DirectToolInvoker RecordedLLMProvider RecordedToolProvider RecordingLLMProvider "
         "RecordingToolProvider ToolInvoker",
@@ -235,6 +237,7 @@ __all__ = [
     "load_prompts_from_dir",
     "register",
     "relation_behavior",
+    "to_activegraph",
     "tool",
 ]
 

@@ -161,7 +161,7 @@ class ActiveGraphRun(Recording):
         """Write the run to a store that the package's `Runtime.load` opens: a file, or a PostgreSQL server.
 
         Raises:
-            StoreError: as `foreign.to_activegraph`.
+            StoreError: as `agentnb.dialects.activegraph.to_activegraph`.
         """
         from agentnb.dialects.activegraph.parts.package_logs.writing import to_activegraph
 
