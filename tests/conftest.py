@@ -48,6 +48,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI els
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-errors", action="store_true", help="write docs/errors.md anew from the code")
+    parser.addoption("--update-screenshots", action="store_true", help="write tests/ui/screenshots anew")
     parser.addoption("--update-golden", action="store_true", help="write the runs of tests/golden anew")
 
 

@@ -186,6 +186,7 @@ def look_second(session: Session, which: Any) -> dict[str, Any]:
     for step in trace.steps[first - 1 : first - 1 + WINDOW]:
         change, mine = pairs.get(step.step, ("only_b", None))
         rows.append([clean(step.node_id), step.status, change, mine])
+    names = dict(zip("ab", found.names, strict=True))
     changed = [(row.pair.step_a, row.change) for row in found.rows if row.change != "same" and row.pair.step_a]
     return {
         "first": first,
@@ -193,8 +194,8 @@ def look_second(session: Session, which: Any) -> dict[str, Any]:
         "steps": {str(step): change for step, change in changed[:STEPS]},
         "nodes": {node: list(marks[1:]) for node, marks in found.node_marks().items() if marks[1:]},
         "counts": {change: sum(row.change == change for row in found.rows) for change in _CHANGES},
-        "verdict": [clean(f"{name} {'satisfies' if held else 'does not satisfy'} what was expected")
-                    for name, held in found.verdicts.items()],
+        "verdict": [clean(f"{names[run]!r} {'satisfies' if held else 'does not satisfy'} its expectation")
+                    for run, held in found.verdicts.items()],
     }  # fmt: skip
 
 

@@ -83,7 +83,20 @@ def _format_last_step(session: Session) -> str:
     step = session.trace.steps[position - 1]
     given = next((act for act in acts if act.action in _GIVEN and act.target == step.node_id), None)
     done = _format_failure(session, step) if step.status == "error" else _describe_step(session, step, given)
-    return " ".join([done, _format_interventions([act for act in acts if act is not given], "Then ")]).strip()
+    then = _format_interventions([act for act in acts if act is not given], "Then ")
+    return " ".join([done, *_list_blocking(session), then]).strip()
+
+
+def _list_blocking(session: Session) -> list[str]:
+    """Return a sentence if the last step was async code that blocked the kernel's event loop, else none."""
+    run = get_state(session).run
+    act, took = run.blocked
+    acts = run.history.s_act
+    if act < 0 or not acts or acts[-1] != act or run.is_rewound:
+        return []
+    return [
+        f"It blocked the kernel for {took / 1e9:.1f} s without awaiting; a function without 'async' runs in a thread."
+    ]
 
 
 def _format_interventions(acts: list[Intervention], begins: str) -> str:

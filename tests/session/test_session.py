@@ -236,7 +236,7 @@ def test_the_reason_for_the_next_node_names_the_conditions_value():
     run = session(counting(), {"n": 2})
     assert run.frontier[0].why == "entry of the recipe"
     run.step(2)
-    assert run.frontier[0].why == "edge 'check' -> 'done', as True"
+    assert run.frontier[0].why == "edge 'check' -> 'done'"
 
 
 def test_the_board_is_read_only_and_reads_paths():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TypedDict
 
 import networkx as nx
@@ -13,6 +15,7 @@ import agentnb as nb
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
 from agentnb.ui.command_queue import Request
+from agentnb.ui.status_line import format_status_line
 from agentnb.world.effect import Effect
 from tests.engine.graph_shapes import Shape, leaf
 from tests.session.gated_nodes import Barrier, live, until
@@ -176,5 +179,53 @@ def test_a_function_that_is_stopped_after_the_answer_writes_nothing_and_runs_aga
         assert (len(run.trace), "decided" in run.board) == (0, False)
         await run.astep()
         assert (run.status, run.board["decided"]) == ("finished", "yes")
+
+    live(main)
+
+
+def _blocking_graph(name, function):
+    made = nx.DiGraph(name=name, entry="work")
+    made.add_node("work", function=function)
+    return nb.Session(nb.load(made), {})
+
+
+async def _blocks(board):
+    time.sleep(0.15)  # noqa: ASYNC251  (what a beginner writes in place of `await asyncio.sleep`)
+    return {"done": True}
+
+
+async def _awaits(board):
+    await asyncio.sleep(0.15)
+    return {"done": True}
+
+
+@pytest.mark.parametrize("verb", ["step", "run"])
+def test_async_code_that_blocks_the_kernel_is_named(verb):
+    async def main():
+        run = _blocking_graph("blocks", _blocks)
+        desk, _ = made(run)
+        desk.ask(Request(verb))
+        await until(lambda: run.status == "finished")
+        await settled(desk)
+        assert "It blocked the kernel for 0.1 s without awaiting" in format_status_line(run).replace("0.2 s", "0.1 s")
+        run.back()
+        assert "blocked" not in format_status_line(run)
+
+    live(main)
+
+
+def test_async_code_that_awaits_or_is_stepped_into_blocks_nothing():
+    async def main():
+        for function, verb in ((_awaits, "step"), (_blocks, "into")):
+            run = _blocking_graph("free", function)
+            desk, _ = made(run)
+            beats = 0
+            desk.ask(Request(verb))
+            while run.status != "finished":
+                await asyncio.sleep(0.01)
+                beats += 1
+            await settled(desk)
+            assert beats > 3
+            assert "blocked" not in format_status_line(run)
 
     live(main)

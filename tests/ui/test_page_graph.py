@@ -204,3 +204,23 @@ def test_the_graph_is_a_table_too_that_follows_the_run(on):
     table.get_by_role("button", name="refuse").click()
     assert chosen(on) == ["refuse"]
     assert on.page.evaluate("document.querySelector('.agentnb-graph-table').closest('[aria-live]')") is None
+
+
+def test_the_map_covers_no_node_where_a_corner_is_free(host):
+    on = host(nb.Session(nb.samples("incident")))
+    on.page.set_viewport_size({"width": 700, "height": 1000})
+    on.page.locator("[data-pane=graph] .agentnb-map").wait_for()
+    covered = """() => {
+      const pane = document.querySelector('[data-pane=graph]');
+      const [map, window_] = ['.agentnb-map', '.agentnb-graph'].map(one => pane.querySelector(one).getBoundingClientRect());
+      const nodes = [...pane.querySelectorAll('g.node .shape')].map(node => node.getBoundingClientRect());
+      const cuts = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+      const moved = (left, top) => ({left, top, right: left + map.width, bottom: top + map.height});
+      const [right, bottom] = [window_.right - map.width - 14, window_.bottom - map.height - 14];
+      const corners = [[window_.left + 14, window_.top + 14], [window_.left + 14, bottom], [right, window_.top + 14], [right, bottom]];
+      const free = corners.filter(corner => !nodes.some(node => cuts(node, moved(...corner))));
+      return [nodes.some(node => cuts(node, map)), free.length];
+    }"""  # noqa: E501
+    is_covering, free = on.page.evaluate(covered)
+    assert (is_covering, free > 0) == (False, True)
+    assert on.page.locator("[data-pane=graph] .agentnb-map").get_attribute("data-corner") != "bottom right"

@@ -48,7 +48,7 @@ def test_what_differs_is_told_for_the_graph_the_board_and_the_timeline(two):
     assert (found["steps"]["7"], "8" in found["steps"]) == ("differs", False)
     assert found["counts"] == {"differs": 17, "only_a": 0, "only_b": 30}
     assert found["rows"][25][1:] == ["ok", "only_b", None]
-    assert found["verdict"] == ["b satisfies what was expected"]
+    assert found["verdict"] == [f"{fork.name!r} satisfies its expectation"]
 
 
 def test_a_stored_trace_can_be_the_second_run_and_none_closes_it(two, tmp_path):

@@ -132,7 +132,7 @@ def _explain_reason(run: Run, act: Activation, push: int, turn: Turn) -> str:
         inside = "the recipe" if act.frame.parent is None else repr(act.frame.row.region)
         return f"entry of {inside}" if entry else "it waits in the queue"
     source, value = found
-    reason = "" if value is None else f", as {safe_repr(value)}"
+    reason = "" if value is None or value is True else f", as {safe_repr(value)}"
     return f"edge {source!r} -> {act.node.id!r}{reason}"
 
 

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import CoroutineType
 from typing import Any, Final
 
 from agentnb.engine.core.event_loops import NEED_LOOP, run_in_own_loop
@@ -44,6 +45,7 @@ LOOP: Final = 100  # a return code of the plain driver: continue inside an event
 SLICE_NS: Final = 4_000_000  # how long a run may block other tasks of its event loop
 AT_LEAST: Final = 0.001  # seconds: the shortest wait before branches check a question whose timeout has passed
 SLOW_NS: Final = 5_000_000  # in a live run, a node that took longer runs in a thread the next time
+BLOCKS_NS: Final = 100_000_000  # async code that runs longer without awaiting blocks what shares its event loop
 _HELD: Final = object()
 _GONE: Final = object()
 
@@ -165,11 +167,17 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
             pending_step.stop_at(yielded)
             return _HELD
         assert yielded is NEED_LOOP
+    run = pending_step.act.work.run
+    shares_loop = run.threaded and type(pending_step.coro) is CoroutineType  # not of a node that was stepped into
     while True:
+        begun = run.ns()
         try:
             yielded = pending_step.coro.send(reply) if error is None else pending_step.coro.throw(error)
         except StopIteration as ended:
             return ended.value
+        finally:
+            if shares_loop and (took := run.ns() - begun) > BLOCKS_NS:
+                run.blocked = (pending_step.act.id, took)
         reply, error = None, None
         if yielded is NEED_LOOP:
             continue

@@ -76,6 +76,7 @@ class Run:
     `is_rewound` is True if committed steps may lie after the position, `dirty` while the run moves there. `armed` is
     True if there are listeners, watches or breakpoints. `threaded` sends blocking calls to threads; while
     `keeps_loop_free`, a number of callers beside which other cells run, is not 0, also the first step of each node.
+    `blocked` has the number of the activation that last blocked an event loop which it shares, and for how many ns.
     `halt` asks the run call active in a loop to start no further step. `left` holds the branches that this run has
     left. `given` are its inputs, frozen. `dispatcher` performs its effects, `chaos` injects faults into them,
     `limiter` admits each attempt or not. `random_state` holds the position before the last step and what had been
@@ -99,6 +100,7 @@ class Run:
         "at_retry",
         "before",
         "begins",
+        "blocked",
         "chain",
         "chance",
         "chaos",
@@ -163,6 +165,7 @@ class Run:
         self.chaos: Chaos | None = None
         self.hold: Callable[[Work, Any, str], bool] | None = None
         self.keeps_loop_free, self.threaded = 0, False
+        self.blocked = (-1, 0)
         self.max_subgraph_depth: int | None = None
         self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
         self.queue_index: QueueIndex | None = None  # while many branches are open

@@ -14,6 +14,8 @@ const drawingPart = (() => {
   const SHEET_SHARE = 0.7; // of the window's height that it may take
   const MAP_AREA = 7500; // pixels of the map of a sheet
   const MAP_SHARE = 0.45; // of a side of its window that it may take
+  const MAP_RIM = 14; // pixels between it and the sides of its window
+  const MAP_CORNERS = ["bottom right", "top right", "bottom left", "top left"];
   const MAP_LEAST = 24; // pixels of its shorter side
   const HAND_SLACK = 5; // pixels of movement that still count as a click
 
@@ -77,6 +79,7 @@ const drawingPart = (() => {
     const map = makeSvg("svg", { class: "agentnb-map", "aria-hidden": "true" });
     const holder = make("div", { hidden: true }, map);
     let [sheet, dots, box] = [null, new Map(), [1, 1]];
+    let boxes = []; // x, y, width and height of each node and label
     let frame = 0;
     const scheduleShow = () => { frame ||= requestAnimationFrame(show); }; // it reads sizes: once a frame
     function show() {
@@ -85,17 +88,42 @@ const drawingPart = (() => {
       holder.hidden = !large;
       if (!large || !map.clientWidth) return;
       measure();
+      if (!boxes.length) boxes = listBoxes();
       const [outer, inner] = [window_.getBoundingClientRect(), sheet.getBoundingClientRect()];
       const by = box[0] / (inner.width || 1);
       const spot = { x: (outer.left - inner.left) * by, y: (outer.top - inner.top) * by, width: window_.clientWidth * by, height: window_.clientHeight * by };
       for (const [name, value] of Object.entries(spot)) viewRect.setAttribute(name, String(value));
+      if (!map.matches(":hover")) chooseCorner(spot, by);
       viewRect.setAttribute("stroke-width", String(2 * box[0] / map.clientWidth));
+    }
+    /** The nodes and labels of the sheet, in its own coordinates. */
+    function listBoxes() {
+      const inner = sheet.getBoundingClientRect();
+      const by = box[0] / (inner.width || 1);
+      return [...sheet.querySelectorAll("g.node .shape, g.edge text, g.cluster-title text")].map((part) => {
+        const { left, top, width, height } = part.getBoundingClientRect();
+        return [(left - inner.left) * by, (top - inner.top) * by, width * by, height * by];
+      });
     }
     /** Make the map as large as its window allows: a long drawing gets the full width or height. */
     function measure() {
       const shrink = Math.min(Math.sqrt(MAP_AREA / (box[0] * box[1])), (window_.clientWidth || 400) * MAP_SHARE / box[0], (window_.clientHeight || 400) * MAP_SHARE / box[1]);
       map.setAttribute("width", String(Math.max(box[0] * shrink, MAP_LEAST)));
       map.setAttribute("height", String(Math.max(box[1] * shrink, MAP_LEAST)));
+    }
+    /** Put the map into the corner in which it covers the least of the nodes in view; where it is, if that is as good. */
+    function chooseCorner(spot, by) {
+      const [width, height] = [map.clientWidth * by + 2 * MAP_RIM * by, map.clientHeight * by + 2 * MAP_RIM * by];
+      const covers = (corner) => {
+        const left = corner.includes("left") ? spot.x : spot.x + spot.width - width;
+        const top = corner.includes("top") ? spot.y : spot.y + spot.height - height;
+        const share = (from, to, start, size) => Math.max(0, Math.min(to, start + size) - Math.max(from, start));
+        return boxes.reduce((sum, [x, y, w, h]) => sum + share(x, x + w, left, width) * share(y, y + h, top, height), 0);
+      };
+      const all = MAP_CORNERS.map((corner) => [covers(corner), corner]);
+      const [least] = all.reduce((best, each) => (each[0] < best[0] ? each : best));
+      const now = all.find(([, corner]) => corner === map.dataset.corner) || all[0];
+      map.dataset.corner = (now[0] > least ? all.find(([area]) => area === least) : now)[1];
     }
     function go(event) {
       const [outer, inner] = [map.getBoundingClientRect(), sheet.getBoundingClientRect()];
@@ -118,6 +146,7 @@ const drawingPart = (() => {
           const [x, y] = (node.getAttribute("transform")?.match(/-?[\d.]+/g) || [0, 0]).map(Number);
           dots.set(node, makeSvg("rect", { x: String(x - 20), y: String(y), width: "64", height: "26", rx: "4" }));
         }
+        boxes = [];
         map.replaceChildren(...dots.values(), viewRect);
         show();
       },

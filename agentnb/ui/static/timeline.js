@@ -408,7 +408,7 @@ const timelinePart = (() => {
 
   /** A search through the history: where a condition holds, with previous and next; `go(step)` is called with a step. */
   function makeFinder(ask, choice, go) {
-    const input = make("input", { type: "search", class: "agentnb-input agentnb-code agentnb-find", placeholder: "find, e.g. n > 3", "aria-label": "find steps where this holds", spellcheck: "false" });
+    const input = make("input", { type: "search", class: "agentnb-input agentnb-code agentnb-find", placeholder: "find n > 3", "aria-label": "find steps where this holds", spellcheck: "false" });
     const summary = make("small", { role: "status" });
     const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
     const tool = (text, label, which) => make("button", { type: "button", class: "agentnb-small", text, title: label, "aria-label": label, "aria-disabled": "true", click: () => move(which) });
@@ -497,7 +497,7 @@ const timelinePart = (() => {
       name: "timeline",
       title: "Timeline",
       body: make("div", { class: "agentnb-timeline", tabindex: "-1" }, find.wrong, strip.overview, strip.element, none),
-      tools: [find.form, make("small", { class: "agentnb-legend", text: "◆ intervention  ● breakpoint  ⋔ fork" }), byTime, ...zooms],
+      tools: [find.form, make("small", { class: "agentnb-legend", text: "◆ intervention  ● breakpoint  ⋔ fork" }), byTime, make("span", { class: "agentnb-zooms" }, ...zooms)],
       show(state) {
         last = state;
         none.hidden = state.length > 0;
