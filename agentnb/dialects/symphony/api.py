@@ -225,7 +225,7 @@ def _explain_unfinished(session: Session) -> str:
     problem = session.error
     if problem is not None:
         return advice(ExecutionError(problem))
-    limit = (session.trace.outcome or {}).get("limit") if session.status == "exhausted" else None
+    limit = (session.trace.outcome or {}).get("limit")
     return f"{limit} is used up" if limit else f"it stands {session.status} after step {session.position}"
 
 
