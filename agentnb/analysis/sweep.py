@@ -1,6 +1,6 @@
 """Sweep: recipes over many inputs, seeds and models, in the processes of this machine or in any executor.
 
-A worker makes a chunk of runs and returns their records, or their tables; only the calling process writes.
+A worker makes a chunk of runs and returns their records; only the calling process writes.
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ def sweep(
     _check_numbers(concurrency, timeout)
     _check_options(session_options)
     seeds = _list_seeds(seeds)
-    work = SweepSettings(
-        _name_recipes(recipe), dict(models or {}), session_options, timeout, concurrency, tables=parquet is not None
-    )
+    work = SweepSettings(_name_recipes(recipe), dict(models or {}), session_options, timeout, concurrency)
     if store is not None and parquet is not None:
         raise ExecutionError(
             Problem("A113", "both a store and a folder for Parquet files", "nb.sweep(store=..., parquet=...)",

@@ -148,7 +148,7 @@ def _run_in_chunks(
                 else:
                     begin += len(chunk)
             for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                made = _get_result(future, flying[future], work)
+                made = _get_result(future, flying[future])
                 chunk = flying.pop(future)
                 if made is None:
                     lost += chunk
@@ -167,7 +167,7 @@ def _run_in_chunks(
             future.cancel()
 
 
-def _get_result(future: Future[Chunk], jobs: Sequence[Job], work: SweepSettings) -> Chunk | None:
+def _get_result(future: Future[Chunk], jobs: Sequence[Job]) -> Chunk | None:
     """Return the results of a chunk; None if it was lost and is to be tried again, run by run.
 
     Raises:
@@ -180,11 +180,11 @@ def _get_result(future: Future[Chunk], jobs: Sequence[Job], work: SweepSettings)
     except Exception as error:  # noqa: BLE001  (what an executor raises is its own affair)
         if len(jobs) > 1:
             return None
-        return _make_killed_chunk(jobs[0], work, f"{type(error).__name__}: {error}")
+        return _make_killed_chunk(jobs[0], f"{type(error).__name__}: {error}")
 
 
-def _make_killed_chunk(job: Job, work: SweepSettings, error: str) -> Chunk:
-    return make_chunk([Result(make_row(job, None, "killed", safe_str(error)))], tables=work.tables)
+def _make_killed_chunk(job: Job, error: str) -> Chunk:
+    return make_chunk([Result(make_row(job, None, "killed", safe_str(error)))])
 
 
 def _run_in_processes(
@@ -207,18 +207,18 @@ def _run_in_processes(
         except _Killed as killed:
             executor = None
             for job in killed.jobs:
-                yield _run_alone(work, job, run, context)
+                yield _run_alone(job, run, context)
             done.update(job.number for job in killed.jobs)
             rest = [job for job in rest if job.number not in done]
 
 
-def _run_alone(work: SweepSettings, job: Job, run: _Run, context: Any) -> Chunk:
+def _run_alone(job: Job, run: _Run, context: Any) -> Chunk:
     """Make one run in a separate process."""
     try:
         with _make_pool(1, context) as pool:
             return pool.submit(run, [job]).result()
     except BrokenProcessPool:
-        return _make_killed_chunk(job, work, "its process was killed while it ran")
+        return _make_killed_chunk(job, "its process was killed while it ran")
 
 
 def _make_pool(workers: int, context: Any) -> ProcessPoolExecutor:

@@ -10,7 +10,7 @@ import weakref
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -121,7 +121,7 @@ class ChunkResults(Results):
         """Hold the results of some runs."""
         super().add(made)
         self._rows.add(made.rows)
-        self._records.add(made.content)
+        self._records.add(made.records)
         self._numbers.append(array("q", made.numbers))
 
     def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ class StoreResults(Results):
     def add(self, made: Chunk) -> None:
         """Store some runs, in one change, and hold their rows."""
         super().add(made)
-        self.log.add([record for record in pickle.loads(made.content) if record is not None])  # noqa: S301  (a worker's)
+        self.log.add([record for record in pickle.loads(made.records) if record is not None])  # noqa: S301  (a worker's)
         self._rows.add(made.rows)
 
     def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
@@ -246,10 +246,11 @@ class ParquetResults(Results):
             return
         import pandas as pd
 
-        name = f"part-{self._next:06d}.parquet"
-        made = [pickle.loads(each.content) for each in self._held]  # noqa: S301  (a worker's)
+        name, log = f"part-{self._next:06d}.parquet", MemoryLog()
+        log.add([record for each in self._held for record in pickle.loads(each.records) if record is not None])  # noqa: S301  (a worker's)
+        frames = ManyFrames(open_stored(log, row.run_id) for row in log.runs())
         for table in NAMES:
-            self._put(_concatenate_frames([frames[table] for frames in made]), table, name)
+            self._put(frames[table], table, name)
         rows = [row | {key: json.dumps(row[key], default=safe_repr) for key in _JSON}
                 for each in self._held for row in pickle.loads(each.rows)]  # noqa: S301  # fmt: skip
         self._put(pd.DataFrame(rows), "runs", name)
@@ -333,18 +334,6 @@ class ParquetFrames:
     def __repr__(self) -> str:
         """Return the names, without reading a table."""
         return f"<frames in {safe_str(self._folder, 200)}: {', '.join(NAMES)}>"
-
-
-def _concatenate_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return tables one below the other; categories of any of them are categories of all."""
-    import pandas as pd
-    from pandas.api.types import union_categoricals
-
-    whole = pd.concat([*frames], ignore_index=True)
-    for name, dtype in frames[0].dtypes.items():
-        if isinstance(dtype, pd.CategoricalDtype):
-            whole[name] = union_categoricals([frame[name] for frame in frames], ignore_order=True)
-    return whole
 
 
 __all__ = ["Blobs", "ChunkResults", "ParquetFrames", "ParquetResults", "Results", "StoreResults"]

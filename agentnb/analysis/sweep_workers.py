@@ -1,4 +1,4 @@
-"""What a worker of a sweep does: it makes a chunk of runs and returns their rows and their records, or their tables."""
+"""What a worker of a sweep does: it makes a chunk of runs and returns their rows and their records."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import pickle
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -19,17 +19,12 @@ from agentnb.recipe.model import Recipe
 from agentnb.recipe.user_functions import is_async
 from agentnb.session import Session
 from agentnb.session.parts import get_parts
-from agentnb.session.reopen import open_stored
 from agentnb.session.state import get_state
 from agentnb.session.stored_run import copy_of
-from agentnb.store import MemoryLog
 from agentnb.text import safe_repr, safe_str
-from agentnb.trace.frames import NAMES
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    import pandas as pd
 
 TOGETHER: Final = 16  # runs that share a worker's event loop, where something awaits
 Record = tuple[RunRow, list[Entry]]  # a run as a store holds it
@@ -56,13 +51,13 @@ class Result(NamedTuple):
 class Chunk(NamedTuple):
     """Runs that were made together: their numbers and statuses; the rest stays pickled until it is needed.
 
-    `rows` are their rows of the table; `content` are their records (for some, None), or the seven tables over them.
+    `rows` are their rows of the table, `records` their records (for some, None).
     """
 
     numbers: list[int]
     statuses: list[str]
     rows: bytes
-    content: bytes
+    records: bytes
     seconds: float = 0.0
 
 
@@ -74,8 +69,7 @@ class TimedOut(BaseException):
 class SweepSettings:
     """What all runs of a sweep share: the recipes and models by name, the options, the seconds that a run may take.
 
-    `concurrency` is how many runs share a worker's event loop; None: several, where something awaits. `tables`: workers
-    return the tables over their runs, not the records.
+    `concurrency` is how many runs share a worker's event loop; None: several, where something awaits.
     """
 
     recipes: Mapping[str, Recipe]
@@ -83,7 +77,6 @@ class SweepSettings:
     options: Mapping[str, Any] = field(default_factory=dict)
     timeout: float | None = None
     concurrency: int | None = None
-    tables: bool = False
 
     def options_of(self, job: Job) -> dict[str, Any]:
         """Return the options of a run's session."""
@@ -123,26 +116,14 @@ def run_chunk(work: SweepSettings, jobs: Sequence[Job]) -> Chunk:
     """Make these runs: one after the other, or several at a time on one event loop."""
     begun, together = perf_counter(), work.get_group_size()
     made = [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
-    return make_chunk(made, tables=work.tables)._replace(seconds=perf_counter() - begun)
+    return make_chunk(made)._replace(seconds=perf_counter() - begun)
 
 
-def make_chunk(results: Sequence[Result], *, tables: bool) -> Chunk:
+def make_chunk(results: Sequence[Result]) -> Chunk:
     """Return results as they are sent to the calling process."""
-    rows = [result.row for result in results]
-    records = [result.record for result in results]
-    content: Any = _make_tables(records) if tables else records
+    rows, records = [result.row for result in results], [result.record for result in results]
     return Chunk([row["number"] for row in rows], [row["status"] for row in rows], _pickle_rows(rows),
-                 pickle.dumps(content, pickle.HIGHEST_PROTOCOL))  # fmt: skip
-
-
-def _make_tables(records: Iterable[Record | None]) -> dict[str, pd.DataFrame]:
-    """Return the seven tables over the runs that have a record."""
-    from agentnb.analysis.many_frames import ManyFrames
-
-    log = MemoryLog()
-    log.add([*filter(None, records)])
-    many = ManyFrames(open_stored(log, row.run_id) for row in log.runs())
-    return {name: many[name] for name in NAMES}
+                 pickle.dumps(records, pickle.HIGHEST_PROTOCOL))  # fmt: skip
 
 
 def _pickle_rows(rows: list[dict[str, Any]]) -> bytes:
