@@ -7,7 +7,7 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from agentnb.analysis.alignment import Pair, StepKeys, align
+from agentnb.analysis.alignment import Pair, align, make_step_keys
 from agentnb.analysis.runs import get_recipe, get_session, trace_of
 from agentnb.analysis.slices import Slice, Slices
 from agentnb.analysis.step_differences import Difference, StepRows, iter_differences
@@ -47,7 +47,7 @@ class Comparison:
 
     def __init__(self, a: Any, b: Any) -> None:
         self.a, self.b = a, b
-        self._keys = tuple(StepKeys(trace_of(run).reading()) for run in (a, b))
+        self._keys = make_step_keys(trace_of(a).reading(), trace_of(b).reading())
         rows_a, rows_b = map(StepRows, self._keys, (trace_of(run).run_id for run in (a, b)))
         self.start = tuple(iter_differences(rows_a, rows_b, 0, 0))
         self.rows = tuple(self._row(pair, rows_a, rows_b) for pair in align(*self._keys))
@@ -61,7 +61,7 @@ class Comparison:
 
     def _make_missing(self, pair: Pair) -> Difference:
         present, absent = ("b", "a") if pair.step_a is None else ("a", "b")
-        visit = "" if pair.key.visit == 1 else f" for the {_format_ordinal(pair.key.visit)} time"
+        visit = "" if pair.visit == 1 else f" for the {_format_ordinal(pair.visit)} time"
         tip = self._keys[absent == "b"].reading.tip
         ended = f"; {absent} ended after step {tip}" if tip < (pair.step_a or pair.step_b or 0) else ""
         then, now = (ABSENT if step is None else pair.key.node for step in (pair.step_a, pair.step_b))
@@ -139,7 +139,7 @@ class Comparison:
         for row in self.rows:
             key = row.pair.key
             steps = {"step_a": row.pair.step_a, "step_b": row.pair.step_b}
-            rows.append({"change": row.change, "node": key.node, "frame": key.frame, "visit": key.visit, **steps,
+            rows.append({"change": row.change, "node": key.node, "frame": key.frame, "visit": row.pair.visit, **steps,
                          "paths": _get_paths(row.differences)})  # fmt: skip
         return make_table(rows, _TYPES)
 

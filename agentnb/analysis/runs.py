@@ -10,7 +10,6 @@ from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe
 from agentnb.session import Session
 from agentnb.text import class_name, safe_str
 from agentnb.trace.recipe_snapshot import rebuild_recipe as snapshot_recipe
-from agentnb.trace.row_index import StepIndex
 from agentnb.trace.trace import SimulationTrace
 
 
@@ -89,27 +88,4 @@ def iter_stored_runs(store: Any) -> Iterator[Session]:
         yield open_stored(store, run_id)
 
 
-def name_frames(reading: StepIndex) -> dict[int, str]:
-    """Return a name for each frame of a run that a second run can share: its regions, outermost first.
-
-    `root` is the whole run. A region opened again by the same node in the same frame has the number of the opening, as
-    in `body#2`; a branch has its number, as in `left.0`.
-    """
-    tables = reading.tables
-    names, opened = {0: "root"}, dict[str, int]()
-    for history, last in reading.parts():
-        for step in sorted(history.opened):
-            if step > history.base + last:
-                break
-            for number in history.opened[step]:
-                row = tables.frames[number]
-                around = names.get(row.parent, "root")
-                branch = f".{row.branch}" if row.branch >= 0 else ""
-                name = f"{'' if around == 'root' else f'{around}/'}{row.region}{branch}"
-                key = f"{name} of {row.owner}"
-                opened[key] = opened.get(key, 0) + 1
-                names[number] = name if opened[key] == 1 else f"{name}#{opened[key]}"
-    return names
-
-
-__all__ = ["get_recipe", "get_runs", "get_session", "iter_stored_runs", "name_frames", "trace_of"]
+__all__ = ["get_recipe", "get_runs", "get_session", "iter_stored_runs", "trace_of"]

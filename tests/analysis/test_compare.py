@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count
 
 import networkx as nx
 import pytest
@@ -235,6 +236,126 @@ def test_random_runs_are_aligned_as_by_a_naive_join(program, key, value, change)
     }  # fmt: skip
     assert rows == naive(a, b)
     assert list(frame["step_a"].dropna()) == sorted(frame["step_a"].dropna())
+
+
+# -- loops inside loops ------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def nests(draw):
+    """Draw the body of a run: nodes, and loops, each of which begins and ends with a node."""
+    shape = st.deferred(lambda: st.just("node") | st.lists(shape, max_size=3))
+    numbers = count()
+
+    def fill(item):
+        if item == "node":
+            return next(numbers)
+        found = [next(numbers), *map(fill, item)]
+        return found if len(found) == 1 or isinstance(found[-1], int) else [*found, next(numbers)]
+
+    return [next(numbers), *map(fill, draw(st.lists(shape, min_size=1, max_size=3)))]
+
+
+def make_nest(body, repeats):
+    """Return the recipe of a body: the last node of a loop leads back if `repeats` says so of the step."""
+    graph = nx.MultiDiGraph(name="nest", entry="n0")
+    ends = []
+
+    def last(item):
+        return item if isinstance(item, int) else last(item[-1])
+
+    def add(item):
+        if isinstance(item, int):
+            graph.add_node(f"n{item}", function=lambda board: {"turn": board["turn"] + 1})
+            for end in ends:
+                graph.add_edge(f"n{end}", f"n{item}")
+            ends[:] = [item]
+            return
+        for each in item:
+            add(each)
+        again = {"when": lambda board: repeats[board["turn"] % len(repeats)]}
+        graph.add_edge(f"n{last(item)}", f"n{item[0]}", **again)
+
+    for each in body:
+        add(each)
+    # A condition comes before the edge that leads on.
+    ordered = nx.MultiDiGraph(**graph.graph)
+    ordered.add_nodes_from(graph.nodes(data=True))
+    ordered.add_edges_from(sorted(graph.edges(data=True), key=lambda edge: "when" not in edge[2]))
+    return nb.load(ordered)
+
+
+def walk_nest(body, repeats, most):
+    """Return the steps of a body by what they are: node -> number, with the rounds of all loops around it."""
+    found, turn = {}, 0
+
+    def walk(items, rounds):
+        nonlocal turn
+        for item in items:
+            if turn >= most:
+                return
+            if isinstance(item, int):
+                turn += 1
+                found[item, rounds] = turn
+                continue
+            number, goes_on = 0, True
+            while goes_on and turn < most:
+                number += 1
+                walk(item, (*rounds, number))
+                goes_on = repeats[turn % len(repeats)]
+
+    walk(body, ())
+    return found
+
+
+REPEATS = st.lists(st.booleans(), min_size=1, max_size=7).filter(lambda found: not all(found))
+
+
+@given(nests(), REPEATS, REPEATS)
+def test_loops_inside_loops_are_aligned_as_by_a_naive_walk(body, one, other):
+    sessions = []
+    for repeats in (one, other):
+        session = nb.Session(make_nest(body, repeats), {"turn": 0})
+        session.run(max_steps=60)
+        sessions.append(session)
+    walked = [walk_nest(body, repeats, 60) for repeats in (one, other)]
+    assert [len(session.trace) for session in sessions] == [len(steps) for steps in walked]
+    expected = {(walked[0].get(key), walked[1].get(key)) for key in {**walked[0], **walked[1]}}
+    rows = nb.compare(*sessions).rows
+    assert {(row.pair.step_a, row.pair.step_b) for row in rows} == expected
+    assert len(rows) == len(expected)
+
+
+def test_an_inner_loop_that_runs_once_more_shifts_nothing_in_later_rounds():
+    body = [0, [1, [2], 3]]
+    a = nb.Session(make_nest(body, [number == 4 for number in range(8)]), {"turn": 0})
+    b = nb.Session(make_nest(body, [number in (3, 5) for number in range(9)]), {"turn": 0})
+    for session in (a, b):
+        session.run()
+    frame = nb.compare(a, b).to_frame()
+    only = frame[frame["change"] == "only_b"]
+    assert only[["node", "step_b", "visit"]].to_dict("records") == [{"node": "n2", "step_b": 4, "visit": 2}]
+    assert "only_a" not in set(frame["change"])
+
+
+def test_regions_that_are_opened_again_are_aligned_by_the_rounds_around_them():
+    def made(rounds, times):
+        graph = nx.DiGraph(name="rounds", entry="begin")
+        graph.add_node("begin", function=lambda board: {"round": board["round"] + 1, "n": 0})
+        graph.add_node("inner", function=lambda board: {"n": board["n"] + 1})
+        graph.add_node("end", function=lambda board: {"out": board["round"]})
+        graph.add_edge("begin", "inner")
+        graph.add_edge("inner", "inner", when=lambda board: board["n"] < times[board["round"] - 1])
+        graph.add_edge("inner", "end")
+        graph.add_edge("end", "begin", when=lambda board: board["round"] < rounds)
+        session = nb.Session(nb.load(graph), {"round": 0})
+        session.run()
+        return session
+
+    frame = nb.compare(made(3, [1, 2, 1]), made(3, [3, 2, 1])).to_frame()
+    ends = frame[frame["node"] == "end"]
+    assert list(ends["change"]) == ["same"] * 3
+    assert list(frame[frame["change"] == "only_b"]["node"]) == ["inner"] * 2
 
 
 def test_a_failure_comes_before_what_was_not_written_because_of_it():

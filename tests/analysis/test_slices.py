@@ -186,6 +186,70 @@ def test_without_conditions_it_is_the_data_flow_of_the_tables(program, key):
     assert set(session.slice(key).steps) == naive_steps(session, key, session.position)
 
 
+def choosers(lines):
+    """Return the nodes whose conditions decide whether a node runs, for each: by their numbers, from the definition.
+
+    One of the two nodes that a condition may lead to is always followed by the node, and the condition's node is not.
+    """
+    size = len(lines)
+    targets = [[*([line.target] if line.asks else []), number + 1] for number, line in enumerate(lines)]
+
+    def always_leads(start, node):
+        border, seen = [start], set()
+        while border:
+            here = border.pop()
+            if here == size:
+                return False  # the end, without the node
+            if here != node and here not in seen:
+                seen.add(here)
+                border += targets[here]
+        return True
+
+    return {
+        node: {source for source, line in enumerate(lines) if line.asks
+               and any(always_leads(target, node) for target in targets[source])
+               and not (source != node and always_leads(source, node))}
+        for node in range(size)
+    }  # fmt: skip
+
+
+def naive_slice(program, session, key):
+    """Return the steps of a value's slice: its data flow, and the conditions that decided whether its nodes ran."""
+    lines, deciding = program.lines, choosers(program.lines)
+    nodes = [None, *(int(step.node_id[1:]) for step in session.trace.steps)]
+    found, done, border = set(), set(), [("value", key, len(nodes) - 1)]
+
+    def decide(step):
+        earlier = [at for at in range(1, step) if nodes[at] in deciding[nodes[step]]]
+        return [("choice", "", earlier[-1])] if earlier else []
+
+    while border:
+        entry = border.pop()
+        if entry in done:
+            continue
+        done.add(entry)
+        what, wanted, step = entry
+        line = lines[nodes[step]] if step else None
+        if what == "value":
+            wrote = [at for at in range(1, step + 1) if lines[nodes[at]].writes == wanted]
+            found.add(wrote[-1] if wrote else 0)
+            border += [("step", "", wrote[-1])] if wrote else []
+        elif what == "step":
+            # Which of a board's keys the condition alone has read is not recorded.
+            also = [line.asks] if line.by_board and line.asks else []
+            border += [("value", read, step - 1) for read in [*line.reads, *also]] + decide(step)
+        else:
+            found.add(step)
+            border += [("value", line.asks, step), *decide(step)]
+    return found
+
+
+@given(programs(), st.sampled_from(KEYS))
+def test_with_conditions_it_is_the_data_flow_and_the_choices_that_a_naive_search_finds(program, key):
+    session = program.session()
+    assert set(session.slice(key).steps) == naive_slice(program, session, key)
+
+
 @given(programs(), st.sampled_from(KEYS), st.sampled_from(KEYS))
 def test_an_input_outside_the_slice_does_not_change_the_value(program, key, changed):
     """The oracle runs the program again with one input changed; a changed route is the affair of the conditions."""

@@ -249,18 +249,18 @@ def _end_supersteps(run: Run, frame: Frame, act: Activation) -> Pushes:
 def resume(run: Run, frame: Frame, event: int = -1) -> int:
     """Return the activation in which the composite node of a frame resumes: on an event, or as it began."""
     assert frame.parent is not None
-    owner = _get_owner(run, frame)
+    owner = find_owner(run, frame)
     return run.get_activation(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
 
 
 def find_failed_activation(run: Run, frame: Frame) -> int:
     """Return the activation in which the composite node of a frame fails, because a step inside it has."""
     assert frame.parent is not None
-    owner = _get_owner(run, frame)
+    owner = find_owner(run, frame)
     return run.get_activation(owner.node, frame.parent, FAIL, owner.event, owner.about).id
 
 
-def _get_owner(run: Run, frame: Frame) -> ActRow:
+def find_owner(run: Run, frame: Frame) -> ActRow:
     """Return the activation that opened a frame."""
     opened = frame.row.opened
     history = next(history for history in reversed(run.chain) if history.base < opened)

@@ -156,33 +156,36 @@ def compare(
     is_async: bool = False,
     leaves: bool = False,
     shape: Any = dict,
+    ours: Any = None,
     **config: Any,
 ) -> tuple[Course, Session]:
     """Assert that both run alike, by what `shape` makes of their states; return LangGraph's course and our session.
+
+    `ours` is the graph that runs here, if it is another one: with a cache of its own.
 
     If a node `leaves` its graph, those of its superstep that have not run do not run here; in LangGraph they may have
     asked before, and their answers and writes are dropped.
     """
     theirs = in_langgraph(graph, inputs, limit, answers, is_async, **config)
     # LangGraph counts supersteps from each answer on.
-    session = Session(load_graph(graph, config={"recursion_limit": STEPS if theirs.asked else limit}), inputs)
+    session = Session(load_graph(ours or graph, config={"recursion_limit": STEPS if theirs.asked else limit}), inputs)
     is_cut = theirs.ended == "TooLargeError" or (theirs.asked and theirs.ended in UNENDED)
     most = max((tasks for tasks, _ in theirs.states), default=0) if is_cut else MOST_TASKS
-    ours = in_agentnb(session, answers, most, len(theirs.asked) if is_cut else None)
-    reached = dict(ours.states)
+    here = in_agentnb(session, answers, most, len(theirs.asked) if is_cut else None)
+    reached = dict(here.states)
     for tasks, state in theirs.states:
-        assert tasks in reached, (tasks, theirs.ended, ours.ended)
+        assert tasks in reached, (tasks, theirs.ended, here.ended)
         assert shape(reached[tasks]) == shape(state), (tasks, reached[tasks], state)
     if theirs.ended == "finished":
-        assert ours.ended == "finished", session.error
+        assert here.ended == "finished", session.error
         assert shape(session.board) == shape(theirs.last), (dict(session.board), theirs.last)
-        asked, known = Counter(map(str, ours.asked)), Counter(map(str, theirs.asked))
+        asked, known = Counter(map(str, here.asked)), Counter(map(str, theirs.asked))
         assert asked <= known if leaves else asked == known
     elif not is_cut:
         # Here a second value for a key fails its node; there the superstep fails when all of its nodes have ended, or
         # when one asks. Of several nodes that fail in a superstep, there the first one by the clock counts.
         has_siblings = theirs.tasks - max((tasks for tasks, _ in theirs.states), default=0) > 1
         runs_on = has_siblings and session.position >= STEPS
-        assert session.status == "failed" or runs_on, (theirs.ended, ours.ended)
-        assert ours.ended == theirs.ended or has_siblings, (theirs.ended, session.error)
+        assert session.status == "failed" or runs_on, (theirs.ended, here.ended)
+        assert here.ended == theirs.ended or has_siblings, (theirs.ended, session.error)
     return theirs, session

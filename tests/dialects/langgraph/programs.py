@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, TypedDict
 
 from hypothesis import strategies as st
+from langgraph.cache.memory import InMemoryCache
 from langgraph.channels import EphemeralValue
 from langgraph.errors import NodeError  # noqa: TC002  (LangGraph reads the annotations)
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime  # noqa: TC002  (the same)
-from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
+from langgraph.types import CachePolicy, Command, Overwrite, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -83,7 +84,13 @@ def plain(state: Any) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def updates(name: str, plan: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+class Turn:
+    """The number of a run among several of one compiled graph: what a cache answers says in which run it was made."""
+
+    number = 0
+
+
+def updates(name: str, plan: dict[str, Any], state: dict[str, Any], turn: Turn) -> dict[str, Any]:
     """Return what a node writes: a record of what it sees, and values for the keys of its plan."""
     seen = sorted((key, str(value)) for key, value in state.items() if key != "log")
     seen += [interrupt(f"{name}{number}?") for number in range(plan["asks"])]
@@ -97,17 +104,31 @@ def updates(name: str, plan: dict[str, Any], state: dict[str, Any]) -> dict[str,
     update = {key: value for key, value in values.items() if key in plan["writes"]}
     if "whole" in plan["writes"]:
         update["names"] = Overwrite([name, *state.get("names", [])][:3])
-    return {"log": [f"{name}:{len(state.get('log', []))}:{seen}"], **update}
+    return {"log": [f"{name}:{turn.number}:{len(state.get('log', []))}:{seen}"], **update}
 
 
-def node(name: str, plan: dict[str, Any]):
+def make_cache_policy(lives: int | None, precise: bool) -> CachePolicy:
+    """Return a policy whose entries live for so many seconds; its keys are precise, or the same for several inputs.
+
+    LangGraph stores results in the background: whether a later superstep of the same run finds them depends on its
+    threads. So keys are precise within a run, where all that a node sees is its input.
+    """
+
+    def make_key(given: Any) -> str:
+        found = repr(sorted(plain(given).items()))
+        return found if precise else found.replace("out", "in")
+
+    return CachePolicy(key_func=make_key, ttl=lives)
+
+
+def node(name: str, plan: dict[str, Any], turn: Turn):
     """Return the function of a node."""
 
     def run(given: Any, runtime: Runtime) -> Any:
         state = plain(given)
         if runtime.execution_info.node_attempt <= plan["flaky"]:
             raise ConnectionError(name)
-        update = updates(name, plan, state)
+        update = updates(name, plan, state, turn)
         targets = plan["goto"]
         if plan["fails"] and len(state.get("log", [])) > 3:
             raise ValueError(name)
@@ -165,18 +186,21 @@ def mapped(choices: list[list[Any]]):
     return choose_numbers, path_map
 
 
-def build(plan: dict[str, Any]) -> Any:
-    """Compile the graph of a plan."""
+def build(plan: dict[str, Any], turn: Turn | None = None) -> Any:
+    """Compile the graph of a plan. Its nodes record the number of the turn."""
+    turn = turn or Turn()
     schemas = {side: Shown for side in ("input_schema", "output_schema") if plan[side]}
     graph = StateGraph(SCHEMAS[plan["schema"]], **schemas)
     for name, each in plan["nodes"].items():
         inner = plan["inside"].get(name)
+        policy = make_cache_policy(*each["cache"]) if each["cache"] else None
         if inner is not None:
-            graph.add_node(name, build(inner), defer=each["defer"])
+            graph.add_node(name, build(inner, turn), defer=each["defer"], cache_policy=policy)
             continue
         graph.add_node(
-            name, node(name, each), defer=each["defer"], retry_policy=RETRY if each["flaky"] else None,
-            input_schema=Private if each["private"] else None, error_handler=mends if each["handled"] else None,
+            name, node(name, each, turn), defer=each["defer"], retry_policy=RETRY if each["flaky"] else None,
+            cache_policy=policy, input_schema=Private if each["private"] else None,
+            error_handler=mends if each["handled"] else None,
         )  # fmt: skip
     for target in plan["entry"]:
         graph.add_edge(START, target)
@@ -194,7 +218,7 @@ def build(plan: dict[str, Any]) -> Any:
             graph.add_conditional_edges(source, *mapped(choices))
         else:
             graph.add_conditional_edges(source, condition(choices))
-    return graph.compile()
+    return graph.compile(cache=InMemoryCache() if any(each["cache"] for each in plan["nodes"].values()) else None)
 
 
 def awaits(plan: dict[str, Any]) -> bool:
@@ -220,8 +244,12 @@ KEYS = ["total", "names", "brief", "last", "whole", "secret"]
 
 
 @st.composite
-def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None) -> dict[str, Any]:
-    """Draw the plan of a graph of two to six nodes, some of which are graphs; `outer` are the nodes around it."""
+def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None, *, caches: bool = False) -> dict[str, Any]:
+    """Draw the plan of a graph of two to six nodes, some of which are graphs; `outer` are the nodes around it.
+
+    Args:
+        caches: half of the nodes have a cache policy.
+    """
     depth = bool(outer)
     is_async = draw(st.booleans()) if is_async is None else is_async
     names = NAMES[: draw(st.integers(2, 6 - 3 * depth))]
@@ -241,6 +269,7 @@ def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None) -> di
             "private": _rarely(draw, 6),
             "handled": _rarely(draw, 8),
             "awaits": is_async and draw(st.booleans()),
+            "cache": draw(st.none() | st.tuples(st.none() | st.integers(0, 3), st.booleans())) if caches else None,
         }
     pair = st.tuples(st.sampled_from(names), st.sampled_from([*names, END]))
     joined = st.tuples(st.lists(st.sampled_from(names), min_size=2, max_size=3, unique=True), st.sampled_from(names))
@@ -252,7 +281,7 @@ def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None) -> di
         "input_schema": _rarely(draw, 5),
         "output_schema": depth and _rarely(draw, 5),
         "nodes": nodes,
-        "inside": {name: draw(plans(outer=tuple(names), is_async=is_async)) for name in sorted(graphs)},
+        "inside": {name: draw(plans(outer=tuple(names), is_async=is_async, caches=caches)) for name in sorted(graphs)},
         "entry": draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)),
         "entry_choice": draw(st.none() | st.none() | choices),
         "edges": draw(st.lists(pair, max_size=5, unique=True)),

@@ -85,10 +85,10 @@ def _is_update(plan: Any, channel: str) -> bool:
 
 def _is_stored_in_superstep(work: Work, key: str) -> bool:
     """Return True if a node of this superstep has stored the key: LangGraph looks all of them up before."""
-    calls = work.run.history.calls
     steps = set(iter_superstep_steps(work.run, work.act))
-    return any(call.kind == "cache" and call.step in steps and call.arguments["operation"] == _SET
-               and call.arguments["key"] == key for call in reversed(calls))  # fmt: skip
+    return any(call.kind == "cache" and call.name == work.node.id and call.step in steps
+               and call.arguments["operation"] == _SET and call.arguments["key"] == key
+               for history, _ in work.run.parts() for call in reversed(history.calls))  # fmt: skip
 
 
 __all__ = ["CachedCall"]
