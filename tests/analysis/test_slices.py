@@ -235,8 +235,8 @@ def naive_slice(program, session, key):
             found.add(wrote[-1] if wrote else 0)
             border += [("step", "", wrote[-1])] if wrote else []
         elif what == "step":
-            # Which of a board's keys the condition alone has read is not recorded.
-            also = [line.asks] if line.by_board and line.asks else []
+            # Without declared inputs it is not recorded whether the function or the condition has read a key.
+            also = [line.asks] if line.asks and (line.by_board or not line.reads) else []
             border += [("value", read, step - 1) for read in [*line.reads, *also]] + decide(step)
         else:
             found.add(step)

@@ -116,6 +116,23 @@ def iter_superstep_steps(run: Run, act: Activation) -> Iterator[int]:
             yield step
 
 
+def list_events_of_node(run: Run, act: Activation) -> list[int]:
+    """Return the numbers of the events for which a node runs in the superstep of an activation; -1: by its edges.
+
+    Those of activations that have run come first.
+    """
+    acts, ran = run.tables.acts, []
+    for _, row in _iter_steps_back(run, run.position):
+        if row.frame == act.row.frame:
+            if row.about != act.row.about:
+                break
+            ran.append(row)
+    due = [acts[number] for number in run.frontier()]
+    return [row.event for row in [*reversed(ran), *due]
+            if row.node == act.row.node and row.frame == act.row.frame and row.about == act.row.about
+            and row.what != PARKED]  # fmt: skip
+
+
 def iter_supersteps_back(run: Run, frame: Frame) -> Iterator[list[int]]:
     """Yield the steps of each superstep of a frame, the last superstep and the last step first."""
     steps = ((step, row.about) for step, row in _iter_steps_back(run, run.position) if row.frame == frame.id)

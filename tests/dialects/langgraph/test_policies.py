@@ -288,6 +288,51 @@ def test_nodes_of_one_superstep_do_not_share_a_cache_entry():
     assert dict(session.board) == known
 
 
+def test_of_equal_sends_one_is_answered_by_an_earlier_run():
+    calls: list[int] = []
+
+    def works(state):
+        calls.append(state["n"])
+        return {"xs": [len(calls)]}
+
+    def make():
+        calls.clear()
+        graph = graph_of(("p", lambda state: {}, {}), ("_w", works, {"cache_policy": CachePolicy()}))
+        graph.add_conditional_edges("p", lambda state: [Send("_w", {"n": 1})] * state["n"], ["_w"])
+        return graph.compile(cache=InMemoryCache())
+
+    # LangGraph's threads may call equal Sends in any order; the last of them is the one that is not called.
+    there = make()
+    known = [sorted(there.invoke({"n": number})["xs"]) for number in (1, 3)]
+    here = make()
+    sessions = [Session(load(here), {"n": number}) for number in (1, 3)]
+    for session, expected in zip(sessions, known, strict=True):
+        session.run()
+        assert sorted(session.board["xs"]) == expected
+    assert sessions[1].board["xs"] == [2, 3, 1]
+    sessions[1].goto(3)
+    sessions[1].run()
+    assert sessions[1].board["xs"] == [2, 3, 1]
+
+
+def test_a_cached_subgraph_is_left_by_a_command():
+    def leaves(state):
+        return Command(graph=Command.PARENT, update={"xs": ["left"]}, goto="_c")
+
+    inner = StateGraph(State)
+    inner.add_node("x", leaves)
+    inner.add_edge(START, "x")
+    compiled = graph_of(
+        ("p", lambda state: {}, {}), ("_a", inner.compile(), {"cache_policy": CachePolicy()}), ("_c", says("c"), {})
+    )
+    compiled.add_conditional_edges("p", lambda state: [Send("_a", {"n": 1})], ["_a"])
+    cached_graph = compiled.compile(cache=InMemoryCache())
+    for _ in range(2):
+        theirs, session = compare(cached_graph, {"n": 1})
+        assert theirs.ended == session.status == "finished"
+        assert session.board["xs"] == ["left", "c"]
+
+
 def test_a_key_function_chooses_and_an_entry_ends():
     calls: list[int] = []
     compiled = cached(calls, CachePolicy(key_func=lambda state: str(state["n"] % 2), ttl=0)).compile(

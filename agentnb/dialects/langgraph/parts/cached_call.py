@@ -5,12 +5,12 @@ from __future__ import annotations
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.values import thaw
+from agentnb.board.values import ABSENT, thaw
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import hashed
-from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_outcome_of_updates, read_input, to_updates
+from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_input, make_outcome_of_updates, to_updates
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_send, to_plain_send
-from agentnb.engine.core.supersteps import iter_superstep_steps
+from agentnb.engine.core.supersteps import find_owner, get_stage, iter_superstep_steps, list_events_of_node
 from agentnb.engine.core.work import Outcome
 from agentnb.world.effect import Effect
 
@@ -31,13 +31,17 @@ class CachedCall:
 
     def __init__(self, call: NodeCall, cache: Any, namespace: tuple[str, ...], policy: Any) -> None:
         self.call, self.cache, self.namespace, self.policy = call, cache, namespace, policy
+        self._chosen: tuple[Any, dict[str, int]] = None, {}  # of a superstep: by key, the event of what is looked up
 
     async def __call__(self, work: Work) -> Any:
         """Return the outcome that the cache knows; else call the node, and store its writes."""
-        key = self._make_key(work)
+        row = work.act.row if work.phase == "start" else find_owner(work.run, work.frames[0])
+        key = self._make_key(work, row.event)
         if work.phase == "start":
-            known = await self._ask(work, _GET, key, self._look_up)
-            if known is not None and not _is_stored_in_superstep(work, key):
+            known = _find_look_up(work, key)
+            if known is ABSENT:
+                known = await self._ask(work, _GET, key, self._look_up)
+            if known is not None and self._may_use_entry(work, key):
                 plan = self.call.plan
                 past = [_decode_write(*write) for write in thaw(known)]
                 updates = to_updates(plan, work, [write for write in past if write[0] in plan.channels.channels])
@@ -52,10 +56,25 @@ class CachedCall:
             await self._ask(work, _SET, key, self._store, writes=writes)
         return result
 
-    def _make_key(self, work: Work) -> str:
-        found = self.policy.key_func(read_input(self.call.plan, work))
+    def _make_key(self, work: Work, event: int) -> str:
+        found = self.policy.key_func(make_input(self.call.plan, work, work.run.event(event)))
         work.copies.clear()
         return hashed(found)
+
+    def _may_use_entry(self, work: Work, key: str) -> bool:
+        """Return True if a step may be answered by the cache.
+
+        Of a node's activations in a superstep that have one key, LangGraph gives the entry to one: to that by the
+        node's edges, else to the last Send. The others are called.
+        """
+        event, stage = work.act.row.event, get_stage(work.run, work.act)
+        if event < 0:
+            return True
+        if self._chosen[0] is not stage:
+            events = list_events_of_node(work.run, work.act)
+            in_order = sorted(events, key=lambda each: (each < 0, each))
+            self._chosen = stage, {self._make_key(work, each): each for each in in_order}
+        return self._chosen[1].get(key, event) == event
 
     async def _ask(self, work: Work, operation: str, key: str, target: Callable[..., Any], **more: Any) -> Any:
         arguments = {"operation": operation, "key": key, **more}
@@ -83,12 +102,15 @@ def _is_update(plan: Any, channel: str) -> bool:
     return channel in plan.channels.channels
 
 
-def _is_stored_in_superstep(work: Work, key: str) -> bool:
-    """Return True if a node of this superstep has stored the key: LangGraph looks all of them up before."""
+def _find_look_up(work: Work, key: str) -> Any:
+    """Return what the cache has answered for the key in this superstep; ABSENT if it was not asked.
+
+    LangGraph asks once for each key, when the superstep begins.
+    """
     steps = set(iter_superstep_steps(work.run, work.act))
-    return any(call.kind == "cache" and call.name == work.node.id and call.step in steps
-               and call.arguments["operation"] == _SET and call.arguments["key"] == key
-               for history, _ in work.run.parts() for call in reversed(history.calls))  # fmt: skip
+    return next((call.result for history, _ in work.run.parts() for call in history.calls
+                 if call.kind == "cache" and call.name == work.node.id and call.step in steps and call.error is None
+                 and call.arguments["operation"] == _GET and call.arguments["key"] == key), ABSENT)  # fmt: skip
 
 
 __all__ = ["CachedCall"]

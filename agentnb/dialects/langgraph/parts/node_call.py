@@ -25,7 +25,7 @@ from agentnb.dialects.langgraph.parts.task_calls import NO_RULES, TaskRules, ena
 from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, make_time_limit, to_plain_limits
 from agentnb.dialects.langgraph.schema import END
 from agentnb.engine.core.reducers import Part, Reduced, replaces_value
-from agentnb.engine.core.supersteps import SuperstepError, apply_write, find_handled_failure, find_owner, get_stage
+from agentnb.engine.core.supersteps import SuperstepError, apply_write, find_handled_failure, get_stage
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from contextvars import Context
 
     from agentnb.dialects.langgraph.parts.channels import Channels
+    from agentnb.engine.core.history import Event
     from agentnb.engine.core.work import Work
 
 
@@ -374,7 +375,11 @@ class Reader:
 
 def read_input(plan: NodePlan, work: Work) -> Any:
     """Return what a node is called with: the input that was sent to it, else the state that its schema names."""
-    event = work.event if work.phase == "start" else work.run.event(find_owner(work.run, work.frames[0]).event)
+    return make_input(plan, work, work.event)
+
+
+def make_input(plan: NodePlan, work: Work, event: Event | None) -> Any:
+    """Return what a node is called with if this event carries its input; None: the state that its schema names."""
     if event is not None:
         return thaw(event.payload["input"])
     if isinstance(plan.keys, str):
@@ -618,6 +623,7 @@ __all__ = [
     "NodeCall",
     "NodePlan",
     "list_updates",
+    "make_input",
     "make_outcome",
     "make_outcome_of_updates",
     "read_input",
