@@ -37,7 +37,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -246,10 +246,21 @@ def measure(folder: Path, copy: Path, jobs: int, folders: list[str]) -> None:
         sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
 
 
+def collect(copy: Path, folders: list[str]) -> set[str]:
+    """Return the ids of the tests that there are: pytest fails on any other, which would seem to kill each mutant."""
+    paths = [*(f"tests/{name}" for name in folders), *(f"--ignore={path}" for path in IGNORED)]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-m", SKIPPED, *QUIET, *paths]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "HYPOTHESIS_PROFILE": "mutants"}
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
+    return {line for line in done.stdout.splitlines() if "::" in line}
+
+
 class Tests:
     """Which tests run a line."""
 
-    def __init__(self, database: Path, durations: Path) -> None:
+    def __init__(self, database: Path, durations: Path, known: Collection[str]) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
         failing = set()  # before any change: they would seem to find every mutant
         for line in durations.read_text(encoding="utf-8").splitlines():
@@ -265,8 +276,8 @@ class Tests:
             names = dict(connection.execute("SELECT id, context FROM context"))
             files = dict(connection.execute("SELECT id, path FROM file"))
             for file, context, numbits in connection.execute("SELECT file_id, context_id, numbits FROM line_bits"):
-                test = names[context].split("|")[0]
-                if test and test not in failing:
+                test = names[context].rpartition("|")[0]  # without the phase; an id may have a "|" too
+                if test in known and test not in failing:
                     for number in numbits_to_nums(numbits):
                         self._lines[files[file]][number].add(test)
         connection.close()
@@ -500,7 +511,8 @@ def main() -> None:
         copies = [copied(Path(scratch) / f"copy{number}") for number in range(options.jobs)]
         if not (folder / ".coverage").exists():
             measure(folder, copies[0], options.jobs, options.tests or COVERING)
-        tests = Tests(folder / ".coverage", folder / "durations.txt")
+        known = collect(copies[0], options.tests or COVERING)
+        tests = Tests(folder / ".coverage", folder / "durations.txt", known)
         FORKS.set_forkserver_preload(IMPORTED)
         if try_tests(tests.fastest(FIRST), copies[0], 5 * LIMIT) != "survived":
             sys.exit("tests fail without a change: every mutant would seem to be killed")
