@@ -5,34 +5,30 @@ A worker makes a chunk of runs and returns their records; only the calling proce
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from agentnb.analysis.sweep_executors import iter_results
+from agentnb.analysis.sweep_jobs import Jobs, SelectedJobs, to_inputs
 from agentnb.analysis.sweep_results import ChunkResults, ParquetResults, Results, StoreResults
 from agentnb.analysis.sweep_workers import Job, SweepSettings
 from agentnb.arguments import plain_arguments
-from agentnb.board.codec import encode
-from agentnb.board.values import freeze
 from agentnb.display import view
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
 from agentnb.store import open_log
-from agentnb.text import safe_repr, safe_str
+from agentnb.text import safe_repr
 
 if TYPE_CHECKING:
     import os
 
     import pandas as pd
 
-_KEY_TEXT: Final = json.JSONEncoder(sort_keys=True).encode
 _OWN: Final = {
     "seed": "pass seeds=[...]: each of the inputs is run with each of them",
     "run_id": "leave it out: the ids follow from recipe, inputs, seed and model",
@@ -105,18 +101,19 @@ def sweep(
             Problem("A113", "both a store and a folder for Parquet files", "nb.sweep(store=..., parquet=...)",
                     "runs are written to one place", "leave one of them out")
         )  # fmt: skip
-    jobs = list(iter_jobs(work, to_inputs(inputs), seeds))
+    jobs = Jobs(work, to_inputs(inputs), seeds)
     made: Results = ChunkResults()
     if parquet is not None:
         made = ParquetResults(parquet)
     elif store is not None:
         made = StoreResults(open_log(store))
     found = Sweep(work, made, jobs)
-    known = made.load_run_ids()
-    todo = [job for job in jobs if job.run_id not in known]
-    for job in jobs if known else ():
-        if job.run_id in known:
-            made.add_known(job, known[job.run_id])
+    known, todo = made.load_run_ids(), cast("Sequence[Job]", jobs)
+    if known:
+        for run_id in jobs.iter_ids():
+            if run_id in known:
+                made.add_known(run_id, known[run_id])
+        todo = SelectedJobs(jobs, (number for number, run_id in enumerate(jobs.iter_ids()) if run_id not in known))
     with _progress_bar(len(jobs), len(jobs) - len(todo), shown=progress) as advance, made:
         for chunk in iter_results(work, todo, executor):
             made.add(chunk)
@@ -201,43 +198,6 @@ def _name_recipes(recipe: Any) -> dict[str, Recipe]:
     return {str(name): each for name, each in rows}
 
 
-def to_inputs(inputs: Any) -> list[dict[str, Any]]:
-    """Return the inputs of the runs as a list of mappings.
-
-    Raises:
-        ExecutionError: A110, they are neither mappings nor a table.
-    """
-    if hasattr(inputs, "to_dict") and hasattr(inputs, "columns"):
-        return [{str(key): value for key, value in row.items()} for row in inputs.to_dict("records")]
-    rows = [inputs] if isinstance(inputs, Mapping) else inputs
-    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
-        found = list(rows)
-        if all(isinstance(row, Mapping) for row in found):
-            return [dict(row) for row in found]
-    raise ExecutionError(
-        Problem("A110", "the inputs of a sweep are not a list of mappings", "nb.sweep(inputs=...)",
-                f"got a {type(inputs).__name__}", "pass a list of dicts, one per run, or a DataFrame")
-    )  # fmt: skip
-
-
-def iter_jobs(work: SweepSettings, inputs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Iterator[Job]:
-    """Yield the runs, each with an id that follows from its recipe, inputs, seed and model."""
-    seen: Counter[str] = Counter()
-    number = 0
-    for name, recipe in work.recipes.items():
-        prefix = safe_str(work.options.get("name") or name or recipe.name, 60)
-        for given in inputs:
-            encoded = encode(freeze(dict(given)), lenient=True)
-            for seed in seeds:
-                for model in work.models or ("",):
-                    text = _KEY_TEXT([recipe.fingerprint, encoded, seed, *([model] if model else [])])
-                    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-                    again = f"-{seen[digest]}" if seen[digest] else ""
-                    seen[digest] += 1
-                    yield Job(number, f"{prefix}-{digest}{again}", given, seed, name, model)
-                    number += 1
-
-
 @contextmanager
 def _progress_bar(total: int, done: int, *, shown: bool) -> Iterator[Any]:
     """Yield a function to call with the number of runs that have been made since."""
@@ -254,9 +214,8 @@ def _progress_bar(total: int, done: int, *, shown: bool) -> Iterator[Any]:
 class Sweep:
     """The runs of a sweep. `runs` is a table with one row per run; `frames` are the seven tables over all runs."""
 
-    def __init__(self, work: SweepSettings, made: Results, jobs: Sequence[Job]) -> None:
-        self._work, self._made = work, made
-        self._jobs = {job.run_id: job for job in jobs}
+    def __init__(self, work: SweepSettings, made: Results, jobs: Jobs) -> None:
+        self._work, self._made, self._jobs = work, made, jobs
 
     @property
     def recipe(self) -> Recipe:
@@ -301,7 +260,7 @@ class Sweep:
             StoreError: L413, there is no such run, or nothing of it was stored.
         """
         names = ("llm", "tools", "resources", "answers", "hooks")
-        job = self._jobs.get(run_id)
+        job = self._jobs.find(run_id)
         recipe = self.recipe if job is None else self._work.recipes[job.recipe]
         options = self._work.options if job is None else self._work.options_of(job)
         return self._made.session(run_id, recipe=recipe, **{name: options[name] for name in names if name in options})
@@ -319,4 +278,4 @@ class Sweep:
         return f"<Sweep of {len(self)} runs: {', '.join(f'{count} {status}' for status, count in counts.items())}>"
 
 
-__all__ = ["Sweep", "iter_jobs", "sweep", "to_inputs"]
+__all__ = ["Sweep", "sweep"]

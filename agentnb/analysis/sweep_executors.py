@@ -17,6 +17,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
+from agentnb.analysis.sweep_jobs import SelectedJobs
 from agentnb.analysis.sweep_workers import (
     INHERITED,
     Chunk,
@@ -197,19 +198,21 @@ def _run_in_processes(
     context = getattr(executor, "_mp_context", None) if executor is not None else _CONTEXT
     rest: Sequence[Job] = jobs
     while rest:
-        done: set[int] = set()
+        done = bytearray(jobs[-1].number + 1)  # by the numbers of the jobs
         try:
             with nullcontext(executor) if executor is not None else _make_pool(workers, context) as pool:
                 for made in _run_in_chunks(pool, work, rest, workers, run):
-                    done.update(made.numbers)
+                    for number in made.numbers:
+                        done[number] = True
                     yield made
             rest = ()
         except _Killed as killed:
             executor = None
             for job in killed.jobs:
                 yield _run_alone(job, run, context)
-            done.update(job.number for job in killed.jobs)
-            rest = [job for job in rest if job.number not in done]
+            for job in killed.jobs:
+                done[job.number] = True
+            rest = SelectedJobs(rest, (place for place, job in enumerate(rest) if not done[job.number]))
 
 
 def _run_alone(job: Job, run: _Run, context: Any) -> Chunk:

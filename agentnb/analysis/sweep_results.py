@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from agentnb.analysis.many_frames import ManyFrames
-from agentnb.analysis.sweep_workers import Chunk, Job, make_row
+from agentnb.analysis.sweep_workers import Chunk, make_row
 from agentnb.engine.persistence.event_log import EventLog
 from agentnb.errors import Problem, StoreError, require_library
 from agentnb.session.reopen import open_stored
@@ -28,6 +28,7 @@ from agentnb.trace.frames import NAMES
 if TYPE_CHECKING:
     import pandas as pd
 
+    from agentnb.analysis.sweep_jobs import Jobs
     from agentnb.session import Session
 
 _IN_MEMORY: Final = 2**23  # bytes of rows that are held in memory; more are in a temporary file
@@ -71,7 +72,7 @@ class Results(ABC):
         """Return the runs that were made before: run id -> status."""
         return {}
 
-    def add_known(self, job: Job, status: str) -> None:
+    def add_known(self, run_id: str, status: str) -> None:
         """Add a run that was made before."""
         self.counts[status] += 1
 
@@ -80,7 +81,7 @@ class Results(ABC):
         self.counts.update(made.statuses)
 
     @abstractmethod
-    def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
+    def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
         """Return the rows of the table."""
 
     @abstractmethod
@@ -92,10 +93,10 @@ class Results(ABC):
         """
 
     @abstractmethod
-    def sessions(self, jobs: Mapping[str, Job]) -> Iterator[Session]:
+    def sessions(self, jobs: Jobs) -> Iterator[Session]:
         """Yield the runs as read-only sessions."""
 
-    def frames(self, jobs: Mapping[str, Job]) -> Any:
+    def frames(self, jobs: Jobs) -> Any:
         """Return the seven tables over all runs."""
         return ManyFrames(self.sessions(jobs))
 
@@ -124,7 +125,7 @@ class ChunkResults(Results):
         self._records.add(made.records)
         self._numbers.append(array("q", made.numbers))
 
-    def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
+    def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
         """Return the rows of the table."""
         return list(chain.from_iterable(self._rows))
 
@@ -141,7 +142,7 @@ class ChunkResults(Results):
                 break
         return open_stored(log, run_id, **options)
 
-    def sessions(self, jobs: Mapping[str, Job]) -> Iterator[Session]:
+    def sessions(self, jobs: Jobs) -> Iterator[Session]:
         """Yield every run, in the order of the table."""
         places = sorted((number, chunk, row) for chunk, numbers in enumerate(self._numbers)
                         for row, number in enumerate(numbers))  # fmt: skip
@@ -171,10 +172,10 @@ class StoreResults(Results):
                 raise
             return {}
 
-    def add_known(self, job: Job, status: str) -> None:
+    def add_known(self, run_id: str, status: str) -> None:
         """Add a run that the store has."""
-        super().add_known(job, status)
-        self._known[job.run_id] = status
+        super().add_known(run_id, status)
+        self._known[run_id] = status
 
     def add(self, made: Chunk) -> None:
         """Store some runs, in one change, and hold their rows."""
@@ -182,13 +183,15 @@ class StoreResults(Results):
         self.log.add([record for record in pickle.loads(made.records) if record is not None])  # noqa: S301  (a worker's)
         self._rows.add(made.rows)
 
-    def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
+    def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
         """Return the rows of the table; those of runs made before are read from the store."""
         found = list(chain.from_iterable(self._rows))
         for run_id, status in self._known.items():
             session = open_stored(self.log, run_id)
             problem = session.error
-            found.append(make_row(jobs[run_id], session, status, None if problem is None else problem.what))
+            job = jobs.find(run_id)
+            assert job is not None  # it is known by this id
+            found.append(make_row(job, session, status, None if problem is None else problem.what))
         return found
 
     def session(self, run_id: str, **options: Any) -> Session:
@@ -199,10 +202,10 @@ class StoreResults(Results):
         """
         return open_stored(self.log, run_id, **options)
 
-    def sessions(self, jobs: Mapping[str, Job]) -> Iterator[Session]:
+    def sessions(self, jobs: Jobs) -> Iterator[Session]:
         """Yield every stored run, in the order of the table."""
         stored = self.load_run_ids()
-        for run_id in jobs:
+        for run_id in jobs.iter_ids():
             if run_id in stored:
                 yield open_stored(self.log, run_id)
 
@@ -281,12 +284,12 @@ class ParquetResults(Results):
                         f"{type(error).__name__}: {safe_str(error, 300)}", "remove the file: its runs are made again")
             ) from error  # fmt: skip
 
-    def rows(self, jobs: Mapping[str, Job]) -> list[dict[str, Any]]:
+    def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
         """Return the rows of the runs of this sweep, which may be fewer than the folder has."""
         found = []
         for path in self._list_files("runs"):
             for row in self._read(path).to_dict("records"):
-                job = jobs.get(row["run_id"])
+                job = jobs.find(row["run_id"])
                 if job is not None:
                     own = {str(key): None if value != value else value for key, value in row.items()}  # noqa: PLR0124
                     found.append({**own, **{key: json.loads(str(own[key])) for key in _JSON}, "number": job.number})
@@ -302,12 +305,12 @@ class ParquetResults(Results):
                     "Parquet files hold the tables of runs, and not the runs", "sweep with store= to open them again")
         )  # fmt: skip
 
-    def sessions(self, jobs: Mapping[str, Job]) -> Iterator[Session]:
+    def sessions(self, jobs: Jobs) -> Iterator[Session]:
         """Raise: tables are no sessions."""
-        for run_id in jobs:
+        for run_id in jobs.iter_ids():
             yield self.session(run_id)
 
-    def frames(self, jobs: Mapping[str, Job]) -> ParquetFrames:
+    def frames(self, jobs: Jobs) -> ParquetFrames:
         """Return the seven tables in the folder."""
         return ParquetFrames(self.folder)
 

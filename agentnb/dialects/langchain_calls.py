@@ -35,16 +35,34 @@ from agentnb.world.llm.direct_call import acomplete, complete
 from agentnb.world.world import count_earlier_calls
 
 _ATOMS: Final = (str, int, float, bool, type(None))
+_PARAMS: Final = "invocation_params"
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
-def _request(messages: Any, stop: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _request(messages: Any, stop: Any, kwargs: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is recorded of a request; `own` are the settings of the model object itself."""
     found: dict[str, Any] = {"messages": messages_to_dict(list(messages))}
     if stop:
         found["stop"] = list(stop)
+    if own:
+        found[_PARAMS] = own
     return found | {name: value for name, value in kwargs.items() if _is_plain(value)}
+
+
+def _list_settings(model: Any) -> dict[str, Any]:
+    """Return the settings of a model object, as LangChain tells them to callbacks: its name, temperature ..."""
+    found = model._get_invocation_params()  # noqa: SLF001  (what it gives to callbacks)
+    return {name: value for name, value in found.items()
+            if value is not None and name not in ("_type", "stop") and _is_plain(value)}  # fmt: skip
+
+
+def _list_options(kwargs: Mapping[str, Any], changed: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with which a model is called: a setting that a person has changed is one of them."""
+    settings = changed.get(_PARAMS, own)
+    edited = {name: value for name, value in settings.items() if name not in own or value != own[name]}
+    return {**kwargs, **{name: value for name, value in changed.items() if name != _PARAMS}, **edited}
 
 
 def _is_plain(value: Any) -> bool:
@@ -128,34 +146,36 @@ def _wrap_model(cls: Any) -> None:
         calls = CALLS.get()
         if calls is None:
             return generate(self, messages, stop, run_manager, **kwargs)
+        own = _list_settings(self)
 
         def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with outside(_name_of(self)):
-                read, options = messages_from_dict(messages), {**kwargs, **changed}
+                read, options = messages_from_dict(messages), _list_options(kwargs, changed, own)
                 if _has_session_model(calls):
                     asked = _SessionRequest(calls, self, read, stop, options)
                     return asked.to_response(complete(asked.client, asked.request))
                 heard = _to_chunk(calls, self, run_manager)
                 return _to_response(self, generate(self, read, stop, heard, **options))
 
-        arguments = _request(messages, stop, kwargs)
+        arguments = _request(messages, stop, kwargs, own)
         return _to_model_result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
 
     async def run_agenerate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
         calls = CALLS.get()
         if calls is None:
             return await agenerate(self, messages, stop, run_manager, **kwargs)
+        own = _list_settings(self)
 
         async def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with outside(_name_of(self)):
-                read, options = messages_from_dict(messages), {**kwargs, **changed}
+                read, options = messages_from_dict(messages), _list_options(kwargs, changed, own)
                 if _has_session_model(calls):
                     asked = _SessionRequest(calls, self, read, stop, options)
                     return asked.to_response(await acomplete(asked.client, asked.request))
                 heard = _to_chunk(calls, self, run_manager)
                 return _to_response(self, await agenerate(self, read, stop, heard, **options))
 
-        arguments = _request(messages, stop, kwargs)
+        arguments = _request(messages, stop, kwargs, own)
         try:
             return _to_model_result(await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))
         except Suspended as suspended:

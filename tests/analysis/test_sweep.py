@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,8 @@ import pandas as pd
 import pytest
 
 import agentnb as nb
+from agentnb.analysis.sweep_jobs import Jobs, SelectedJobs, to_inputs
+from agentnb.analysis.sweep_workers import SweepSettings
 from agentnb.errors import ExecutionError
 from tests.analysis.sweep_recipes import squares
 
@@ -368,3 +371,46 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_results():
 def test_an_option_that_no_run_could_use_is_a_problem_at_once(option, code):
     with pytest.raises(ExecutionError, match=f"(?s){code}"):
         swept([{"n": 1}], **option)
+
+
+# -- the list of runs --------------------------------------------------------------------------------------------------
+
+
+def make_jobs(inputs, **words):
+    work = SweepSettings({"": squares(), "other": squares()}, **words)
+    return Jobs(work, to_inputs(inputs), [3, 4])
+
+
+def test_jobs_are_made_when_they_are_needed_and_found_by_their_ids():
+    inputs = [{"n": 1}, {"n": 2}, {"n": 1}]
+    jobs = make_jobs(inputs, models={"a": ["x"], "b": ["y"]})
+    rows = [(job.recipe, job.inputs["n"], job.seed, job.model) for job in jobs]
+    assert rows == [(recipe, given["n"], seed, model) for recipe in ("", "other") for given in inputs
+                    for seed in (3, 4) for model in ("a", "b")]  # fmt: skip
+    assert [job.number for job in jobs] == list(range(24))
+    assert [job.run_id for job in jobs] == list(jobs.iter_ids())
+    assert len(set(jobs.iter_ids())) == 24
+    repeated = [job.run_id for job in jobs[:12] if job.run_id.endswith("-1")]
+    assert repeated == [f"{job.run_id}-1" for job in jobs[:4]]
+    assert all(jobs.find(job.run_id) == job for job in jobs)
+    unknown = ["", "squares", "squares-1", f"{jobs[0].run_id}-2", f"squares-{'0' * 16}"]
+    assert [jobs.find(run_id) for run_id in unknown] == [None] * len(unknown)
+    assert SelectedJobs(jobs, [5, 2])[:] == [jobs[5], jobs[2]]
+
+
+def test_a_table_and_its_rows_are_the_same_jobs():
+    table = pd.DataFrame({"n": range(150)})
+    jobs = make_jobs(table)
+    assert jobs[:] == make_jobs([{"n": number} for number in range(150)])[:]
+    table["n"] = 0
+    assert jobs[299].inputs == {"n": 149}
+
+
+def test_a_long_list_of_runs_takes_little_memory():
+    inputs = [{"n": number} for number in range(5_000)]
+    make_jobs(inputs[:1])
+    tracemalloc.start()
+    jobs = make_jobs(inputs)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held / len(jobs) < 64  # bytes

@@ -7,8 +7,10 @@ import warnings
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
@@ -168,3 +170,58 @@ def test_a_run_that_is_opened_again_is_replayed_without_calls(tmp_path):
     opened = nb.open(tmp_path / "runs.db", recipe=load(agent))
     assert opened.replay().ok
     assert CALLS == []
+
+
+class Tempered(BaseChatModel):
+    """A model with settings of its own."""
+
+    temperature: float = 0.7
+
+    @property
+    def _llm_type(self):
+        return "tempered"
+
+    @property
+    def _identifying_params(self):
+        return {"temperature": self.temperature, "top_p": None}
+
+    def _generate(self, messages, stop=None, run_manager=None, **options):
+        text = str(options.get("temperature", self.temperature))
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
+
+    async def _agenerate(self, messages, stop=None, run_manager=None, **options):
+        return self._generate(messages, stop, run_manager, **options)
+
+
+def tempered(temperature, is_async=False):
+    chosen = Tempered(temperature=temperature)
+
+    def say(state):
+        return {"messages": [chosen.invoke("hi")]}
+
+    async def asay(state):
+        return {"messages": [await chosen.ainvoke("hi")]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("say", asay if is_async else say)
+    graph.add_edge(START, "say")
+    return load(graph)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_the_settings_of_a_model_object_are_recorded_compared_and_edited(is_async):
+    session = Session(tempered(0.7, is_async), {"messages": []})
+    session.run()
+    assert session.trace.frames.calls.arguments[0]["invocation_params"] == {"temperature": 0.7}
+    assert session.replay().ok
+    parted = session.replay(recipe=tempered(0.2, is_async)).first_divergence
+    assert (parted.what, parted.path.endswith("invocation_params.temperature")) == ("call", True)
+    assert (parted.recorded, parted.replayed) == (0.7, 0.2)
+    held = Session(tempered(0.7, is_async), {"messages": []})
+    held.breakpoints.add(call="llm")
+    held.run()
+    call = held.pending[0]
+    held.change(call.id, arguments={**call.arguments, "invocation_params": {"temperature": 0.1}})
+    held.run()
+    assert held.board["messages"][-1].content == "0.1"
+    assert held.replay().ok
