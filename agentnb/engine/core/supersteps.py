@@ -128,9 +128,11 @@ def list_events_of_node(run: Run, act: Activation) -> list[int]:
                 break
             ran.append(row)
     due = [acts[number] for number in run.frontier()]
-    return [row.event for row in [*reversed(ran), *due]
-            if row.node == act.row.node and row.frame == act.row.frame and row.about == act.row.about
-            and row.what != PARKED]  # fmt: skip
+    return [
+        row.event
+        for row in [*reversed(ran), *due]
+        if row.node == act.row.node and row.frame == act.row.frame and row.about == act.row.about and not row.what
+    ]  # fmt: skip  (it begins; it is neither parked nor does it resume)
 
 
 def iter_supersteps_back(run: Run, frame: Frame) -> Iterator[list[int]]:

@@ -325,12 +325,12 @@ def test_a_cached_subgraph_is_left_by_a_command():
     compiled = graph_of(
         ("p", lambda state: {}, {}), ("_a", inner.compile(), {"cache_policy": CachePolicy()}), ("_c", says("c"), {})
     )
-    compiled.add_conditional_edges("p", lambda state: [Send("_a", {"n": 1})], ["_a"])
+    compiled.add_conditional_edges("p", lambda state: [Send("_a", {"n": n}) for n in range(state["n"])], ["_a"])
     cached_graph = compiled.compile(cache=InMemoryCache())
-    for _ in range(2):
-        theirs, session = compare(cached_graph, {"n": 1})
+    for number in (1, 1, 3):
+        theirs, session = compare(cached_graph, {"n": number})
         assert theirs.ended == session.status == "finished"
-        assert session.board["xs"] == ["left", "c"]
+        assert session.board["xs"] == [*["left"] * number, "c"]
 
 
 def test_a_key_function_chooses_and_an_entry_ends():
