@@ -61,14 +61,17 @@ def test_an_edit_that_finds_no_place_is_told_and_a_next_node_that_is_gone_ends_i
     to_its_end(run)
     other = plan_of(leaf("n0", lambda work: {"a": 7}), leaf("n1", counting), leaf("n2", counting))
     replay = Replay(run, plan=other).execute()
-    assert [(row[0], row[2], row[3]) for row in told(replay)] == [(1, "write", "a"), (1, "act", "a.b")]
+    assert [(row[0], *row[2:]) for row in told(replay)] == [
+        (1, "write", "a", {"b": 1}, 7),
+        (1, "act", "a.b", 2, ABSENT),
+    ]
     assert (replay.compared, replay.found[1].ends) == (3, False)
     run = run_of(counting, counting, counting)
     one(run)
     interventions.set_next(run, "n2")
     to_its_end(run)
     replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", counting))).execute()
-    assert [(row[0], row[2], row[3]) for row in told(replay)] == [(1, "act", "n2")]
+    assert [(row[0], *row[2:]) for row in told(replay)] == [(1, "act", "n2", "n2", ABSENT)]
     assert (replay.compared, replay.found[0].ends) == (1, True)
 
 

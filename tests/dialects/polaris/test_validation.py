@@ -52,6 +52,12 @@ def entry(id):
     return graph
 
 
+def test_an_edge_says_which_of_its_ends_is_missing():
+    for graph, verb in ((with_edge("gone", "plan"), "begins"), (with_edge("plan", "gone"), "ends")):
+        (error,) = graph.validate().errors
+        assert f"{verb} at 'gone'" in str(error)
+
+
 @pytest.mark.parametrize(
     ("graph", "kind", "node"),
     [
