@@ -42,7 +42,7 @@ class _MatchCount(NamedTuple):
     def longest(self) -> int:
         """The maximum length of a text for which Python's own search, which starts at each character, ends in time."""
         least = (log2(_MOST_TRIES) - self.bits) / (self.open + 1)
-        return min(LONGEST, int(2 ** max(least, 0) + 1e-6)) if least == least else 0  # noqa: PLR0124  (of endless ones NaN)
+        return min(LONGEST, int(2**least + 1e-6)) if least == least else 0  # noqa: PLR0124  (of endless ones NaN)
 
 
 class Pattern:
