@@ -18,6 +18,11 @@ StatusWord = Literal[
 ]
 
 
+def find_limit(word: str, run: Run, limits: Limits) -> str | None:
+    """Return the limit that has ended a run of this status, or prevents the retry of its failed node; None if none."""
+    return limits.find_reached(run) if word in ("exhausted", "failed") else None
+
+
 class Status(str):
     """The status of a run in one word: a string with the attributes `used`, `left` and `limit`.
 
@@ -36,7 +41,7 @@ class Status(str):
     def __new__(cls, word: str, run: Run, limits: Limits) -> Self:
         """Return the status of a run; its usage is computed on first access."""
         here = super().__new__(cls, word)
-        here.limit = limits.find_reached(run) if word in ("exhausted", "failed") else None
+        here.limit = find_limit(word, run, limits)
         here._used, here._budget, here._usage = limits.capture_usage(run), limits.budget, None
         return here
 

@@ -13,6 +13,7 @@ from agentnb.draw.diagram import is_reactive
 from agentnb.draw.reactive import ANY
 from agentnb.errors import AgentNbError, Problem
 from agentnb.session.state import get_state
+from agentnb.session.status import find_limit
 from agentnb.text import safe_repr
 from agentnb.ui.details.cells import to_line
 from agentnb.ui.fields import parse
@@ -27,27 +28,30 @@ _TYPES: Final = 200  # event types offered
 
 def list_available_actions(session: Session) -> dict[str, bool]:
     """Return which of these actions are available; none while a step is in flight or in a read-only recorded run."""
-    status, error = session.status, session.error
+    state = get_state(session)
+    status, error = state.status, session.error
+    limit = find_limit(status, state.run, state.limits)
     failed = status == "failed" and session.current is not None
     return {
         "emit": is_reactive(session.recipe),
-        "retry": failed and status.limit is None,
+        "retry": failed and limit is None,
         # a missing requirement of the recipe cannot be skipped
         "skip": failed and error is not None and error.code != "X121",
         "set_next": bool(session.recipe.nodes),
-        "set_budget": status.limit is not None,
+        "set_budget": limit is not None,
     }
 
 
 def describe_limit(session: Session) -> dict[str, Any] | None:
     """Return the limit that stopped the run, its usage and a suggested next value, as texts."""
-    status = session.status
-    if status.limit is None:
+    state = get_state(session)
+    limit = find_limit(state.status, state.run, state.limits)
+    if limit is None:
         return None
-    value = getattr(get_state(session).limits.budget, status.limit)
-    used = status.used.get(status.limit)
+    value = getattr(state.limits.budget, limit)
+    used = session.status.used.get(limit)
     more = 2 * max(value, 0 if used is None else used) or 1
-    return {"name": status.limit, "value": str(value), "used": "" if used is None else str(used), "more": str(more)}
+    return {"name": limit, "value": str(value), "used": "" if used is None else str(used), "more": str(more)}
 
 
 def can_be_next(session: Session, node: Node) -> bool:

@@ -39,7 +39,7 @@ def format_status_line(session: Session) -> str:
 
 def _format_status(session: Session) -> str:
     """Return the status of the run and what comes next."""
-    status, position, current = session.status, session.position, session.current
+    status, position, current = get_state(session).status, session.position, session.current
     if status in _ENDS:
         leave = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
         emits = " Emit an event to go on." if status == "idle" and not get_state(session).read_only_reason else ""

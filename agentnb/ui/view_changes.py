@@ -13,6 +13,7 @@ from agentnb.draw.svg_patch import diff_patches
 from agentnb.secrets import mask_text, needs_masking
 
 Screen = dict[str, Any]
+_PLAIN: Final = frozenset({bool, int, float, type(None)})
 _MOVED: Final = 20  # moved rows that are sent again rather than all keys
 
 
@@ -42,9 +43,9 @@ def mask_content(content: Any) -> Any:
     if kind is str:
         return str(mask_text(content)) if needs_masking(content) else content
     if kind is dict:
-        return {name: mask_content(item) for name, item in content.items()}
+        return {name: item if type(item) in _PLAIN else mask_content(item) for name, item in content.items()}
     if kind is list or kind is tuple:
-        return [mask_content(item) for item in content]
+        return [item if type(item) in _PLAIN else mask_content(item) for item in content]
     return content
 
 

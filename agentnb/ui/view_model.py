@@ -43,7 +43,8 @@ def make_screen(
         problems: those of the last command.
         at_work: whether a single step is in flight.
     """
-    view, status, locked = get_parts(session).pictures.view(), str(session.status), get_state(session).read_only_reason
+    state = get_state(session)
+    view, status, locked = get_parts(session).pictures.view(), state.status, state.read_only_reason
     at_work = at_work and status != "pausing"
     status = "running" if at_work else status
     rows, more = make_rows(session, view)
@@ -68,7 +69,7 @@ def make_screen(
             {
                 **describe_pending(pending),
                 **({} if pending.kind == "call" else {"about": describe_request(session, pending)}),
-                "recorded": get_state(session).recorded,
+                "recorded": state.recorded,
             }
             for pending in session.pending
         ],
@@ -81,12 +82,13 @@ def make_screen(
 
 def list_abilities(session: Session, *, at_work: bool = False) -> dict[str, bool]:
     """Return which commands are available at the current step."""
-    status, position, length = session.status, session.position, len(session.trace)
-    running, closed = status in RUNNING or at_work, get_state(session).read_only_reason is not None
+    state = get_state(session)
+    status, position, length = state.status, session.position, len(session.trace)
+    running, closed = status in RUNNING or at_work, state.read_only_reason is not None
     rests = not (running or closed)
-    alone = len(session.frontier) < 2
-    open_here = not closed or get_state(session).recorded
-    onwards = not running and open_here and session.current is not None and not (status == "waiting" and alone)
+    open_here = not closed or state.recorded
+    onwards = not running and open_here and session.current is not None
+    onwards = onwards and not (status == "waiting" and len(session.frontier) < 2)
     onwards = onwards and status != "exhausted"
     kinds = {pending.kind for pending in session.pending}
     return {
@@ -117,7 +119,7 @@ def _iter_failures(session: Session) -> Iterator[dict[str, Any]]:
     Where the user's own code raised, `source` says where: see `raised_at`.
     """
     if session.error is not None:
-        failure = session.trace.reading().failure(session.position) if session.status == "failed" else None
+        failure = session.trace.reading().failure(session.position) if get_state(session).status == "failed" else None
         source = None if failure is None else find_raise(failure.error)
         problem = asdict(session.error)
         if problem["do"] == AFTER_FAILURE and list_available_actions(session)["retry"]:
