@@ -91,13 +91,16 @@ class Jobs(Sequence[Job]):
                 self._repeats[at] = self._repeats[before] + 1
 
     def _compute_digests(self, work: SweepSettings) -> Iterator[int]:
+        ends = [f", {seed!r}{f', {_KEY_TEXT(model)}' if model else ''}]".encode()
+                for seed in self._seeds for model in self._models]  # fmt: skip
         for recipe in work.recipes.values():
+            begin = hashlib.sha256(f"[{_KEY_TEXT(recipe.fingerprint)}, ".encode())
             for given in self._inputs:
-                encoded = encode(freeze(dict(given)), lenient=True)
-                for seed in self._seeds:
-                    for model in self._models:
-                        text = _KEY_TEXT([recipe.fingerprint, encoded, seed, *([model] if model else [])])
-                        yield int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+                encoded = _KEY_TEXT(encode(freeze(dict(given)), lenient=True)).encode()
+                for end in ends:
+                    found = begin.copy()
+                    found.update(encoded + end)
+                    yield int.from_bytes(found.digest()[:8], "big")
 
     @overload
     def __getitem__(self, at: int) -> Job: ...
