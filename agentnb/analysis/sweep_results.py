@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from agentnb.analysis.many_frames import ManyFrames
-from agentnb.analysis.sweep_workers import Chunk, make_row
+from agentnb.analysis.sweep_workers import Chunk, PackedRecords, Record, make_row
 from agentnb.engine.persistence.event_log import EventLog
 from agentnb.errors import Problem, StoreError, require_library
 from agentnb.session.reopen import open_stored
@@ -136,7 +136,7 @@ class ChunkResults(Results):
             StoreError: L413, there is no such run, or nothing of it could be stored.
         """
         log = MemoryLog()
-        for record in chain.from_iterable(self._records):
+        for record in chain.from_iterable(map(PackedRecords.unpack, self._records)):
             if record is not None and record[0].run_id == run_id:
                 log.add([record])
                 break
@@ -146,13 +146,18 @@ class ChunkResults(Results):
         """Yield every run, in the order of the table."""
         places = sorted((number, chunk, row) for chunk, numbers in enumerate(self._numbers)
                         for row, number in enumerate(numbers))  # fmt: skip
-        load = lru_cache(_CHUNKS_AT_ONCE)(self._records.__getitem__)
+        load = lru_cache(_CHUNKS_AT_ONCE)(lambda chunk: self._records[chunk].unpack())
         for _, chunk, row in places:
             record = load(chunk)[row]
             if record is not None:
                 log = MemoryLog()
                 log.add([record])
                 yield open_stored(log, record[0].run_id)
+
+
+def _load_records(made: Chunk) -> list[Record]:
+    packed: PackedRecords = pickle.loads(made.records)  # noqa: S301  (a worker's)
+    return [record for record in packed.unpack() if record is not None]
 
 
 class StoreResults(Results):
@@ -180,7 +185,7 @@ class StoreResults(Results):
     def add(self, made: Chunk) -> None:
         """Store some runs, in one change, and hold their rows."""
         super().add(made)
-        self.log.add([record for record in pickle.loads(made.records) if record is not None])  # noqa: S301  (a worker's)
+        self.log.add(_load_records(made))
         self._rows.add(made.rows)
 
     def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
@@ -250,7 +255,7 @@ class ParquetResults(Results):
         import pandas as pd
 
         name, log = f"part-{self._next:06d}.parquet", MemoryLog()
-        log.add([record for each in self._held for record in pickle.loads(each.records) if record is not None])  # noqa: S301  (a worker's)
+        log.add([record for each in self._held for record in _load_records(each)])
         frames = ManyFrames(open_stored(log, row.run_id) for row in log.runs())
         for table in NAMES:
             self._put(frames[table], table, name)

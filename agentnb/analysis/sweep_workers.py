@@ -9,8 +9,9 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from os.path import commonprefix
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from agentnb.board.masking import mask_value
 from agentnb.engine.persistence.event_log import Entry, RunRow
@@ -48,10 +49,32 @@ class Result(NamedTuple):
     record: Record | None = None
 
 
+class PackedRecords(NamedTuple):
+    """The records of several runs (for some, None); the text with which all heads begin, the recipe, is there once."""
+
+    begin: str
+    records: list[Record | None]
+
+    @classmethod
+    def pack(cls, records: Sequence[Record | None]) -> Self:
+        """Return records without the text that their heads share."""
+        heads = [record[0].head for record in records if record is not None]
+        begin = commonprefix(heads)  # noqa: RUF071  (of texts, not of paths)
+        return cls(begin, [record and _with_head(record, record[0].head[len(begin) :]) for record in records])
+
+    def unpack(self) -> list[Record | None]:
+        """Return the records."""
+        return [record and _with_head(record, self.begin + record[0].head) for record in self.records]
+
+
+def _with_head(record: Record, head: str) -> Record:
+    return record[0]._replace(head=head), record[1]
+
+
 class Chunk(NamedTuple):
     """Runs that were made together: their numbers and statuses; the rest stays pickled until it is needed.
 
-    `rows` are their rows of the table, `records` their records (for some, None).
+    `rows` are their rows of the table, `records` their PackedRecords.
     """
 
     numbers: list[int]
@@ -123,7 +146,7 @@ def make_chunk(results: Sequence[Result]) -> Chunk:
     """Return results as they are sent to the calling process."""
     rows, records = [result.row for result in results], [result.record for result in results]
     return Chunk([row["number"] for row in rows], [row["status"] for row in rows], _pickle_rows(rows),
-                 pickle.dumps(records, pickle.HIGHEST_PROTOCOL))  # fmt: skip
+                 pickle.dumps(PackedRecords.pack(records), pickle.HIGHEST_PROTOCOL))  # fmt: skip
 
 
 def _pickle_rows(rows: list[dict[str, Any]]) -> bytes:
@@ -268,6 +291,17 @@ def _time_limit(session: Session, seconds: float) -> Iterator[None]:
 
 
 __all__ = [
-    "INHERITED", "TOGETHER", "Chunk", "Job", "Record", "Result", "SweepSettings", "make_chunk", "make_row", "run_chunk",
-    "run_inherited", "run_pickled",
-]  # fmt: skip
+    "INHERITED",
+    "TOGETHER",
+    "Chunk",
+    "Job",
+    "PackedRecords",
+    "Record",
+    "Result",
+    "SweepSettings",
+    "make_chunk",
+    "make_row",
+    "run_chunk",
+    "run_inherited",
+    "run_pickled",
+]
