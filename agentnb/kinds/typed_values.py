@@ -30,8 +30,8 @@ class SystemParameter(NamedTuple):
 
     name: str
     sort: str
-    kind: Any = None
-    needed: bool = True
+    kind: Any
+    needed: bool
     none: bool = False
 
 

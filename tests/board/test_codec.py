@@ -25,6 +25,7 @@ from agentnb.board import codec
 from agentnb.board.codec import Record, decode, encode
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.errors import StoreError
+from agentnb.recipe.model import WIDE
 from agentnb.secrets import MASK, Masked, is_secret
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
@@ -353,3 +354,9 @@ def test_a_codec_that_fails_or_gives_deep_values_is_a_store_error(monkeypatch, t
 def test_the_name_of_a_fixed_time_zone_is_stored(zoned):
     again = decode(json.loads(json.dumps(encode(zoned))))
     assert (again, again.tzinfo.tzname(None)) == (zoned, zoned.tzinfo.tzname(None))
+
+
+@pytest.mark.parametrize("value", [WIDE - 1, 1 - WIDE, WIDE, -WIDE, WIDE + 1, -WIDE - 1])
+def test_whole_numbers_are_plain_json_as_far_as_every_reader_keeps_them(value):
+    assert (encode(value) == value, encode([value]) == [value]) == ((abs(value) < WIDE,) * 2)
+    assert decode(encode(value)) == value

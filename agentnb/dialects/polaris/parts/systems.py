@@ -77,7 +77,7 @@ def to_system(function: Any, names: Mapping[str, Any]) -> System:
     if isinstance(function, System):
         return function
     if (agent := find_agent(function)) is not None:
-        return System(function, agent.name, (SystemParameter("task", "out", str),), (str,))
+        return System(function, agent.name, (SystemParameter("task", "out", str, needed=True),), (str,))
     found: System | None = getattr(function, _ATTRIBUTE, None)
     return found if found is not None else read_system(function, names)
 
@@ -156,7 +156,7 @@ def _parse(
         hint, none = (others[0], True) if len(others) == 1 else (hint, False)
     by_name = parameter.kind is not parameter.POSITIONAL_ONLY
     if hint is SystemContext and by_name:
-        return SystemParameter(parameter.name, "context")
+        return SystemParameter(parameter.name, "context", None, needed=True)
     marks = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, ParameterRole)]
     if marks and by_name:
         return SystemParameter(
