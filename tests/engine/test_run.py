@@ -126,14 +126,23 @@ def test_chance_comes_from_the_seed():
     )
 
 
-def test_calls_are_counted_up_to_where_the_run_stands():
+def test_calls_are_counted_up_to_where_the_run_stands_and_retries_are_not():
     from agentnb.world.effect import Effect
 
+    answers = iter([ValueError("no"), 1, 1])
+
+    def answer():
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
     async def look(work):
-        return {"n": await work.call(Effect("tool", "look", {}, target=lambda: 1))}
+        return {"n": await work.call(Effect("tool", "look", {}, target=answer, attempts=2))}
 
     run = run_of(look, look, count)
     run_plain(run)
+    assert [call.attempt for call in run.history.calls] == [1, 2, 1]
     assert (run.calls_before("tool"), run.calls_before("tool", "n1"), run.calls_before("llm")) == (2, 1, 0)
     goto(run, 1)
     assert (run.calls_before("tool"), run.calls_before("tool", "n1")) == (1, 0)
