@@ -47,7 +47,7 @@ def run_of(steps: int) -> Run:
     )
     run.begin({"x": 0})
     run.limit = steps
-    run.set_mark()
+    run.set_next_due()
     run_plain(run)
     assert run.position == steps
     return run

@@ -61,7 +61,7 @@ class StepKeys:
 
     def _iter_keys(self, loops: Loops) -> Iterator[StepKey]:
         """Yield the key of each step; name the frames that it opened."""
-        nodes, acts, frames = self.reading.nodes, self.reading.tables.acts, self.reading.tables.frames
+        nodes, acts, frames = self.reading.nodes, self.reading.tables.activations, self.reading.tables.frames
         rounds: dict[tuple[int, tuple[int, ...], str], int] = {}
         of_frames: dict[tuple[int, int], int] = {}  # by the frame and the node that opened its inside
         visits: dict[tuple[str, str, int], int] = {}
@@ -83,7 +83,7 @@ class StepKeys:
                     of_frames[act.frame, act.node] = (
                         of_frames.get((act.frame, act.node), 0) + 1 if phase == AGAIN else 1
                     )
-                for number in history.opened.get(history.base + row, ()):
+                for number in history.opened_frames.get(history.base + row, ()):
                     self._name_frame(number, here, visit)
                 self.visits.append(visits[place])
                 yield StepKey(*place, here, visit)
@@ -120,7 +120,7 @@ def find_loops(*runs: StepIndex) -> Loops:
     for reading in runs:
         for history, last in reading.parts():
             for number in history.s_act[1 : last + 1]:
-                order.setdefault(reading.nodes[reading.tables.acts[number].node].id, len(order))
+                order.setdefault(reading.nodes[reading.tables.activations[number].node].id, len(order))
     graph: nx.DiGraph[str] = nx.DiGraph(
         (edge.source, edge.target)
         for reading in runs

@@ -226,7 +226,7 @@ def _changes(
     rows, found = Dependence(session.trace, session.recipe), {kind: list[Iterator[Change]]() for kind in _KINDS}
     values = _Values(session, rows, candidates)
     for step in range(1, end + 1):
-        if rows.phase(step) != RUN or rows.act(step).what:
+        if rows.phase(step) != RUN or rows.get_activation(step).purpose:
             continue
         node, outputs = rows.node(step), {key: thaw(value) for key, value in rows.reading.outputs(step).items()}
         kind = "call" if rows.calls(step) else "write"
@@ -266,7 +266,7 @@ def _iter_routes(session: Session, rows: Dependence, step: int, node: str) -> It
         targets += [node.id for node in session.recipe.nodes.values() if node.scope == own.scope and node is not own]
     history, row = rows.reading.owner(step)
     pushed = history.p_act[history.s_pend[row - 1] : history.s_pend[row]]
-    taken = {rows.reading.nodes[rows.reading.tables.acts[number].node].id for number in pushed}
+    taken = {rows.reading.nodes[rows.reading.tables.activations[number].node].id for number in pushed}
     for target in dict.fromkeys(filter(None, targets)):
         if target not in taken and len(set(targets)) > 1:
             text = f"{node} leads to {target}"
@@ -425,7 +425,7 @@ def _make_recorded_world(session: Session) -> dict[str, Any]:
         found["llm"] = RecordedClient(trace)
     tools = {
         name: _make_recorded_tool(tool, [call for call in calls if call.name == name and call.error is None])
-        for name, tool in dict(run.world.given).items()
+        for name, tool in dict(run.world.passed_tools).items()
         if callable(tool) and not inspect.isclass(tool)
     }
     found["tools"] = {name: tool for name, tool in tools.items() if tool is not None} or None

@@ -335,7 +335,7 @@ class _Visits:
         if not filtered:
             return
         index = {row.id: number for number, row in enumerate(self.merged.nodes)}
-        delivered = {(act.node, act.event) for act in self.merged.tables.acts if act.event >= 0}
+        delivered = {(act.node, act.event) for act in self.merged.tables.activations if act.event >= 0}
         events = self.merged.events()
         runs = self.merged.runs_of(np.array([event.at for event in events], dtype=np.int64)).tolist()
         for node in filtered:

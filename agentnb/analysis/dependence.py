@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agentnb.board.paths import Path
-    from agentnb.engine.core.history import ActRow, Call, Event
+    from agentnb.engine.core.history import ActivationRow, Call, Event
     from agentnb.recipe.model import Recipe
     from agentnb.trace.trace import SimulationTrace
 
@@ -130,13 +130,13 @@ class Dependence:
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    def act(self, step: int) -> ActRow:
+    def get_activation(self, step: int) -> ActivationRow:
         """Return the activation of a step."""
-        return self.reading.tables.acts[int(self.columns.act[step - 1])]
+        return self.reading.tables.activations[int(self.columns.activations[step - 1])]
 
     def node(self, step: int) -> str:
         """Return the id of the node of a step."""
-        return self.reading.nodes[self.act(step).node].id
+        return self.reading.nodes[self.get_activation(step).node].id
 
     def phase(self, step: int) -> int:
         """Return the phase of a step: RUN, ENTER, AGAIN or LEAVE."""
@@ -145,9 +145,9 @@ class Dependence:
     @cached_property
     def _steps(self) -> dict[tuple[int, int], list[int]]:
         """The steps of each node in each frame."""
-        acts = self.reading.tables.acts
+        acts = self.reading.tables.activations
         found: dict[tuple[int, int], list[NDArray[Any]]] = {}
-        for number, rows in _iter_rows_by_number(self.columns.act):
+        for number, rows in _iter_rows_by_number(self.columns.activations):
             act = acts[number]
             found.setdefault((act.frame, act.node), []).append(rows + 1)
         return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
@@ -212,8 +212,8 @@ class Dependence:
 
     def reads(self, step: int) -> list[ReadRow]:
         """Return what the node of a step read before it wrote."""
-        act = self.act(step)
-        declared = self.reading.known_reads(int(self.columns.act[step - 1]))
+        act = self.get_activation(step)
+        declared = self.reading.list_known_reads(int(self.columns.activations[step - 1]))
         found = {(scope, path): ReadRow(scope, path) for scope, path in declared}
         asked = self._asked.get(act.node, frozenset())
         for scope, path in self.recorded_reads(step):
@@ -225,9 +225,9 @@ class Dependence:
 
     def condition_reads(self, step: int) -> list[ReadRow]:
         """Return what the conditions of the edges of a step's node read, on the board as the node left it."""
-        act = self.act(step)
+        act = self.get_activation(step)
         asked = self._asked.get(act.node, frozenset())
-        declared = {str(path[0]) for _, path in self.reading.known_reads(int(self.columns.act[step - 1]))}
+        declared = {str(path[0]) for _, path in self.reading.list_known_reads(int(self.columns.activations[step - 1]))}
         return [
             ReadRow(scope, path, inferred=asked is None and not declared)
             for scope, path in self.recorded_reads(step)
@@ -264,7 +264,7 @@ class Dependence:
 
         The choice is that of an edge's condition, a route, a failure with a handler, or a composite node.
         """
-        act = self.act(step)
+        act = self.get_activation(step)
         while True:
             steps = (self.last_step(act.frame, node, step, (RUN, LEAVE)) for node in self.control.choices_for(act.node))
             found = max((each for each in steps if each is not None), default=None)
@@ -276,17 +276,17 @@ class Dependence:
                 return None
             if self.reading.nodes[frame.owner].kind in CHOOSERS:
                 return opened
-            act = self.act(opened)
+            act = self.get_activation(opened)
             step = opened
 
     def opened_frames(self, step: int) -> list[int]:
         """Return the frames whose inside a LEAVE step of a composite node ended."""
-        act = self.act(step)
+        act = self.get_activation(step)
         entered = self.last_step(act.frame, act.node, step, (ENTER,))
         if entered is None:
             return []
         history, _ = self.reading.owner(entered)
-        return list(history.opened.get(entered, ()))
+        return list(history.opened_frames.get(entered, ()))
 
 
 def _iter_rows_by_number(column: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -29,14 +29,14 @@ class _OneRecipe(Frames):
 
     def __init__(self, traces: Iterable[SimulationTrace]) -> None:
         found = list(traces)
-        self.merged = MergedRows([trace.reading() for trace in found])
-        super().__init__(self.merged)
-        self._columns = MergedColumns(self.merged)
+        self.rows = MergedRows([trace.reading() for trace in found])
+        super().__init__(self.rows)
+        self._columns = MergedColumns(self.rows)
         self.ids = [trace.run_id for trace in found]
 
     def table(self, name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
         """Return a table with each run's own step numbers, and the index of the run of each row."""
-        made, merged = self[name], self.merged
+        made, merged = self[name], self.rows
         match name:
             case "calls":
                 rows = [call.step for call in self._columns.parts[0].history.calls]
@@ -44,7 +44,7 @@ class _OneRecipe(Frames):
             case "events":
                 events = merged.events()
                 runs = merged.runs_of(np.array([event.at for event in events], dtype=np.int64))
-                made["seq"] = made["seq"].to_numpy() - np.array(merged.raised, dtype=np.int64)[runs]
+                made["seq"] = made["seq"].to_numpy() - np.array(merged.event_offsets, dtype=np.int64)[runs]
             case _:
                 runs = merged.runs_of(made["step"].to_numpy(dtype=np.int64))
         runs = runs.astype(np.int64)
@@ -63,7 +63,7 @@ class ManyFrames(Frames):
     """
 
     def __init__(self, runs: Iterable[Any]) -> None:
-        self.made = {}
+        self.cached_tables = {}
         traces = [trace_of(run, "nb.frames()") for run in runs]
         _check_ids(traces)
         groups: dict[Any, list[int]] = {}
@@ -136,7 +136,7 @@ def _check_ids(traces: list[SimulationTrace]) -> None:
 
 def _make_empty_index() -> StepIndex:
     history = History(Tables())
-    history.first_row([], 0)
+    history.append_first_row([], 0)
     return StepIndex([history], ())
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agentnb.board.scopes import ROOT_SCOPE
-from agentnb.engine.core.history import OUTSIDE, ActRow, Checkpoint, FrameRow, History, Tables
+from agentnb.engine.core.history import OUTSIDE, ActivationRow, Checkpoint, FrameRow, History, Tables
 from agentnb.trace.columns import Columns, to_array
 from agentnb.trace.row_index import StepIndex
 
@@ -49,12 +49,12 @@ class _Numbers:
 
     def __init__(self, reading: StepIndex, tables: Tables, seq: int) -> None:
         self.frames = self._map_frames(reading, tables)
-        self.acts = np.array(
-            [self._map_activation(row, tables, seq) for row in reading.tables.acts] or [0], dtype=np.int64
+        self.activations = np.array(
+            [self._map_activation(row, tables, seq) for row in reading.tables.activations] or [0], dtype=np.int64
         )
         self.codes = np.array([self._map_path(scope, path, tables) for scope, path in reading.tables.codes] or [0])
         self.root = self.frames[0]
-        self.start = tables.act(ActRow(-1, self.root))
+        self.start = tables.add_activation(ActivationRow(-1, self.root))
 
     @staticmethod
     def _map_frames(reading: StepIndex, tables: Tables) -> dict[int, int]:
@@ -62,23 +62,23 @@ class _Numbers:
         tables.frames.append(FrameRow(root, 0, -1, ROOT_SCOPE, "isolated", -1, root, 0))
         found = {0: root}
         for history, last in reading.parts():
-            for step in sorted(history.opened):
-                for number in history.opened[step] if step <= history.base + last else ():
+            for step in sorted(history.opened_frames):
+                for number in history.opened_frames[step] if step <= history.base + last else ():
                     row, own = reading.tables.frames[number], len(tables.frames)
                     found[number] = own
                     scope = own if row.scope == row.id else found[row.scope]
                     tables.frames.append(row._replace(id=own, parent=found[row.parent], scope=scope))
         return found
 
-    def _map_activation(self, row: ActRow, tables: Tables, seq: int) -> int:
+    def _map_activation(self, row: ActivationRow, tables: Tables, seq: int) -> int:
         frame = self.frames.get(row.frame)
         if frame is None:  # of another branch
             return 0
-        return tables.act(row._replace(frame=frame, event=row.event if row.event < 0 else row.event + seq))
+        return tables.add_activation(row._replace(frame=frame, event=row.event if row.event < 0 else row.event + seq))
 
     def _map_path(self, scope: int, path: Any, tables: Tables) -> int:
         own = self.frames.get(scope)
-        return 0 if own is None else tables.code(own, path)
+        return 0 if own is None else tables.add_path(own, path)
 
 
 class MergedRows(StepIndex):
@@ -91,7 +91,7 @@ class MergedRows(StepIndex):
     def __init__(self, readings: Sequence[StepIndex]) -> None:
         history = History(Tables())  # its root frame encloses those of the runs
         self.starts: list[int] = []
-        self.raised: list[int] = []
+        self.event_offsets: list[int] = []
         self.loose_runs: list[int] = []
         self._columns = _Columns()
         self._loose: list[Any] = []
@@ -99,21 +99,21 @@ class MergedRows(StepIndex):
         for run, reading in enumerate(readings):
             self._add_run(history, run, reading)
         self._columns.into(history)
-        history.loose = tuple(self._loose)
+        history.uncommitted_calls = tuple(self._loose)
         super().__init__([history], readings[0].nodes, readings[0].edges)
 
     def _add_run(self, history: History, run: int, reading: StepIndex) -> None:
         numbers = _Numbers(reading, history.tables, self._seq)
         start, writes, events = self._steps, len(history.w_new), len(history.events)
         self.starts.append(start)
-        self.raised.append(self._seq)
+        self.event_offsets.append(self._seq)
         history.checkpoints.append(Checkpoint(start, writes, 0, {numbers.root: {}}, ((numbers.root, 1),)))
         for part in reading.parts():
             self._add_rows(history, part, numbers, start)
             self._add_sparse(history, part, numbers, start)
             self._add_events(history, part, start)
-        for call in reading.chain[-1].loose:
-            self._loose.append(call._replace(act=int(numbers.acts[call.act])))
+        for call in reading.chain[-1].uncommitted_calls:
+            self._loose.append(call._replace(activation=int(numbers.activations[call.activation])))
             self.loose_runs.append(run)
         self._steps = start + reading.tip + 1
         self._seq = max((event.seq for event in history.events[events:]), default=self._seq) + 1
@@ -126,7 +126,7 @@ class MergedRows(StepIndex):
         p_ends = to_array(rows.s_pend, last + 1).astype(np.int64)
         begin, end = int(p_ends[0]), int(p_ends[-1])
         acts = to_array(rows.s_act, last + 1)[1:]
-        own = numbers.acts[acts]
+        own = numbers.activations[acts]
         if first == 0:
             own = np.concatenate([[numbers.start], own])
         else:
@@ -142,7 +142,7 @@ class MergedRows(StepIndex):
             s_wend=w_ends[first:] + writes,
             s_pend=np.maximum(p_ends[first:] - begin, 0) + pushed,
             w_code=numbers.codes[codes >> 2] + (codes & 3),
-            p_act=numbers.acts[to_array(rows.p_act, end)[begin:]],
+            p_act=numbers.activations[to_array(rows.p_act, end)[begin:]],
             r_code=numbers.codes[to_array(rows.r_code, mine).astype(np.int64) >> 2],
             r_step=read_steps[:mine] + start,
         )
@@ -161,7 +161,7 @@ class MergedRows(StepIndex):
         rows, end = part.history, part.history.base + part.last
         if rows.rare:
             history.rare += [step + start for step in rows.rare if step <= end]
-            for name in ("opened", "closed"):
+            for name in ("opened_frames", "closed_frames"):
                 table = getattr(history, name)
                 for step, found in getattr(rows, name).items():
                     if step <= end:
@@ -172,14 +172,14 @@ class MergedRows(StepIndex):
                 getattr(history, name).update({step + start: value for step, value in found.items() if step <= end})
         history.interventions += [act._replace(step=act.step + start) for act in rows.interventions if act.step <= end]
         history.calls += [
-            call._replace(step=call.step + start, act=int(numbers.acts[call.act]))
+            call._replace(step=call.step + start, activation=int(numbers.activations[call.activation]))
             for call in rows.calls if call.step <= end or call.call == OUTSIDE
         ]  # fmt: skip
 
     def _add_events(self, history: History, part: Part, start: int) -> None:
         end = part.history.base + part.last
         history.events += [
-            event._replace(seq=event.seq + self.raised[-1], at=event.at + start,
+            event._replace(seq=event.seq + self.event_offsets[-1], at=event.at + start,
                            step=None if event.step is None else event.step + start)
             for event in part.history.events if event.at <= end
         ]  # fmt: skip

@@ -75,7 +75,7 @@ def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
     tables = reading.tables
     if len(tables.frames) == 1:
         return np.zeros(reading.tip, dtype=np.int64)
-    scope_of = np.array([tables.frames[act.frame].scope if act.node >= 0 else 0 for act in tables.acts] or [0])
+    scope_of = np.array([tables.frames[act.frame].scope if act.node >= 0 else 0 for act in tables.activations] or [0])
     found = []
     for history, last in reading.parts():
         positions = to_array(history.s_pos, last + 1)[1:].astype(np.int64)
@@ -335,7 +335,7 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
             ):
                 pass
             else:
-                replica.roll(history, at, step, writes)
+                replica.apply_steps(history, at, step, writes)
                 at, writes, scope_before = step, end, scope
                 inner = Scope(-1, "find")
                 inner.data = replica.visible_items(scope)
@@ -352,13 +352,13 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
                 found.pop()  # a fork began with an edit
             elif not row and step and answer and (not found or found[-1] != step):
                 found.append(step)
-        replica.roll(history, at, history.base + last, writes)
+        replica.apply_steps(history, at, history.base + last, writes)
     return found
 
 
 def _get_frames_after(reading: StepIndex) -> NDArray[np.int64]:
     """Return the frame of the next node after each step; the root where there is none."""
-    frame_of = np.array([act.frame if act.node >= 0 else 0 for act in reading.tables.acts] or [0])
+    frame_of = np.array([act.frame if act.node >= 0 else 0 for act in reading.tables.activations] or [0])
     found = []
     for history, last in reading.parts():
         positions = to_array(history.s_pos, last + 1)[1:].astype(np.int64)

@@ -164,7 +164,7 @@ class _Slicer:
             self.value(read, bound, distance + 1)
         for call in rows.calls(step):
             self._add(step, node, call.name, "call", distance)
-        act = rows.act(step)
+        act = rows.get_activation(step)
         if act.event >= 0:
             self._follow_event(step, act.event, distance)
         self._follow_inputs(step, distance)
@@ -200,7 +200,7 @@ class _Slicer:
         inner = [frame.scope for frame in frames if frame.scope == frame.id]
         named = self._find_named_output(step, path)
         same = [scope for scope in inner if str((named or path)[0]) in rows.keys(scope)]
-        sure = named is not None or rows.reading.nodes[rows.act(step).node].kind == "parallel"
+        sure = named is not None or rows.reading.nodes[rows.get_activation(step).node].kind == "parallel"
         for scope in same:
             read = ReadRow(scope, named or path, inferred=not sure)
             self._add(step, rows.node(step), format_path(read.path), "read", distance, not sure)
@@ -235,8 +235,8 @@ class _Slicer:
 
     def _follow_inputs(self, step: int, distance: int) -> None:
         """Follow the inputs of an enclosing frame: which of them a step used is not recorded."""
-        frame = self.rows.reading.tables.frames[self.rows.act(step).frame]
-        if frame.given is None or not frame.id:
+        frame = self.rows.reading.tables.frames[self.rows.get_activation(step).frame]
+        if frame.inputs is None or not frame.id:
             return
         opened = self.rows.last_step(frame.parent, frame.owner, step, (ENTER,))
         if opened is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.analysis.alignment import StepKeys
 from agentnb.board.masking import find_secret_word
-from agentnb.board.paths import DELETE, OPS, Path, look
+from agentnb.board.paths import DELETE, OPS, Path, get_at
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.core.history import CARRIED, STATUSES
 from agentnb.engine.replay.equality import ValueDifference, are_messages_equal, iter_innermost_differences
@@ -82,7 +82,7 @@ class StepRows:
 
     def route(self, step: int) -> tuple[list[str], list[Any]]:
         """Return the nodes to which the edges led that a step followed, and the values of their conditions."""
-        nodes, acts = self.reading.nodes, self.reading.tables.acts
+        nodes, acts = self.reading.nodes, self.reading.tables.activations
         history, row = self.reading.owner(step)
         pushes = range(history.s_pend[row - 1], history.s_pend[row])
         taken = [at for at in pushes if history.p_val[at] is not CARRIED and acts[history.p_act[at]].node >= 0]
@@ -91,7 +91,7 @@ class StepRows:
     def value(self, scope: int, path: Path, step: int) -> Any:
         """Return the frozen value at a path of a scope after a step; ABSENT if there is none."""
         value = self.reading.replica(step).get(scope, str(path[0]))
-        return value if value is ABSENT or len(path) == 1 else look(value, path[1:])
+        return value if value is ABSENT or len(path) == 1 else get_at(value, path[1:])
 
     def status(self, step: int) -> str:
         """Return the status of a step."""

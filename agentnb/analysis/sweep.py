@@ -215,7 +215,7 @@ class Sweep:
     """The runs of a sweep. `runs` is a table with one row per run; `frames` are the seven tables over all runs."""
 
     def __init__(self, work: SweepSettings, made: Results, jobs: Jobs) -> None:
-        self._work, self._made, self._jobs = work, made, jobs
+        self._work, self._results, self._jobs = work, made, jobs
 
     @property
     def recipe(self) -> Recipe:
@@ -234,7 +234,7 @@ class Sweep:
 
         more = {"recipe": len(self._work.recipes) > 1, "model": bool(self._work.models)}
         types = _TYPES | {name: "object" for name, shown in more.items() if shown}
-        return make_table(sorted(self._made.rows(self._jobs), key=lambda row: row["number"]), types)
+        return make_table(sorted(self._results.rows(self._jobs), key=lambda row: row["number"]), types)
 
     @property
     def failed(self) -> pd.DataFrame:
@@ -245,7 +245,7 @@ class Sweep:
     @property
     def frames(self) -> Any:
         """The seven tables over all runs, each with a leading column `run_id`; see `nb.frames`."""
-        return self._made.frames(self._jobs)
+        return self._results.frames(self._jobs)
 
     @property
     def charts(self) -> Any:
@@ -263,18 +263,20 @@ class Sweep:
         job = self._jobs.find(run_id)
         recipe = self.recipe if job is None else self._work.recipes[job.recipe]
         options = self._work.options if job is None else self._work.options_of(job)
-        return self._made.session(run_id, recipe=recipe, **{name: options[name] for name in names if name in options})
+        return self._results.session(
+            run_id, recipe=recipe, **{name: options[name] for name in names if name in options}
+        )
 
     def iter_runs(self) -> Iterator[Session]:
         """Yield every stored run as a read-only session, in the order of the table."""
-        return self._made.sessions(self._jobs)
+        return self._results.sessions(self._jobs)
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._results)
 
     def __repr__(self) -> str:
         """Return one line: how many runs have which status."""
-        counts = self._made.counts
+        counts = self._results.counts
         return f"<Sweep of {len(self)} runs: {', '.join(f'{count} {status}' for status, count in counts.items())}>"
 
 

@@ -265,7 +265,7 @@ def _time_limit(session: Session, seconds: float) -> Iterator[None]:
 
     def stop() -> None:
         over.set()
-        get_state(session).run.halt.on = True
+        get_state(session).run.halt.is_requested = True
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise TimedOut

@@ -368,7 +368,7 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
     timedelta: _make_text_encoder("timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
     timezone: _make_text_encoder("timezone", encode_offset),
     FrozenRecord: _record,
-    FrozenArray: lambda value, key, lenient: _encode_array(value.held, key, lenient),
+    FrozenArray: lambda value, key, lenient: _encode_array(value.array, key, lenient),
     Record: lambda value, *_: value.document,
     Opaque: _encode_opaque,
 }

@@ -576,7 +576,7 @@ def _freeze_list_copy(value: CopiedList, like: Any, walk: Walk) -> FrozenList:
     else:
         _include_source(walk, source)
     for item in list.__getitem__(value, slice(source.size, None)) if list.__len__(value) > source.size else ():
-        source = source.grown(freeze(item, ABSENT, walk))
+        source = source.with_item(freeze(item, ABSENT, walk))
     return source
 
 

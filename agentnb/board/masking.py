@@ -67,7 +67,7 @@ def _split_parts(value: Any, kind: type) -> Iterable[tuple[Any, Any]]:
     if kind is FrozenList:
         return () if value.flat and _has_no_texts(value.items) else ((None, item) for item in value)
     if kind is FrozenArray or external_types.is_array(value):
-        return external_types.iter_secret_columns(value.held if kind is FrozenArray else value)
+        return external_types.iter_secret_columns(value.array if kind is FrozenArray else value)
     if issubclass(kind, tuple) and is_named_tuple(kind):
         return zip(kind._fields, tuple.__iter__(value), strict=False)  # type: ignore[attr-defined]  # it is one
     for base in (list, tuple, set, frozenset):
@@ -170,7 +170,7 @@ class _Masking:
         if issubclass(kind, float):
             return float.__float__(value)
         if kind is FrozenArray or external_types.is_array(value):
-            return external_types.mask_array(value.held if kind is FrozenArray else value, mask_value)
+            return external_types.mask_array(value.array if kind is FrozenArray else value, mask_value)
         return value
 
     def _mask_set(self, value: Any, kind: type, depth: int) -> Any:

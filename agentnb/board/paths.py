@@ -21,7 +21,7 @@ OPS = ("set", "delete", "append")
 Path = tuple[str | int, ...]
 
 
-def look(value: Any, rest: Path) -> Any:
+def get_at(value: Any, rest: Path) -> Any:
     """Return the value at `rest` inside a frozen value; ABSENT if there is none."""
     for key in rest:
         value = _get_part(value, key)
@@ -107,7 +107,7 @@ def _check_in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> 
     if part is ABSENT:
         return make_frozen_list(value.items[:index] + value.items[index + 1 : value.size])
     if index == len(value):
-        return value.grown(part)
+        return value.with_item(part)
     items = value.items[: value.size]
     items[index] = part
     return make_frozen_list(items)
@@ -116,7 +116,7 @@ def _check_in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> 
 def _append(value: Any, new: Any, path: Path) -> FrozenList:
     item = freeze(new)
     if isinstance(value, FrozenList):
-        return value.grown(item)
+        return value.with_item(item)
     if value is None or value is ABSENT:
         return make_frozen_list([item])
     raise _make_container_error(path, value, "append to")

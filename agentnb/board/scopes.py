@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from agentnb.board.key_checks import UnknownKey
-from agentnb.board.paths import Path, look
+from agentnb.board.paths import Path, get_at
 from agentnb.board.values import ABSENT, thaw
 from agentnb.errors import BoardError, Problem
 from agentnb.expressions.paths import resolve_path
@@ -55,10 +55,10 @@ class Scope:
             scope = scope.parent
         return ABSENT
 
-    def look(self, path: Path) -> Any:
+    def get_at(self, path: Path) -> Any:
         """Return the frozen value at a path as seen from this scope; ABSENT if there is none."""
         value = self.get(path[0])  # type: ignore[arg-type]  # a first key is text
-        return value if len(path) == 1 or value is ABSENT else look(value, path[1:])
+        return value if len(path) == 1 or value is ABSENT else get_at(value, path[1:])
 
     def visible_items(self) -> dict[str, Any]:
         """Return every key visible from this scope with its frozen value, the outermost scope's first."""
@@ -97,7 +97,7 @@ class Board(Mapping[str, Any]):
             key = _to_plain_key(key, scope)
         value = scope.get(key)
         if value is ABSENT and "." in key:
-            value = scope.look(resolve_path(key, scope.visible_items()))
+            value = scope.get_at(resolve_path(key, scope.visible_items()))
         if value is ABSENT:
             raise KeyError(UnknownKey(key, scope.visible_items))
         return thaw(value)
@@ -116,7 +116,7 @@ class Board(Mapping[str, Any]):
             key = str.__str__(key)
         if scope.get(key) is not ABSENT:
             return True
-        return "." in key and scope.look(resolve_path(key, scope.visible_items())) is not ABSENT
+        return "." in key and scope.get_at(resolve_path(key, scope.visible_items())) is not ABSENT
 
     def __repr__(self) -> str:
         from agentnb.errors import pluralize

@@ -159,7 +159,7 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
             list.__setitem__(self, slice(None), self.items[: self.size])
         return True
 
-    def grown(self, item: Any) -> FrozenList:
+    def with_item(self, item: Any) -> FrozenList:
         """Return this list with one more frozen item: in place at the tip, else as a copy."""
         items, size, loan = self.items, self.size, self.loan
         flat = self.flat and type(item) in ATOMS
@@ -224,13 +224,13 @@ class FrozenRecord:
 class FrozenArray:
     """A numpy array or a pandas object, stored as a private copy."""
 
-    __slots__ = ("held",)
+    __slots__ = ("array",)
 
     def __init__(self, held: Any) -> None:
-        self.held = held
+        self.array = held
 
     def __repr__(self) -> str:
-        return f"FrozenArray({class_name(self.held)}, shape={self.held.shape})"
+        return f"FrozenArray({class_name(self.array)}, shape={self.array.shape})"
 
 
 class Opaque:
@@ -340,7 +340,7 @@ def measure_extent(frozen: Any) -> Extent:
         return extent if extent[0] == 1 else _hide(extent)
     if cls is FrozenArray:
         # Code in C finds the wrapper. Copying each array with the value that it is in would cost too much.
-        size = getattr(frozen.held, "size", SIZE_LIMIT)
+        size = getattr(frozen.array, "size", SIZE_LIMIT)
         return 1, 1, size if type(size) is int else SIZE_LIMIT, True
     return 1, 1, len(frozen) if cls is FrozenSet else 1, cls not in FROZEN
 
@@ -438,7 +438,7 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
         include(walk, like)
         grown = like
         for item in value[same:]:
-            grown = grown.grown(freeze(item, ABSENT, walk))
+            grown = grown.with_item(freeze(item, ABSENT, walk))
         return grown
     if ATOMS.issuperset(map(type, value)):
         return make_frozen_list(value[:])
@@ -458,7 +458,7 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
     if len(rest) == len(left) and all(map(is_, rest, left)):
         grown = like
         for item in value[like.size :]:
-            grown = grown.grown(freeze(item, ABSENT, walk))
+            grown = grown.with_item(freeze(item, ABSENT, walk))
         return grown
     rest.extend(freeze(item, ABSENT, walk) for item in value[same + len(rest) :])
     around = _measure_around(rest)
@@ -575,7 +575,7 @@ def _freeze_other(value: Any, like: Any, walk: Walk) -> Any:
     if names is not None:
         return _freeze_record(value, names, like, walk)
     if external_types.is_array(value):
-        if type(like) is FrozenArray and external_types.are_same_arrays(value, like.held):
+        if type(like) is FrozenArray and external_types.are_same_arrays(value, like.array):
             return like
         return FrozenArray(external_types.copy_array(value, lambda cell: thaw(freeze(cell, ABSENT, walk))))
     return _freeze_by_reference(value, like)
@@ -669,7 +669,7 @@ def thaw(value: Any) -> Any:
             object.__setattr__(thawed, name, thaw(item))
         return thawed
     if cls is FrozenArray:
-        return external_types.copy_array(value.held, lambda cell: thaw(freeze(cell)))
+        return external_types.copy_array(value.array, lambda cell: thaw(freeze(cell)))
     if cls is Opaque:
         return value.value
     if issubclass(cls, tuple) and not ATOMS.issuperset(map(type, tuple.__iter__(value))):
@@ -719,7 +719,7 @@ def _is_other_unchanged(copied: Any, frozen: Any, cls: type[Any]) -> bool:
             is_unchanged(call(getattr, copied, name, ABSENT), item) for name, item in frozen.parts.items()
         )
     if cls is FrozenArray:
-        return type(copied) is type(frozen.held) and external_types.are_same_arrays(copied, frozen.held)
+        return type(copied) is type(frozen.array) and external_types.are_same_arrays(copied, frozen.array)
     if cls is FrozenSet:
         return issubclass(type(copied), set) and _are_equal(copied, frozen)
     if issubclass(cls, tuple):

@@ -150,7 +150,7 @@ class Calls:
 
     def _perform(self, effect: Effect, key: int | str) -> CallEnd:
         run, coroutine = self.work.run, self.work.call(effect)
-        threaded, run.threaded = run.threaded, False  # the function blocks its thread anyway
+        threaded, run.uses_threads = run.uses_threads, False  # the function blocks its thread anyway
         try:
             waits_for = coroutine.send(None)
         except StopIteration as ended:
@@ -158,7 +158,7 @@ class Calls:
         except Exception as error:  # noqa: BLE001  (raised where the function made the call)
             return CallEnd(error=error)
         finally:
-            run.threaded = threaded
+            run.uses_threads = threaded
         raise Suspended(key, coroutine, waits_for)
 
 

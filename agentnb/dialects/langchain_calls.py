@@ -115,7 +115,7 @@ class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ign
 
     def __init__(self, calls: Calls, model: str) -> None:
         work = calls.work
-        self.work, self.listener, self.model = work, work.run.tell, model
+        self.work, self.listener, self.model = work, work.run.on_token, model
         self.of_node = count_earlier_calls(work, "llm", work.node.id)
 
     def on_llm_new_token(self, token: Any, **_: Any) -> None:
@@ -134,7 +134,7 @@ class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ign
 
 def _to_chunk(calls: Calls, model: Any, manager: Any) -> Any:
     """Return the manager of a model's callbacks, with the run's listener among them, if there is one."""
-    if manager is not None and calls.work.run.tell is not None:
+    if manager is not None and calls.work.run.on_token is not None:
         manager.handlers = [*manager.handlers, TokenListener(calls, _name_of(model))]
     return manager
 

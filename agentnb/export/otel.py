@@ -79,7 +79,7 @@ class _Writer:
         """Send one step and its calls."""
         reading = self.trace.reading()
         history, row = reading.owner(step)
-        made, act = self.trace.steps[step - 1], reading.act(step)
+        made, act = self.trace.steps[step - 1], reading.activation(step)
         began = history.s_t0[row]
         ended = began + history.working_time(row)
         if self.root is None:
@@ -92,7 +92,7 @@ class _Writer:
         said = {"agentnb.step": step, "agentnb.node": made.node_id, "agentnb.kind": made.kind}
         span = None
         if made.phase == "leave":
-            inside = [frame for frame in (*history.closed.get(step, ()),) if frame in self.open]
+            inside = [frame for frame in (*history.closed_frames.get(step, ()),) if frame in self.open]
             spans = {id(self.open[frame]): self.open.pop(frame) for frame in inside}
             span = next(iter(spans.values()), None)
         if span is None:
@@ -106,7 +106,7 @@ class _Writer:
             failure = reading.failure(step)
             span.set_attribute("error.type", "Error" if failure is None else failure.type)
             span.set_status(self._error(safe_str(made.error, LONGEST_TEXT)))
-        opened = history.opened.get(step, ())
+        opened = history.opened_frames.get(step, ())
         if opened and made.phase in {"enter", "again"}:
             for frame in opened:
                 self.open[frame] = span

@@ -32,7 +32,7 @@ class _Writer:
     def __init__(self, trace: SimulationTrace) -> None:
         self.trace, self.lines = trace, list[str]()
         self.names: dict[tuple[str, str], str] = {}
-        self.people = trace.reading().acts()
+        self.people = trace.reading().interventions()
         self.before = self.name("node", "start")
         edges = trace.frames.edges.dropna(subset=["source", "target"])  # an event from outside has no source
         self.senders: dict[int, str] = {}

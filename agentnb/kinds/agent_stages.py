@@ -55,7 +55,7 @@ def _recording_failure(work: Work) -> Iterator[None]:
 def _clear_attempt(work: Work) -> None:
     """Delete from the board what an earlier attempt of the agent has written."""
     for key in _WRITTEN:
-        if work.scope.look((key,)) is not ABSENT:
+        if work.scope.get_at((key,)) is not ABSENT:
             work.write(key, ABSENT)
 
 

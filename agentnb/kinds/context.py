@@ -76,7 +76,7 @@ def get_own_id(node: Node) -> str:
 
 def make_context(work: Work, result: Any = None) -> Context:
     """Return the context of a node's templates; `result` is the node's result, if it has one."""
-    return Context(work.board, lambda: work.given, result, work.node, work.run.world.environment)
+    return Context(work.board, lambda: work.inputs, result, work.node, work.run.world.environment)
 
 
 class InContext:

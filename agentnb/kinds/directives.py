@@ -50,7 +50,7 @@ def _iter_places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path
         yield path, value
     for text, value in rendered.get("merge", {}).items():
         path = resolve_path(str(text), seen)
-        before = fresh[path] if path in fresh else work.scope.look(path)
+        before = fresh[path] if path in fresh else work.scope.get_at(path)
         fresh[path] = merge(thaw(before), value)
         yield path, fresh[path]
     for text, value in rendered.get(HISTORY, {}).items():
@@ -58,7 +58,7 @@ def _iter_places(work: Work, rendered: Mapping[str, Any]) -> Iterator[tuple[Path
             yield (HISTORY, *resolve_path(str(text), {})), Append(item)
     for text in rendered.get("delete", ()):
         path = resolve_path(str(text), seen)
-        if path in fresh or work.scope.look(path) is not ABSENT:
+        if path in fresh or work.scope.get_at(path) is not ABSENT:
             yield path, ABSENT
 
 

@@ -85,7 +85,7 @@ def bind(node: Node, world: Any) -> Perform:
         value = work.arg(path)
         if value is ABSENT:
             raise _make_nothing_error(work, rules.name)
-        seen = work.scope.look(path)  # the board's frozen value: a judge may change its own copy
+        seen = work.scope.get_at(path)  # the board's frozen value: a judge may change its own copy
         effect = (model if work.asks_model(usual) else own)(work, value)
         answer = await work.call(effect)
         try:

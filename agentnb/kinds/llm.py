@@ -50,7 +50,7 @@ def bind(node: Node, world: Any) -> Perform:
         thought = find_oddity(*(text for _, text in prompt), places)
         if key is not None:
             writes = [*writes, ((key,), getattr(answer, "content", answer))]
-        return Outcome(places=writes, thought=thought, observation=result, result=result)
+        return Outcome(nested_writes=writes, thought=thought, observation=result, result=result)
 
     return perform
 

@@ -35,7 +35,7 @@ def bind(node: Node, world: Any) -> Perform:
     def perform(work: Work) -> Any:
         done = work.iteration
         if tells and done:
-            work.result = work.last
+            work.result = work.last_observation
         if not goes_on(work, done):
             return Outcome(thought=find_oddity(until), observation=work.result, result=work.result) if tells else {}
         if not node.bodies and before is None and until is None:

@@ -20,7 +20,7 @@ def bind(node: Node, world: Any) -> Perform:
     places = Directives(node, world)
 
     def perform(work: Work) -> Outcome:
-        return Outcome(places=places(work, {}), thought=find_oddity(places), result={})
+        return Outcome(nested_writes=places(work, {}), thought=find_oddity(places), result={})
 
     return perform
 

@@ -41,7 +41,7 @@ def bind(node: Node, world: Any) -> Perform:
         if not outputs:
             return {}
         inner = work.frames[0].scope
-        found = {key: inner.look(path) for key, path in outputs.items()}
+        found = {key: inner.get_at(path) for key, path in outputs.items()}
         return Outcome({key: thaw(value) for key, value in found.items() if value is not ABSENT})
 
     return perform
@@ -55,7 +55,7 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
         if work.phase == "start":
             _check_depth(work)
             inside = given.render(make_context(work))
-            return Enter([Body(region, "child", inside, given=inside) for region in node.bodies])
+            return Enter([Body(region, "child", inside, inputs=inside) for region in node.bodies])
         scope = work.frames[0].scope
         seen = scope.visible_items()  # frozen: the observation shares it with the board
         found = {name: seen.get(name) for name in outputs}
@@ -64,16 +64,16 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
         # what was deleted is deleted here too
         own: list[tuple[Any, Any]] = [((name,), seen.get(name, ABSENT)) for name in outputs]
         own += places(work, result)
-        return Outcome(places=own, thought=find_oddity(given, places), observation=came, result=result)
+        return Outcome(nested_writes=own, thought=find_oddity(given, places), observation=came, result=result)
 
     return perform
 
 
 def _check_depth(work: Work) -> None:
     """Raise X418 if subgraphs are nested too deep."""
-    limit, depth, frame = work.run.max_subgraph_depth, 1, work.act.frame
+    limit, depth, frame = work.run.max_subgraph_depth, 1, work.activation.frame
     while frame.parent is not None:
-        depth += frame.row.given is not None
+        depth += frame.row.inputs is not None
         frame = frame.parent
     if limit is not None and depth > limit:
         raise AgentRuntimeError(

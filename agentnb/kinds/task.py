@@ -51,7 +51,9 @@ def bind(node: Node, world: Any) -> Perform:
         if given is None:
             return Outcome({key: result["response"]}, observation=result, result=result)
         came = {**result, "text": result["response"], "result": result["response"]}
-        return Outcome(places=places(work, came), thought=find_oddity(given, places), observation=came, result=came)
+        return Outcome(
+            nested_writes=places(work, came), thought=find_oddity(given, places), observation=came, result=came
+        )
 
     return perform
 
@@ -76,7 +78,7 @@ def _has_failed(work: Work) -> bool:
     """Return True if the current step is this node's own failure: then a person is running it again."""
     for history, end in reversed(work.run.parts()):
         if end > history.base:
-            return end in history.errors and history.s_act[end - history.base] == work.act.id
+            return end in history.errors and history.s_act[end - history.base] == work.activation.id
     return False
 
 

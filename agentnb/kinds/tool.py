@@ -67,7 +67,7 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
         result = to_result(await work.call(effect))
         writes = places(work, result)
         thought = find_oddity(given, places)
-        return Outcome(places=writes, thought=thought, inputs=arguments, observation=result, result=result)
+        return Outcome(nested_writes=writes, thought=thought, inputs=arguments, observation=result, result=result)
 
     return perform
 

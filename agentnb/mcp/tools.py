@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentnb.board.masking import find_secret_word, to_display
-from agentnb.board.paths import look
+from agentnb.board.paths import get_at
 from agentnb.board.values import ABSENT
 from agentnb.engine.control.interventions import get_current_activation
 from agentnb.errors import ExecutionError, Problem
@@ -217,7 +217,7 @@ class Tools:
             return answer | list_rows(keys, lambda more: f"{len(data) - more} more keys: board(path=KEY)", most=60)
         parts = resolve_path(path, data)
         value: Any = data.get(parts[0], ABSENT)
-        value = look(value, parts[1:]) if len(parts) > 1 and value is not ABSENT else value
+        value = get_at(value, parts[1:]) if len(parts) > 1 and value is not ABSENT else value
         if value is ABSENT:
             raise ExecutionError(
                 Problem("X524", f"the board has nothing at {path!r}", f"after step {answer['at']} of {session.run_id}",

@@ -68,7 +68,7 @@ class RecordedCall:
 class ImportedIntervention:
     """What a person did before a step: an edit of the board (`writes`), an answer, an input."""
 
-    act: str
+    action: str
     target: str
     new: Any
     time: datetime
@@ -99,13 +99,13 @@ class RecordedStep:
     kind: str
     phase: str = "run"
     inside: int | None = None
-    entered: int | None = None
+    enter_place: int | None = None
     triggered_by: int | None = -1
     lanes: int = 0
     lane: int = -1
     shared: bool = False
-    began: int = 0
-    ended: int = 0
+    started_at: int = 0
+    ended_at: int = 0
     writes: Mapping[str, Any] = field(default_factory=dict)
     appends: Mapping[str, Any] = field(default_factory=dict)
     inputs: Any = None
@@ -201,12 +201,12 @@ class _Builder:
                  about: Mapping[str, Any]) -> None:  # fmt: skip
         self.steps = [*steps, *following]
         recipe = _build_recipe(name, dialect, self.steps, about)
-        last = EPOCH + timedelta(microseconds=max((step.ended for step in steps), default=0) // 1000)
+        last = EPOCH + timedelta(microseconds=max((step.ended_at for step in steps), default=0) // 1000)
         plan = Plan(recipe, make_readable_kinds(recipe), World())
         self.run = run = Run(plan, EffectDispatcher(), clock=FrozenClock(last))
         self.history, self.tables = run.history, run.tables
         self.frames: dict[tuple[int, int], Any] = {}  # the place of an enter step, and the lane -> the frame
-        self.acts: dict[int, int] = {}
+        self.activations: dict[int, int] = {}
         self.successors: dict[int, list[int]] = {}  # a step -> the steps that it led to
         for place, step in enumerate(self.steps):
             if step.triggered_by is None or (step.triggered_by < 0 and place >= len(steps) == 0):
@@ -218,8 +218,8 @@ class _Builder:
             run.write(run.root.scope, (key,), value)
         register_secrets(run.root.scope.data)
         self.queue.extend(self.successors.get(-1, ()))
-        began = steps[0].began if steps else 0
-        self.history.first_row([self._add_activation(place) for place in self.queue], began)
+        began = steps[0].started_at if steps else 0
+        self.history.append_first_row([self._add_activation(place) for place in self.queue], began)
         run.checkpoint()
         for place, step in enumerate(steps):
             self._intervene(step.before, place)
@@ -236,12 +236,12 @@ class _Builder:
 
     def _add_activation(self, place: int) -> int:
         """Return the activation of a step; its frame is open, or will be when the step is reached."""
-        known = self.acts.get(place)
+        known = self.activations.get(place)
         if known is None:
             step = self.steps[place]
             what = RESUME if step.phase == "leave" else 0
             node = self.run.plan.index[step.node]
-            known = self.acts[place] = self.run.get_activation(node, self._make_frame(step), what).id
+            known = self.activations[place] = self.run.get_activation(node, self._make_frame(step), what).id
         return known
 
     def _to_front(self, place: int) -> None:
@@ -252,7 +252,7 @@ class _Builder:
             self.queue.remove(place)
         self.queue.appendleft(place)
         history = self.history
-        history.s_pos[-1] = self.run.pos = len(history.p_act)
+        history.s_pos[-1] = self.run.queue_start = len(history.p_act)
         for number in self.queue:
             history.p_act.append(self._add_activation(number))
             history.p_val.append(CARRIED)
@@ -270,9 +270,9 @@ class _Builder:
         for key, item in step.appends.items():
             run.write(scope, (key,), [*(() if (seen := scope.get(key)) is ABSENT else seen), freeze(item)])
         register_secrets(scope.data)
-        if step.phase == "leave" and step.entered is not None:
-            frames = [frame.id for (place_of, _), frame in self.frames.items() if place_of == step.entered]
-            history.closed[number] = tuple(frames)
+        if step.phase == "leave" and step.enter_place is not None:
+            frames = [frame.id for (place_of, _), frame in self.frames.items() if place_of == step.enter_place]
+            history.closed_frames[number] = tuple(frames)
             history.mark_rare(number)
             for frame in frames:
                 run.close_frame(frame)
@@ -291,14 +291,14 @@ class _Builder:
                 history.p_act.append(self._add_activation(other))
                 history.p_val.append(None)
         history.s_act.append(act)
-        history.s_t0.append(step.began)
-        history.s_t1.append(max(step.began, step.ended))
+        history.s_t0.append(step.started_at)
+        history.s_t1.append(max(step.started_at, step.ended_at))
         history.s_flag.append(status | _PHASES[step.phase] | COUNTED)
         history.s_pos.append(pos)
         history.s_wend.append(len(history.w_new))
         history.s_pend.append(len(history.p_act))
-        run.position, run.pos, run.used = number, pos, run.used + 1
-        if number >= run.check_at:
+        run.position, run.queue_start, run.counted_steps = number, pos, run.counted_steps + 1
+        if number >= run.next_checkpoint:
             run.checkpoint()
 
     def _open(self, place: int, step: RecordedStep, number: int) -> Any:
@@ -310,7 +310,7 @@ class _Builder:
             tables.frames.append(FrameRow(id, parent.id, node, step.node, policy, lane, scope, number))
             rows.append(id)
             self.frames[place, lane] = self.run.open_frame(tables.frames[id])
-        self.history.opened[number] = tuple(rows)
+        self.history.opened_frames[number] = tuple(rows)
         self.history.mark_rare(number)
         return self.frames[place, 0 if step.lanes else -1]
 
@@ -332,13 +332,13 @@ class _Builder:
         history = self.history
         for row in rows:
             frame = self.frames[row.scope - 1, -1] if row.scope else self.run.root
-            old = frame.scope.get(row.target) if row.act == "edit" else ABSENT
-            if row.act == "edit":
+            old = frame.scope.get(row.target) if row.action == "edit" else ABSENT
+            if row.action == "edit":
                 self.run.write(frame.scope, (row.target,), row.new)
                 register_secrets(frame.scope.data)
                 history.s_wend[-1] = len(history.w_new)
             history.interventions.append(
-                Intervention(place, row.act, row.target, old, freeze(row.new), row.actor, row.time)
+                Intervention(place, row.action, row.target, old, freeze(row.new), row.actor, row.time)
             )
 
 

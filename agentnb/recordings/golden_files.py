@@ -27,7 +27,7 @@ from agentnb.engine.core.history import (
     PHASES,
     STATUSES,
     UNCAUGHT,
-    ActRow,
+    ActivationRow,
     Call,
     Event,
     FrameRow,
@@ -194,7 +194,7 @@ class _Writer:
 
     def _make_line(self, history: History, row: int, base: int) -> dict[str, Any]:
         step = history.base + row
-        opened = [self._open_frame(number) for number in history.opened.get(step, ())] if row else []
+        opened = [self._open_frame(number) for number in history.opened_frames.get(step, ())] if row else []
         writes = range(history.s_wend[row - 1] if row else 0, history.s_wend[row])
         pushes = range(history.s_pend[row - 1] if row else 0, history.s_pend[row])
         self.pushed += len(pushes)
@@ -215,8 +215,8 @@ class _Writer:
         line["order"] = [[at, history.order[number]] for at, number in enumerate(writes) if number in history.order]
         line["reduced"] = [[at, [[part.node, part.op, [*map(encode_atom, part.path)],
                                   encode(self.redaction.apply(part.value, *part.path), lenient=True)]
-                                 for part in history.reduced[number]]]
-                           for at, number in enumerate(writes) if number in history.reduced]  # fmt: skip
+                                 for part in history.reduced_parts[number]]]
+                           for at, number in enumerate(writes) if number in history.reduced_parts]  # fmt: skip
         line["events"] = [self._encode_event(event) for event in history.events
                           if event.at == step and (row or not history.base)]  # fmt: skip
         if row and (failure := history.errors.get(step)) is not None:
@@ -230,18 +230,18 @@ class _Writer:
         ]
         if not row and history.base:
             line["people"] = [self._encode_person(act) for act in history.interventions if act.step == step]
-        line["closed"] = [self.frames[number] for number in history.closed.get(step, ())] if row else []
+        line["closed"] = [self.frames[number] for number in history.closed_frames.get(step, ())] if row else []
         line["next"] = [self._push(history, number) for number in pushes]
-        line["asides"] = [[at - pushes.start, history.asides[at] - pushes.start,
-                           history.returns[history.asides[at] - 1] + base]
-                          for at in pushes if at in history.asides]  # fmt: skip
+        line["asides"] = [[at - pushes.start, history.insertions[at] - pushes.start,
+                           history.insertion_returns[history.insertions[at] - 1] + base]
+                          for at in pushes if at in history.insertions]  # fmt: skip
         line["queue"] = history.s_pos[row] + base
         return line
 
     def _encode_intervention(self, number: int) -> dict[str, Any]:
-        act = self.tables.acts[number]
+        act = self.tables.activations[number]
         found: dict[str, Any] = {"node": self.names[act.node] if act.node >= 0 else None}
-        defaults = ActRow(0, 0)
+        defaults = ActivationRow(0, 0)
         for name in ("frame", "what", "event", "about"):
             value = self.frames[act.frame] if name == "frame" else getattr(act, name)
             if value != getattr(defaults, name):
@@ -252,7 +252,7 @@ class _Writer:
         frame = self.tables.frames[number]
         self.frames[number] = len(self.frames)
         return [self.frames[frame.parent], self.names[frame.owner], frame.region, frame.policy, frame.branch,
-                self.frames[frame.scope], encode(self.redaction.apply(frame.given), lenient=True)]  # fmt: skip
+                self.frames[frame.scope], encode(self.redaction.apply(frame.inputs), lenient=True)]  # fmt: skip
 
     def _encode_path(self, number: int) -> Any:
         """Return a path: text for a key of the root; else the parts, and the number of another scope."""
@@ -270,8 +270,8 @@ class _Writer:
 
     def _call(self, call: Call, own: int) -> dict[str, Any]:
         found: dict[str, Any] = {"kind": call.kind, "name": call.name}
-        if call.act != own:
-            found["of"] = self._encode_intervention(call.act)
+        if call.activation != own:
+            found["of"] = self._encode_intervention(call.activation)
         numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
         found |= {name: value for name, value, default in numbers if value != default}
         said = self.redaction.apply(call.arguments, "calls", call.name, "arguments")
@@ -308,7 +308,7 @@ class _Writer:
         codes = [history.w_code[at] for at in range(history.s_wend[row - 1], history.s_wend[row])]
         codes += [code for code, at in zip(history.r_code, history.r_step, strict=True) if at == step]
         paths: list[Sequence[Any]] = [self.tables.codes[code >> 2][1] for code in codes]
-        node = self.tables.acts[history.s_act[row]].node
+        node = self.tables.activations[history.s_act[row]].node
         paths += dict(self.reading.nodes[node].inputs).values() if node >= 0 else ()
         names = {call.name for call in history.calls if call.step == step}
         paths += [("calls", name, part) for name in names for part in ("arguments", "result")]

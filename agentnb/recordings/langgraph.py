@@ -334,8 +334,8 @@ class _Steps:
         if self.thread.spaces.get(below):
             path = self.thread.path(below, max(self.thread.spaces[below]))
             entered = len(self.steps)
-            self._add(RecordedStep(node, "subgraph", "enter", inside, None, source, began=began,
-                                   ended=to_ns(path[0].time), writes=path[0].board))  # fmt: skip
+            self._add(RecordedStep(node, "subgraph", "enter", inside, None, source, started_at=began,
+                                   ended_at=to_ns(path[0].time), writes=path[0].board))  # fmt: skip
             self._walk(path, below, node, entered, entered)
             source = len(self.steps) - 1
         elif waits:
@@ -346,9 +346,9 @@ class _Steps:
         del self.following[scheduled:]  # a subgraph that was left, as one that failed, runs nothing more
         kind = "function" if name != "__start__" else "noop"
         self._add(RecordedStep(node, "subgraph" if entered is not None else kind,
-                               "leave" if entered is not None else "run", inside, entered, source, began=began,
-                               ended=ended, writes=writes, inputs=self._find_inputs(task, checkpoint), failure=failure,
-                               uncaught=failure is not None and not is_handled))  # fmt: skip
+                               "leave" if entered is not None else "run", inside, entered, source, started_at=began,
+                               ended_at=ended, writes=writes, inputs=self._find_inputs(task, checkpoint),
+                               failure=failure, uncaught=failure is not None and not is_handled))  # fmt: skip
         return len(self.steps) - 1
 
     def _add(self, step: RecordedStep) -> None:

@@ -85,12 +85,12 @@ class Span:
     id: str
     parent: str
     name: str
-    began: int
-    ended: int
+    started_at: int
+    ended_at: int
     attributes: dict[str, Any]
     events: list[tuple[str, dict[str, Any]]]
     error: str | None
-    inside: list[Span] = field(default_factory=list)
+    children: list[Span] = field(default_factory=list)
     depth: int = 0
 
     @property
@@ -130,7 +130,7 @@ def open_otel(where: str | os.PathLike[str], run_id: str | None = None) -> Recor
     place = os.fspath(where)
     traces = _read_traces(place)
     if run_id is None and traces:
-        run_id = max(traces, key=lambda name: max(span.ended for span in traces[name]))
+        run_id = max(traces, key=lambda name: max(span.ended_at for span in traces[name]))
     if run_id not in traces:
         raise StoreError(
             Problem("L577", f"there is no trace {run_id!r}" if run_id else "there is no trace in this file", place,
@@ -176,29 +176,30 @@ class _Steps:
             inside = entered.get(around)
             came_from = last.get((around, lane), inside if inside is not None else (-1 if self.steps else None))
             if phase == "leave":
-                came_from = max(last.get((span.id, each), entered[span.id]) for each in range(-1, len(span.inside)))
+                came_from = max(last.get((span.id, each), entered[span.id]) for each in range(-1, len(span.children)))
             step = RecordedStep(self.paths[span.id], _get_kind(span), phase, inside, lane=lane, triggered_by=came_from,
-                                began=span.began, ended=span.ended, shared=True, label=span.label)  # fmt: skip
+                                started_at=span.started_at, ended_at=span.ended_at, shared=True,
+                                label=span.label)  # fmt: skip
             if phase == "enter":
                 entered[span.id] = len(self.steps)
-                step.ended = span.began
-                step.lanes = max((self.lane[each.id] + 1 for each in span.inside), default=0)
+                step.ended_at = span.started_at
+                step.lanes = max((self.lane[each.id] + 1 for each in span.children), default=0)
             else:
                 self._finish(step, span)
-                step.entered = entered.get(span.id)
+                step.enter_place = entered.get(span.id)
             last[around, lane] = len(self.steps)
             self.steps.append(step)
 
     def _iter_moments(self, span: Span, prefix: str) -> Iterator[tuple[int, int, int, str, Span]]:
         self.paths[span.id] = path = self.ids.id_of(prefix, span.label)
-        if not span.inside:
-            yield span.ended, 0, -span.depth, "run", span
+        if not span.children:
+            yield span.ended_at, 0, -span.depth, "run", span
             return
-        self.lane.update(_assign_lanes(span.inside))
-        yield span.began, -1, span.depth, "enter", span
-        for each in span.inside:
+        self.lane.update(_assign_lanes(span.children))
+        yield span.started_at, -1, span.depth, "enter", span
+        for each in span.children:
             yield from self._iter_moments(each, path)
-        yield span.ended, 1, -span.depth, "leave", span
+        yield span.ended_at, 1, -span.depth, "leave", span
 
     def _finish(self, step: RecordedStep, span: Span) -> None:
         said = span.attributes
@@ -217,7 +218,7 @@ class _Steps:
                     {"messages": asked},
                     answered or None,
                     span.error,
-                    (span.ended - span.began) / 1e9,
+                    (span.ended_at - span.started_at) / 1e9,
                     tokens_in,
                     tokens_out,
                     _parse_text(provider),
@@ -229,7 +230,7 @@ class _Steps:
         elif span.operation == "execute_tool":
             result, arguments = _parse_result(span), _parse_arguments(span)
             step.calls = [RecordedCall("tool", span.label, arguments, result, span.error,
-                                       (span.ended - span.began) / 1e9)]  # fmt: skip
+                                       (span.ended_at - span.started_at) / 1e9)]  # fmt: skip
             step.inputs = arguments if isinstance(arguments, dict) else None
             step.writes = {} if span.error is not None else {span.label: result}
         elif said:
@@ -250,9 +251,9 @@ def _assign_lanes(spans: Sequence[Span]) -> dict[str, int]:
     """Return the branch of each of some siblings: -1 for all if none overlaps another; else the first free one."""
     ends: list[int] = []
     found = {}
-    for span in sorted(spans, key=lambda span: (span.began, span.ended)):
-        free = next((lane for lane, end in enumerate(ends) if end <= span.began), len(ends))
-        ends[free : free + 1] = [span.ended]
+    for span in sorted(spans, key=lambda span: (span.started_at, span.ended_at)):
+        free = next((lane for lane, end in enumerate(ends) if end <= span.started_at), len(ends))
+        ends[free : free + 1] = [span.ended_at]
         found[span.id] = free
     return found if len(ends) > 1 else dict.fromkeys(found, -1)
 
@@ -460,20 +461,20 @@ def _nest(where: str, spans: Sequence[Span]) -> list[Span]:
     """
     by_id = {span.id: span for span in spans}
     roots = []
-    for span in sorted(by_id.values(), key=lambda span: (span.began, span.id)):
+    for span in sorted(by_id.values(), key=lambda span: (span.started_at, span.id)):
         around = by_id.get(span.parent)
         if around is None:
             span.parent = ""
             roots.append(span)
         else:
-            around.inside.append(span)
+            around.children.append(span)
     reached, waiting = list[Span](), list(roots)
     while waiting:
         span = waiting.pop()
         reached.append(span)
-        for each in span.inside:
+        for each in span.children:
             each.depth = span.depth + 1
-        waiting += span.inside
+        waiting += span.children
         if span.depth > DEEPEST:
             break
     if len(reached) != len(by_id) or len(reached) > MOST:
@@ -481,10 +482,10 @@ def _nest(where: str, spans: Sequence[Span]) -> list[Span]:
         raise StoreError(Problem("L576", "this is not a file of OTLP JSON, or it is damaged", where, why,
                                  "export the spans of one run to a file"))  # fmt: skip
     for span in reversed(reached):  # what is inside a span may be timed by another machine's clock
-        span.began = min([span.began, *(each.began for each in span.inside)])
-        span.ended = max([span.ended, *(each.ended for each in span.inside)])
-        span.inside.sort(key=lambda each: (each.began, each.id))
-    return sorted(roots, key=lambda span: (span.began, span.id))
+        span.started_at = min([span.started_at, *(each.started_at for each in span.children)])
+        span.ended_at = max([span.ended_at, *(each.ended_at for each in span.children)])
+        span.children.sort(key=lambda each: (each.started_at, each.id))
+    return sorted(roots, key=lambda span: (span.started_at, span.id))
 
 
 __all__ = ["open_otel"]

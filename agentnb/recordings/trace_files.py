@@ -102,7 +102,7 @@ def _build_recipe(trace: SimulationTrace, document: Mapping[str, Any]) -> Recipe
     reading = trace.reading()
     names = [node.id for node in reading.nodes]
     scopes, owners = dict[int, str](), dict[str, str]()
-    for act in reading.tables.acts:
+    for act in reading.tables.activations:
         if act.node >= 0:
             scopes[act.node] = reading.tables.frames[act.frame].region
     for frame in reading.tables.frames[1:]:

@@ -109,11 +109,11 @@ class AsyncExecution:
         """Call in threads, for the duration of the context, whatever may block the loop."""
         run = self._state.run
         run.halt = Halt()  # a pause before it has ended
-        run.threaded, before = True, run.threaded
+        run.uses_threads, before = True, run.uses_threads
         try:
             yield
         finally:
-            run.threaded = before
+            run.uses_threads = before
 
     async def _run_one_or_rest(self) -> int:
         """Run one step; a node that was stepped into runs to its end."""
@@ -130,7 +130,7 @@ class AsyncExecution:
         run = self._state.run
         pending_step, halt = step_into.find_entered(run), run.halt
         code = GO if pending_step is None else await self._run_one(pending_step)
-        if halt.on:
+        if halt.is_requested:
             return PAUSED
         return await run_in_loop(run, self._notifications.tick) if code in (GO, SUSPENDED) else code
 
@@ -152,9 +152,11 @@ class AsyncExecution:
     async def _run_past_one(self) -> None:
         run = self._state.run
         halt = run.halt
-        if await self._run_one_or_rest() == GO and not halt.on:  # a manual step: of several branches, only this one
+        if (
+            await self._run_one_or_rest() == GO and not halt.is_requested
+        ):  # a manual step: of several branches, only this one
             run.stop_at = NEVER
-            run.set_mark()
+            run.set_next_due()
             await run_in_loop(run, self._notifications.tick)
 
 

@@ -129,14 +129,14 @@ class BackgroundRun:
         state, execution, run = self._state, self._execution, self._state.run
         self._rollback.open_tip()
         settle(run)  # events emitted from outside may have no listener
-        run.threaded, before = True, run.threaded
+        run.uses_threads, before = True, run.uses_threads
         try:
             if execution.can_step() and not execution.stops_at_start(state.stopped_by):
                 self._notifications.save_and_notify()
                 with self._async_execution.keep_loop_free():
                     await self._run_on(run)
         finally:
-            run.threaded = before
+            run.uses_threads = before
             if number == self._start_count:
                 repair(run)
                 execution.clear_stop()
@@ -148,20 +148,20 @@ class BackgroundRun:
         halt, end = run.halt, run.stop_at
         while True:
             run.stop_at = end if self._speed is None else min(end, run.position + 1)
-            run.set_mark()
+            run.set_next_due()
             code = await self._async_execution.run_on()
-            if code != PAUSED or halt.on or not run.stop_at <= run.position < end:
+            if code != PAUSED or halt.is_requested or not run.stop_at <= run.position < end:
                 return
             self._persistence.check_ready()
             self._notifications.tick()
             await self._sleep(halt, run.ns)
-            if halt.on:
+            if halt.is_requested:
                 return
 
     async def _sleep(self, halt: Halt, ns: Callable[[], int]) -> None:
         """Wait as long as the current speed requires, even if it changes meanwhile; a pause ends the wait."""
         began = ns()
-        while self._speed is not None and not halt.on and self._wake_event is not None:
+        while self._speed is not None and not halt.is_requested and self._wake_event is not None:
             left = 1 / self._speed - (ns() - began) / 1e9
             self._wake_event.clear()
             with suppress(TimeoutError):
@@ -189,7 +189,7 @@ class BackgroundRun:
         run = self._state.run
         if self._state.runs_in_background and steps is not None:
             run.stop_at = min(run.stop_at, run.position + 1)
-            run.mark = 0
+            run.next_due = 0
         self._wake()
         self._notifications.notify_move()
 
@@ -219,7 +219,7 @@ class BackgroundRun:
         left = [
             pending_step.hold.seconds_left
             for pending_step in pending_steps
-            if pending_step.held and pending_step.hold is not None
+            if pending_step.is_held and pending_step.hold is not None
         ]
         times = [seconds for seconds in left if seconds is not None]
         loop = get_running_loop() or state.loop
@@ -255,8 +255,8 @@ class BackgroundRun:
         """Begin no further step; steps in flight end first."""
         if self._state.moves:
             run = self._state.run
-            run.halt.on = True
-            run.mark = 0  # a run without a loop checks after its step
+            run.halt.is_requested = True
+            run.next_due = 0  # a run without a loop checks after its step
             self._wake()
         self._notifications.save_and_notify()
 
@@ -273,7 +273,7 @@ class BackgroundRun:
 
     def drop(self) -> None:
         """Stop immediately: the task ends at its next resumption, and takes no step from there."""
-        self._state.run.halt.on = True
+        self._state.run.halt.is_requested = True
         self._wake()
         if self._state.runs_in_background:
             self._state.runs_in_background = False

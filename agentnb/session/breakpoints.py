@@ -50,10 +50,10 @@ class SessionBreakpoints(Breakpoints):
                 row = self.make({name: words[name] for name in WORDS if name in words})
             except AgentNbError:
                 continue
-            row.id, row.hits = int(words.get("id", self.made + 1)), int(words.get("hits", 0))
+            row.id, row.hits = int(words.get("id", self.last_id + 1)), int(words.get("hits", 0))
             self.rows[row.id] = row
-            self.made = max(self.made, row.id)
-        self.changed()
+            self.last_id = max(self.last_id, row.id)
+        self.on_change()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write them to a JSON file, for `load`; return its path.
@@ -90,8 +90,8 @@ class SessionBreakpoints(Breakpoints):
         if problems:
             raise ExecutionError(*problems)
         for row in found:
-            self._put(row)
-        self.changed()
+            self._insert(row)
+        self.on_change()
         return tuple(found)
 
     def to_frame(self) -> pd.DataFrame:

@@ -47,13 +47,13 @@ class Callbacks:
             or run.recorded is not None
         )
         run.run_id = self._run_id
-        run.after = attach(state, self._handle_step)
-        run.before = (
+        run.after_step = attach(state, self._handle_step)
+        run.before_activation = (
             self._should_stop_before if at_nodes or (until is not None and until.is_met_before is not None) else None
         )
-        run.hold = self._holds_call if at_calls or state.steps_into else None
-        run.at_emit = step_into.stop if state.steps_into else None
-        run.tell = self._emit_token if listeners["token"] else None
+        run.holds_call = self._holds_call if at_calls or state.steps_into else None
+        run.on_emit = step_into.stop if state.steps_into else None
+        run.on_token = self._emit_token if listeners["token"] else None
 
     def _run_id(self) -> str:
         return self._state.run_id
@@ -79,7 +79,7 @@ class Callbacks:
             return code
         if limits.has_counted_limits and limits.find_reached(run):
             return EXHAUSTED
-        if run.halt.on or not saved:
+        if run.halt.is_requested or not saved:
             return PAUSED
         return BREAK if stops else code
 
@@ -111,7 +111,7 @@ class Callbacks:
         if met is None:
             return False
         self._state.stopped_by = met
-        interventions.note(self._state.run, "breakpoint", str(met))
+        interventions.record_intervention(self._state.run, "breakpoint", str(met))
         return True
 
     def _should_stop_before(self, act: Activation) -> bool:

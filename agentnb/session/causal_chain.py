@@ -31,7 +31,7 @@ class Chain:
     """
 
     def __init__(self, asked: str, links: list[LinkedEvent], nodes: dict[int, str]) -> None:
-        self.asked, self.links, self._nodes = asked, tuple(links), nodes
+        self.event_id, self.links, self._nodes = asked, tuple(links), nodes
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -63,7 +63,7 @@ class Chain:
         """
         from agentnb.draw.causality_view import draw_chain
 
-        return draw_chain(self.asked, list(self._format_lines()))
+        return draw_chain(self.event_id, list(self._format_lines()))
 
     def _format_lines(self) -> Iterator[ChainEvent]:
         from agentnb.draw.causality_view import ChainEvent
@@ -107,15 +107,15 @@ def get_chain(run: Run, wanted: str) -> Chain:
                     did_you_mean(str(wanted), names, "look at session.events, or run until it is created"))
         )  # fmt: skip
     nodes = {
-        event.seq: pending_step.act.node.id
+        event.seq: pending_step.activation.node.id
         for pending_step in run.pending_steps.values()
-        for event in pending_step.act.work.emitted
+        for event in pending_step.activation.work.emitted
     }
     for link in links:
         step = link.event.step
         if step is not None:
             history = next(each for each in reversed(run.chain) if each.base < step)
-            nodes[link.event.seq] = run.node_of(history.s_act[step - history.base])
+            nodes[link.event.seq] = run.get_node_id(history.s_act[step - history.base])
     return Chain(wanted, links, nodes)
 
 

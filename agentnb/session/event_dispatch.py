@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.engine.control.breakpoints import get_last_step
 from agentnb.engine.core.frames import Activation
-from agentnb.engine.core.history import AGAIN, CANCELLED, COUNTED, ENTER, ERROR, LEAVE, OK, RUN, STATUS, ActRow, History
+from agentnb.engine.core.history import (
+    AGAIN,
+    CANCELLED,
+    COUNTED,
+    ENTER,
+    ERROR,
+    LEAVE,
+    OK,
+    RUN,
+    STATUS,
+    ActivationRow,
+    History,
+)
 from agentnb.engine.core.run import DONE, FAILED, SUSPENDED, Run
 from agentnb.errors import error_line
 from agentnb.kinds.loop import MAX_ROUNDS
@@ -43,10 +55,10 @@ def attach(state: State, after: After) -> After:
     if api is None:
         return after
     telling = HookNotifier(state, api, run)
-    if run.begins is None:
-        for act in run.live.values():
+    if run.wrap_perform is None:
+        for act in run.live_activations.values():
             act.perform = telling.wrap_perform(act, run.plan.performs[act.node.index])
-    run.begins, run.at_retry = telling.wrap_perform, telling.report_retry
+    run.wrap_perform, run.on_retry = telling.wrap_perform, telling.report_retry
     return lambda act, code: telling.report_step(act, code, after)
 
 
@@ -62,7 +74,7 @@ class HookNotifier:
 
     def wrap_perform(self, act: Activation, perform: Perform) -> Perform:
         """Return the function of a node, preceded by the notification; async functions stay async."""
-        if act.what or not FAMILIES.get(act.node.kind.name, "System"):
+        if act.purpose or not FAMILIES.get(act.node.kind.name, "System"):
             return perform
         call: Any = perform
         if iscoroutinefunction(call):
@@ -82,7 +94,7 @@ class HookNotifier:
     def report_start(self, act: Activation) -> None:
         """Report the start of a node, and before the first one the start of the run."""
         run = self.run
-        if run.position == 0 and all(pending_step.act is act for pending_step in run.pending_steps.values()):
+        if run.position == 0 and all(pending_step.activation is act for pending_step in run.pending_steps.values()):
             nodes = run.plan.recipe.nodes.values()
             names = tuple((node.id, node.label or node.id) for node in nodes)
             self._notify(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))
@@ -92,7 +104,7 @@ class HookNotifier:
     def report_retry(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
         """Report the retry of a node's call."""
         told = error_line(error)
-        self._notify_node("OnSystemRetry", work.act, attempt=attempt, error=told)
+        self._notify_node("OnSystemRetry", work.activation, attempt=attempt, error=told)
 
     # -- after a step
     # ----------------------------------------------------------------------------------------------------
@@ -107,7 +119,9 @@ class HookNotifier:
             if code == DONE:
                 took = (history.s_t1[row] - run.parts()[0][0].s_t1[0]) / 1e9
                 self._notify(
-                    GraphEvent(Schedule.OnGraphComplete, self.state.run_id, nodes_executed=run.used, duration=took)
+                    GraphEvent(
+                        Schedule.OnGraphComplete, self.state.run_id, nodes_executed=run.counted_steps, duration=took
+                    )
                 )
             elif code == FAILED:
                 failure = history.errors.get(history.base + row)
@@ -118,9 +132,9 @@ class HookNotifier:
     def _step(self, history: History, row: int, act: Activation) -> None:
         """Report what the step of a row has done."""
         run, flag = self.run, history.s_flag[row]
-        if row <= 0 or history.s_act[row] >= len(run.tables.acts):
+        if row <= 0 or history.s_act[row] >= len(run.tables.activations):
             return
-        of, phase, status = run.tables.acts[history.s_act[row]], flag & 3, flag & STATUS
+        of, phase, status = run.tables.activations[history.s_act[row]], flag & 3, flag & STATUS
         node = run.plan.nodes[of.node].node
         family = FAMILIES.get(node.kind, "System")
         if status == CANCELLED:
@@ -133,7 +147,7 @@ class HookNotifier:
         elif status == OK and family and phase in (RUN, LEAVE):
             self._report_end(history, row, of, node, family)
 
-    def _report_failure(self, history: History, row: int, of: ActRow, node: Node) -> None:
+    def _report_failure(self, history: History, row: int, of: ActivationRow, node: Node) -> None:
         failure = history.errors[history.base + row]
         text = str(failure)
         if failure.timeout:
@@ -141,7 +155,7 @@ class HookNotifier:
         else:
             self._notify_row("OnSystemError", of, error=text)
 
-    def _report_end(self, history: History, row: int, of: ActRow, node: Node, family: str) -> None:
+    def _report_end(self, history: History, row: int, of: ActivationRow, node: Node, family: str) -> None:
         """Report the end of a node, with what was inside it."""
         step, entered, inside = history.base + row, history.s_t0[row], 0
         rounds = 0 if node.bodies else node.params.get("times") or 0  # without a body only the rounds count
@@ -174,14 +188,14 @@ class HookNotifier:
             for number in range(min(end, step - 1), history.base, -1):
                 yield history, number - history.base
 
-    def _get_position(self, of: ActRow, step: int) -> tuple[int, int, int]:
+    def _get_position(self, of: ActivationRow, step: int) -> tuple[int, int, int]:
         """Return when a composite node was entered, how many nodes began inside, and how often its body did."""
         rounds, counted = 1, list[int]()
         for history, row in self._iter_back(step):
-            other, flag = self.run.tables.acts[history.s_act[row]], history.s_flag[row]
+            other, flag = self.run.tables.activations[history.s_act[row]], history.s_flag[row]
             if (other.node, other.frame) == (of.node, of.frame) and flag & STATUS == OK:
                 if flag & 3 == ENTER:
-                    opened = set(history.opened.get(history.base + row, ()))
+                    opened = set(history.opened_frames.get(history.base + row, ()))
                     return history.s_t0[row], sum(self._is_within(frame, opened) for frame in counted), rounds
                 rounds += flag & 3 == AGAIN
             elif flag & COUNTED and flag & STATUS != CANCELLED:
@@ -207,7 +221,7 @@ class HookNotifier:
         )  # fmt: skip
         self._notify(event, act)
 
-    def _notify_row(self, schedule: str, of: ActRow, **rest: Any) -> None:
+    def _notify_row(self, schedule: str, of: ActivationRow, **rest: Any) -> None:
         """Report an event of a step, by its row; its frame may be closed."""
         frames = self.run.tables.frames
         node, frame, depth = self.run.plan.nodes[of.node], of.frame, 0
@@ -217,7 +231,7 @@ class HookNotifier:
             depth, parent = depth + 1, frames[parent].parent
         name, place = node.node.label or node.id, branch if branch >= 0 else None
         event = GraphEvent(Schedule(schedule), self.state.run_id, node.id, name, node.kind.name, depth, place, **rest)
-        self._notify(event, self.run.live.get(self.run.tables.act(of)))
+        self._notify(event, self.run.live_activations.get(self.run.tables.add_activation(of)))
 
     def _notify(self, event: GraphEvent, act: Activation | None = None) -> None:
         run = self.run

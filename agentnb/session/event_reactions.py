@@ -48,8 +48,8 @@ class _Rows:
         if new:
             self.last = new[-1]
         for number in range(len(self.steps), end + 1):
-            act = run.tables.acts[history.s_act[number]]
-            came = run.event(act.event)
+            act = run.tables.activations[history.s_act[number]]
+            came = run.get_event(act.event)
             node = run.plan.nodes[act.node].id
             self.steps.append(None if came is None else (_find_emitter(run, came), came.type, node))
 
@@ -78,7 +78,8 @@ class EventReactions:
         for pending_step in run.pending_steps.values():
             counts.update(
                 _list_contributions(
-                    (), [(pending_step.act.node.id, event.type) for event in pending_step.act.work.emitted]
+                    (),
+                    [(pending_step.activation.node.id, event.type) for event in pending_step.activation.work.emitted],
                 )
             )
         by_type: dict[str, int] = {}
@@ -96,7 +97,7 @@ class EventReactions:
 
     def _find_last(self, run: Run) -> tuple[tuple[str, str] | None, frozenset[str]]:
         """Return the type and node of the last step's delivery, and the types of the events that it emitted."""
-        at, row = run.at, run.position - run.at.base
+        at, row = run.current_history, run.position - run.current_history.base
         route = self._fold.part(at).steps[row] if row else None
         if route is None:
             return None, frozenset()
@@ -118,7 +119,7 @@ def _find_emitter(run: Run, event: Event) -> str:
     if event.step is None:
         return ""
     history = next(history for history in reversed(run.chain) if history.base < event.step)
-    return run.node_of(history.s_act[event.step - history.base])
+    return run.get_node_id(history.s_act[event.step - history.base])
 
 
 def _get_event_step(event: Event) -> int:

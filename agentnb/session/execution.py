@@ -68,11 +68,11 @@ def is_over(run: Run, act: Activation) -> Until:
     def is_met() -> bool:
         if frame not in run.frames:  # left by an error or a cancellation
             return True
-        waiting = [run.tables.acts[number] for number in run.frontier()]
+        waiting = [run.tables.activations[number] for number in run.frontier()]
         if event >= 0 and any(turn.event == event for turn in waiting):
             return False
         inside = any(row.parent == frame and row.owner in nodes for row in (one.row for one in run.frames.values()))
-        ends = any(turn.frame == frame and turn.node in nodes and turn.what in (RESUME, FAIL) for turn in waiting)
+        ends = any(turn.frame == frame and turn.node in nodes and turn.purpose in (RESUME, FAIL) for turn in waiting)
         return not inside and not ends
 
     return Until(is_met)
@@ -128,7 +128,7 @@ class Execution:
     def last_step_since(self, start: int) -> SimulationStep | None:
         """Return the last step; None if there was none after step `start`."""
         run = self._state.run
-        moved = run.position > start or (run.at.base == start < run.position)
+        moved = run.position > start or (run.current_history.base == start < run.position)
         return self._state.trace.steps[run.position - 1] if moved and run.position else None
 
     def prepare_step(self, *, release_all: bool = False) -> bool:
@@ -144,7 +144,7 @@ class Execution:
         self._rollback.open_tip()
         run, state.stopped_by = state.run, None
         settle(run)  # the next delivery may have no listener
-        return run.pos < run.at.s_pend[run.position - run.at.base]
+        return run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]
 
     def paused_calls(self) -> list[Hold]:
         """Return where steps in flight are paused for inspection, without those that wait for a person's answer."""
@@ -154,13 +154,13 @@ class Execution:
         holds = [
             pending_step.hold
             for pending_step in pending_steps.values()
-            if pending_step.held and pending_step.hold is not None
+            if pending_step.is_held and pending_step.hold is not None
         ]
         return [hold for hold in holds if hold.kind not in ASKS]
 
     def release(self, *, all_: bool) -> None:
         """Release paused calls: that of the next pending step, or all."""
-        if all_ or all(pending_step.held for pending_step in self._state.run.pending_steps.values()):
+        if all_ or all(pending_step.is_held for pending_step in self._state.run.pending_steps.values()):
             for hold in self.paused_calls()[: None if all_ else 1]:
                 hold.is_resumed = True
 
@@ -168,7 +168,7 @@ class Execution:
         """Return the activation that the next step continues or begins."""
         run = self._state.run
         return (
-            (find_activation_beside(run) or choose_pending_step(run).act)
+            (find_activation_beside(run) or choose_pending_step(run).activation)
             if run.pending_steps
             else interventions.get_current_activation(run)
         )
@@ -185,13 +185,13 @@ class Execution:
             if find_activation_beside(run) is not None:  # a branch beside the one that asks
                 return limits.find_reached(run) in (None, "max_steps")  # max_steps is checked when the step is chosen
         return status in ("ready", "paused", "failed", "in_flight") or not all(
-            pending_step.held for pending_step in run.pending_steps.values()
+            pending_step.is_held for pending_step in run.pending_steps.values()
         )
 
     def run_one(self, pending_step: PendingStep | None = None) -> int:
         """Run one step, or the rest of a pending one; return why it ended."""
         run = self._state.run
-        run.halt.on = False
+        run.halt.is_requested = False
         code = run_plain(run, once=True, pending_step=pending_step)
         return step_into.drive(run, lambda: step_in_loop(run, pending_step)) if code == LOOP else code
 
@@ -257,7 +257,7 @@ class Execution:
     def enter(self, act: Activation) -> PendingStep | None:
         """Return the pending step of an activation that is stepped into; None if it only propagates a failure."""
         pending_step = self._state.run.pending_steps.get(act.id)
-        return step_into.enter(self._state.run, act) if pending_step is None and act.what != FAIL else pending_step
+        return step_into.enter(self._state.run, act) if pending_step is None and act.purpose != FAIL else pending_step
 
     # -- run ----------------------------------------------------------------------------------------------------
 
@@ -292,7 +292,7 @@ class Execution:
         run, hooks, tick = self._state.run, self._state.hooks, self._notifications.tick
         while True:
             run.stop_at = min(end, run.position + CHUNK) if hooks.rows["change"] else end
-            run.set_mark()
+            run.set_next_due()
             code = run_plain(run)
             if code == LOOP:
                 code = step_into.drive(run, lambda: run_in_loop(run, tick))
@@ -327,7 +327,7 @@ class Execution:
         elif until is not None:
             self.stop_at(self.condition_for(until))
         run.stop_at = end
-        run.set_mark()
+        run.set_next_due()
         return end > run.position
 
     def stop_at(self, condition: Until | None) -> None:
@@ -359,7 +359,7 @@ class Execution:
         if self._state.until is not None:
             self.stop_at(None)
         if not run.dirty:
-            run.set_mark()
+            run.set_next_due()
 
 
 def is_step_number(until: Any) -> TypeGuard[int]:

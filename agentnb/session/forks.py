@@ -46,9 +46,9 @@ class Forks:
     ) -> None:  # fmt: skip
         self._state, self._callbacks, self._rollback, self._persistence = state, callbacks, rollback, persistence
         self._background, self._notifications, self._make = background, notifications, make
-        self._made: list[Parts] = []
-        self._before_reset: list[Run] = []
-        self._known: dict[Run, int] = {}  # number of a run's abandoned branches that have become sessions
+        self._forks: list[Parts] = []
+        self._runs_before_reset: list[Run] = []
+        self._known_branches: dict[Run, int] = {}  # number of a run's abandoned branches that have become sessions
         self._lock = RLock()  # the UI may draw in another thread
 
     def fork(
@@ -80,7 +80,7 @@ class Forks:
             forked.state.note, forked.state.expectation = safe_str(note), expectation
         if state.journal is not None:
             forked.persistence.record_in(stored_run.begin_fork(forked.state, state.journal))
-        self._made.append(forked)
+        self._forks.append(forked)
         if edit:
             forked.interventions.edit(edit)
         return forked
@@ -151,7 +151,7 @@ class Forks:
         run.chaos = old.chaos
         run.begin(state.inputs)
         if old.history.tip:
-            self._before_reset.append(old)
+            self._runs_before_reset.append(old)
         journal = state.journal
         state.replace_run(run)
         if journal is None:
@@ -165,29 +165,29 @@ class Forks:
         with self._lock:
             self._add_earlier_runs()
             self._add_abandoned_branches(self._state.run)
-            return tuple(self._made)
+            return tuple(self._forks)
 
     def _add_earlier_runs(self) -> None:
         """Make sessions of the runs from before each reset."""
-        for run in self._before_reset:
+        for run in self._runs_before_reset:
             journal = run.recorder if isinstance(run.recorder, Journal) else None
             made = self._get_parts(run, f"{self._state.name}, before reset", getattr(journal, "run_id", None))
             made.persistence.record_in(journal)
-            made.forks.take_over(run, self._known.pop(run, 0))
-            self._made.append(made)
-        self._before_reset.clear()
+            made.forks.adopt_branches(run, self._known_branches.pop(run, 0))
+            self._forks.append(made)
+        self._runs_before_reset.clear()
 
-    def take_over(self, run: Run, known: int) -> None:
+    def adopt_branches(self, run: Run, known: int) -> None:
         """Take over a run of which that many abandoned branches have become sessions."""
-        self._known[run] = known
+        self._known_branches[run] = known
 
     def _add_abandoned_branches(self, run: Run) -> None:
-        for chain, tip in run.left[self._known.get(run, 0) :]:
+        for chain, tip in run.abandoned_branches[self._known_branches.get(run, 0) :]:
             reopened = time_travel.reopen_branch(run, chain, tip)
             made = self._get_parts(reopened, f"{self._state.name}, original")
             made.persistence.record_as_fork_of(self._state.journal)
-            self._made.append(made)
-        self._known[run] = len(run.left)
+            self._forks.append(made)
+        self._known_branches[run] = len(run.abandoned_branches)
 
     def tree(self) -> str:
         """Return the whole tree of sessions and stored runs, one per line, this one marked."""

@@ -133,7 +133,7 @@ class Interventions:
         self._prepare("emit()", cancels=False)
         run = self._state.run
         open_tip(run, amend=True)
-        interventions.note_held(run)
+        interventions.record_steps_in_flight(run)
         event = interventions.emit(run, type_, payload, actor, **fields)
         self._notifications.save_and_notify()
         if self._state.recipe.reactive is not None:
@@ -226,7 +226,7 @@ class Interventions:
     ) -> SimulationStep | None:
         """Record the answer to the step that it has finished; a run in the background continues."""
         state = self._state
-        interventions.note(state.run, act, pending_step.act.node.id, ABSENT, value, by)
+        interventions.record_intervention(state.run, act, pending_step.activation.node.id, ABSENT, value, by)
         self._notifications.save_and_notify()
         step = self._execution.last_step_since(start)
         if code == GO:
@@ -254,7 +254,7 @@ class Interventions:
         pending_step = pending_step or find_pending_step(run, "call", id_)
         change_call(pending_step, arguments, answer)
         new = answer if arguments is None else dict(arguments)
-        interventions.note(run, "change", pending_step.act.node.id, ABSENT, new)
+        interventions.record_intervention(run, "change", pending_step.activation.node.id, ABSENT, new)
         self._notifications.save_and_notify()
 
     def _resume_pending(self, kind: Kind, wanted: str | None) -> None:
@@ -262,7 +262,7 @@ class Interventions:
         run = self._state.run
         for call, pending in list_waiting(run):
             if pending.kind == kind and (wanted is None or wanted in (pending.node, pending.id)):
-                self._rollback.run_safely(partial(self._execution.restart, run.find_activation(call.act)))
+                self._rollback.run_safely(partial(self._execution.restart, run.find_activation(call.activation)))
                 return
 
 

@@ -28,8 +28,8 @@ class _WriteIndex:
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[int, str], array[int]] = {}
-        self.edited: set[tuple[str, int]] = set()
-        self._writes = self._acts = 0
+        self.edited_paths: set[tuple[str, int]] = set()
+        self._writes = self._read_interventions = 0
 
     def read(self, run: Run, history: History, _end: int) -> None:
         """Read the rows added since the last call."""
@@ -40,11 +40,11 @@ class _WriteIndex:
             scope, path = codes[history.w_code[number] >> 2]
             self.numbers.setdefault((scope, str(path[0])), array("q")).append(number)
         self._writes = max(self._writes, writes)
-        for act in history.interventions[self._acts :]:
+        for act in history.interventions[self._read_interventions :]:
             if act.action == "edit":
                 words = act.target.split(".")
-                self.edited |= {(".".join(words[:size]), act.step) for size in range(1, len(words) + 1)}
-        self._acts = len(history.interventions)
+                self.edited_paths |= {(".".join(words[:size]), act.step) for size in range(1, len(words) + 1)}
+        self._read_interventions = len(history.interventions)
 
     def _read_many(self, codes: Sequence[tuple[int, Path]], history: History, end: int) -> None:
         """Read many writes at once; a key has the numbers of all its paths, in order."""
@@ -83,6 +83,6 @@ class LastWriters:
 
 
 def _get_node(run: Run, history: History, written: _WriteIndex, key: str, step: int) -> str | None:
-    if (key, step) in written.edited or (step == history.base and step > 0):
+    if (key, step) in written.edited_paths or (step == history.base and step > 0):
         return None  # row 0 of a fork holds its edits
-    return run.node_of(history.s_act[step - history.base]) if step > history.base else ""
+    return run.get_node_id(history.s_act[step - history.base]) if step > history.base else ""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import freeze, thaw
 from agentnb.engine.control.breakpoints import get_last_step
-from agentnb.engine.control.interventions import note
+from agentnb.engine.control.interventions import record_intervention
 from agentnb.engine.core.history import COUNTED
 from agentnb.engine.core.run import MAX_FRAMES, NEVER
 from agentnb.engine.effects.recorded_calls import ASKED
@@ -45,25 +45,25 @@ _events: Final = attrgetter(*OF_EVENTS)
 class _PendingUsage:
     """The usage of a step in flight: its start, its attempts in progress, and the number that have ended."""
 
-    began: int
+    started_at: int
     attempts: AttemptUsage = field(default_factory=AttemptUsage)
-    out: dict[tuple[int, int], str] = field(default_factory=dict)
-    back: int = 0
+    attempts_in_flight: dict[tuple[int, int], str] = field(default_factory=dict)
+    ended_count: int = 0
 
-    def look(self, work: Work) -> None:
+    def update(self, work: Work) -> None:
         """Record the attempts that have ended."""
-        for call in work.calls[self.back :]:
-            self.out.pop((call.call, call.attempt), None)
+        for call in work.calls[self.ended_count :]:
+            self.attempts_in_flight.pop((call.call, call.attempt), None)
             asked = round(call.seconds * 1e9) if call.kind in ASKED else 0
             self.attempts = self.attempts.with_attempt(call.kind, call, asked)
-            self.back += 1
+            self.ended_count += 1
 
     def measure_usage(self, now: int) -> tuple[AttemptUsage, int]:
         """Return its usage so far, including attempts in progress."""
         paid = self.attempts
-        for kind in self.out.values():
+        for kind in self.attempts_in_flight.values():
             paid = paid.with_attempt(kind)
-        return paid, max(now - self.began - paid.answer_ns, 0)
+        return paid, max(now - self.started_at - paid.answer_ns, 0)
 
 
 class Limits:
@@ -77,7 +77,7 @@ class Limits:
         self.budget = budget
         self._set()
         self._in_flight: dict[Work, _PendingUsage] = {}
-        self._unpriced = False  # whether the warning for a model of unknown cost was issued
+        self._has_warned_of_unpriced = False  # whether the warning for a model of unknown cost was issued
         self._seen_interventions: tuple[History | None, int, Intervention | None] = (
             None,
             0,
@@ -98,14 +98,14 @@ class Limits:
         run.max_subgraph_depth = budget.max_subgraph_depth
         run.limiter = self if self._of_calls or budget.max_frames is not None else None
         self._in_flight.clear()
-        run.set_mark()
+        run.set_next_due()
 
     def change(self, run: Run, budget: Budget) -> None:
         """Replace the budget; recorded if the run is at its tip."""
         old, new = asdict(self.budget), asdict(budget)
         for name in old:
-            if old[name] != new[name] and run.at is run.history and not run.is_rewound:
-                note(run, "budget", name, old[name], new[name])
+            if old[name] != new[name] and run.current_history is run.history and not run.is_rewound:
+                record_intervention(run, "budget", name, old[name], new[name])
         self.budget = budget
         self._set()
         self.apply(run)
@@ -118,7 +118,7 @@ class Limits:
         if run.is_exhausted():
             return "max_steps"
         if self.has_counted_limits:
-            used = measure_usage(run.at, run.position)
+            used = measure_usage(run.current_history, run.position)
             limit = next(self._iter_reached_event_limits(run, used), None) if self._of_events else None
             if limit is None and self._of_calls:
                 limit = next(self._iter_reached_limits(used.attempts.plus(_compute_cut_usage(run)), used.ns), None)
@@ -129,9 +129,9 @@ class Limits:
 
     def _iter_reached_event_limits(self, run: Run, used: UsageTotals) -> Iterator[str]:
         """Yield the limits on events that the next delivery would exceed."""
-        budget, history, position = self.budget, run.at, run.position
-        empty = run.pos >= history.s_pend[position - history.base]
-        number = -1 if empty else run.tables.acts[history.p_act[run.pos]].event
+        budget, history, position = self.budget, run.current_history, run.position
+        empty = run.queue_start >= history.s_pend[position - history.base]
+        number = -1 if empty else run.tables.activations[history.p_act[run.queue_start]].event
         if budget.max_events is not None and used.events >= budget.max_events:  # else the queue need not be counted
             waiting = _count_waiting(history, position, run.frontier()) if run.plan.reacts else 0
             half = number >= 0 and has_set_off(history, number, position)
@@ -169,7 +169,7 @@ class Limits:
 
     def capture_usage(self, run: Run) -> Callable[[], dict[str, Number]]:
         """Return a function that returns the usage at the position of this moment, whenever it is called."""
-        history, steps, listens, stop = run.at, run.used, run.plan.reacts, self._find_stop(run)
+        history, steps, listens, stop = run.current_history, run.counted_steps, run.plan.reacts, self._find_stop(run)
         cut = _compute_cut_usage(run)
         position, queue = max(min(run.position, history.tip), history.base), list[int]()
         with suppress(IndexError):  # another thread may move the run at this moment
@@ -204,7 +204,7 @@ class Limits:
             return False
         step, counted = history.base + row, history.s_flag[row] & COUNTED > 0
         before, after = (_to_amounts(measure_usage(history, at)) for at in (step - 1, step))
-        before["max_steps"], after["max_steps"] = run.used - counted, run.used
+        before["max_steps"], after["max_steps"] = run.counted_steps - counted, run.counted_steps
         limits = ((name, getattr(self.budget, name)) for name in after)
         return any(
             limit is not None and float(before[name]) < share * float(limit) <= float(after[name])
@@ -225,9 +225,9 @@ class Limits:
         paid, ns = self._add_in_flight(run, now)
         limit = next(self._iter_reached_limits(paid, ns + round(wait * 1e9), (effect.kind,)), None)
         if limit is None:
-            mine.out[which] = effect.kind
+            mine.attempts_in_flight[which] = effect.kind
             return True
-        self._give_up(run, work.act, limit, paid, ns)
+        self._give_up(run, work.activation, limit, paid, ns)
         return False
 
     def limit_for(self, run: Run, kinds: Iterable[str]) -> str | None:
@@ -237,13 +237,13 @@ class Limits:
         return next(self._iter_reached_limits(*self._add_in_flight(run, run.ns()), kinds), None)
 
     def _add_in_flight(self, run: Run, now: int) -> tuple[AttemptUsage, int]:
-        used = measure_usage(run.at, run.position)
+        used = measure_usage(run.current_history, run.position)
         paid, ns = used.attempts.plus(_compute_cut_usage(run, self._in_flight)), used.ns
         for work, flying in list(self._in_flight.items()):
             if work.has_ended:
                 del self._in_flight[work]
                 continue
-            flying.look(work)
+            flying.update(work)
             more, took = flying.measure_usage(now)
             paid, ns = paid.plus(more), ns + took
         return paid, ns
@@ -260,12 +260,14 @@ class Limits:
         used = {} if paid is None else {"max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": ns / 1e9,
                                         "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
         is_ = getattr(self.budget, limit)
-        note(run, STOPPED, act.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), by="budget")
+        record_intervention(
+            run, STOPPED, act.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), by="budget"
+        )
 
     def commit(self, work: Work) -> None:
         """Move the usage of a step in flight to the committed steps."""
         self._in_flight.pop(work, None)
-        if self.budget.max_cost_usd is not None and not self._unpriced:
+        if self.budget.max_cost_usd is not None and not self._has_warned_of_unpriced:
             self._warn_of_costs(work.run)
 
     def _warn_of_costs(self, run: Run) -> None:
@@ -274,7 +276,7 @@ class Limits:
             return
         for call in takewhile(lambda call: call.step == run.position, reversed(run.history.calls)):
             if call.kind == "llm" and call.error is None and call.cost_usd is None:
-                self._unpriced = True
+                self._has_warned_of_unpriced = True
                 warnings.warn(
                     f"max_cost_usd (budget_cap_usd) is {self.budget.max_cost_usd}, but the cost of {call.name!r} is "
                     "not known, so its calls count as nothing; set `prices` in the provider's settings, or limit "
@@ -285,7 +287,7 @@ class Limits:
 
     def _find_stop(self, run: Run) -> Intervention | None:
         """Return the record that the next step was abandoned, if it still applies."""
-        history, (known, looked, stop) = run.at, self._seen_interventions
+        history, (known, looked, stop) = run.current_history, self._seen_interventions
         if known is not history:
             looked, stop = 0, None
         for act in history.interventions[looked:]:
@@ -297,17 +299,17 @@ class Limits:
         self._seen_interventions = (history, looked, stop)
         if stop is None or run.position < stop.step or getattr(self.budget, stop.new["limit"]) != stop.new["is"]:
             return None
-        rows = (run.tables.acts[number] for number in run.frontier())
+        rows = (run.tables.activations[number] for number in run.frontier())
         return stop if any(row.node >= 0 and run.plan.nodes[row.node].id == stop.target for row in rows) else None
 
 
 def _compute_cut_usage(run: Run, flying: Iterable[Work] = ()) -> AttemptUsage:
     """Return the usage of interrupted steps, without the part that steps in flight have taken over."""
     paid = AttemptUsage()
-    if run.at is run.history and not run.is_rewound:
-        taken = {(call.act, call.call, call.attempt) for work in flying for call in work.calls}
-        for call in run.history.loose:
-            if (call.act, call.call, call.attempt) not in taken:
+    if run.current_history is run.history and not run.is_rewound:
+        taken = {(call.activation, call.call, call.attempt) for work in flying for call in work.calls}
+        for call in run.history.uncommitted_calls:
+            if (call.activation, call.call, call.attempt) not in taken:
                 paid = paid.with_attempt(call.kind, call)
     return paid
 
@@ -334,7 +336,7 @@ def _subtract(limit: Number, used: Number) -> Number:
 
 def _count_waiting(history: History, position: int, queue: list[int]) -> int:
     """Return how many events wait in the queue with no listener activated yet."""
-    rows = [row for row in map(history.tables.acts.__getitem__, queue) if row.event >= 0]
+    rows = [row for row in map(history.tables.activations.__getitem__, queue) if row.event >= 0]
     delivered = {row.event for row in rows if row.node >= 0}
     begun = {event for event in delivered if has_set_off(history, event, position)}
     return len({row.event for row in rows} - begun)
@@ -343,9 +345,9 @@ def _count_waiting(history: History, position: int, queue: list[int]) -> int:
 def _measure_nesting(history: History, queue: list[int]) -> tuple[int, int]:
     """Return the number of frames around the next node, and how many of them are subgraphs with inputs."""
     tables, frames, subgraphs = history.tables, 0, 0
-    frame = tables.frames[tables.acts[queue[0]].frame if queue else 0]
+    frame = tables.frames[tables.activations[queue[0]].frame if queue else 0]
     while frame.parent >= 0:
-        frames, subgraphs, frame = frames + 1, subgraphs + (frame.given is not None), tables.frames[frame.parent]
+        frames, subgraphs, frame = frames + 1, subgraphs + (frame.inputs is not None), tables.frames[frame.parent]
     return frames, subgraphs
 
 

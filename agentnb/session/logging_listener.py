@@ -19,7 +19,7 @@ from agentnb.session.pending import get_pending
 from agentnb.session.run_queries import get_status
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.history import ActRow, Call, History
+    from agentnb.engine.core.history import ActivationRow, Call, History
     from agentnb.engine.core.run import Run
     from agentnb.session.state import State
 
@@ -49,8 +49,8 @@ class LoggingListener:
 
     def __init__(self, state: State, *, every_step: bool) -> None:
         self._state, self.every_step = state, every_step
-        self._begun: Run | None = None
-        self._ended: tuple[Any, ...] | None = None
+        self._started_run: Run | None = None
+        self._logged_end: tuple[Any, ...] | None = None
         self._lock = threading.RLock()  # a run advances in one thread, and may be paused from another
         self._go_to(state.run.history, state.run.history.tip)
         if not self._step:
@@ -76,9 +76,9 @@ class LoggingListener:
     def report_begin(self) -> None:
         """Report that a run begins, or continues from the position of the last report."""
         state, run = self._state, self._state.run
-        if self._begun is run:
+        if self._started_run is run:
             return
-        self._begun, name = run, f"run of {state.recipe.name!r}"
+        self._started_run, name = run, f"run of {state.recipe.name!r}"
         if run.position:
             self._log(RUN, logging.INFO, f"{name} resumes after step {run.position}", step=run.position)
         else:
@@ -88,7 +88,7 @@ class LoggingListener:
         """Report what is new."""
         with self._lock:
             run = self._state.run
-            if run.at is run.history:
+            if run.current_history is run.history:
                 self._log_steps(run)
             if not self._state.moves:
                 self._report_status(run)
@@ -123,11 +123,13 @@ class LoggingListener:
             self._log_call(run, history.calls[self._calls - 1])
         self._log_events(history, step)
         row = step - history.base
-        act, flag = run.tables.acts[history.s_act[row]], history.s_flag[row]
+        act, flag = run.tables.activations[history.s_act[row]], history.s_flag[row]
         known, seconds = self._describe_node(run, act), history.working_time(row) / 1e9
         failure, status = history.errors.get(step), STATUSES[(flag & STATUS) >> 2]
         named = f"step {step}: node {known['node']!r}"
-        if failure is not None and act.what != FAIL:  # a failure that propagates to an outer node was reported already
+        if (
+            failure is not None and act.purpose != FAIL
+        ):  # a failure that propagates to an outer node was reported already
             reason = get_error_fields(failure.error).get("reason") or ("timeout" if failure.timeout else None)
             known |= {"error_type": failure.type, "error_message": failure.message, "reason": reason}
             text = f"{named} failed: {failure.type}: {failure.message}"
@@ -141,14 +143,14 @@ class LoggingListener:
                 RUN, logging.DEBUG, text, step=step, latency_seconds=seconds, payload=_get_written(run, step), **known
             )
 
-    def _describe_node(self, run: Run, act: ActRow) -> dict[str, Any]:
+    def _describe_node(self, run: Run, act: ActivationRow) -> dict[str, Any]:
         """Return the fields that name a node, and the event it handles."""
         name = run.plan.nodes[act.node].id
-        event = run.event(act.event)
+        event = run.get_event(act.event)
         return {"node": name} if event is None else {"node": name, "behavior": name, "event_id": event.id}
 
     def _log_call(self, run: Run, call: Call) -> None:
-        known = self._describe_node(run, run.tables.acts[call.act])
+        known = self._describe_node(run, run.tables.activations[call.activation])
         model = (call.arguments or {}).get("model") or call.name if call.kind == "llm" else None
         failed = call.error is not None
         kind, _, message = (call.error or "").partition(": ")
@@ -184,11 +186,11 @@ class LoggingListener:
         word = get_status(run, state.limits)
         limit = state.limits.find_reached(run) if word == "exhausted" else None
         waits = list(dict.fromkeys(one.node for one in get_pending(run))) if word == "waiting" else []
-        here = (run, run.at, run.position, word, limit, *waits)
-        if word not in _ENDS or here == self._ended:
-            self._ended = here if word in _ENDS else None
+        here = (run, run.current_history, run.position, word, limit, *waits)
+        if word not in _ENDS or here == self._logged_end:
+            self._logged_end = here if word in _ENDS else None
             return
-        self._ended = here
+        self._logged_end = here
         text = f"run of {state.recipe.name!r} {_ENDS[word]} after step {run.position}"
         text += f": {limit} is used up" if limit else ""
         text += f": {', '.join(map(repr, waits))} waits for a person" if waits else ""

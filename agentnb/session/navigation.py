@@ -83,7 +83,7 @@ class Navigation:
                     self._notifications.tick()
                     await asyncio.sleep(0)
                     looks = run.ns() + SLICE_NS
-                if halt.on or state.run is not run:
+                if halt.is_requested or state.run is not run:
                     break
         finally:
             state.async_calls -= 1

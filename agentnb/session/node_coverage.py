@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.engine.core.history import CARRIED, ERROR, STATUS, is_inner_way
+from agentnb.engine.core.history import CARRIED, ERROR, STATUS, crosses_region
 from agentnb.session.event_reactions import EventReactions
 from agentnb.session.history_fold import MANY, HistoryFold, compute_rows, iter_unknown_pairs, to_array
 
@@ -33,7 +33,7 @@ class _Firsts:
         self.items: list[Any] = []
         self.included = 0
 
-    def note(self, item: Any, row: int) -> None:
+    def add(self, item: Any, row: int) -> None:
         """Add an item, if it is new; its row is not before that of another one."""
         if item not in self.rows:
             self.rows[item] = row
@@ -79,25 +79,27 @@ class _EdgeCoverage:
     """The edges of a recipe, and those of them that a run has taken."""
 
     def __init__(self, recipe: Recipe) -> None:
-        self.taken: set[int] = set()
-        self._places: dict[tuple[str, str], list[tuple[int, bool]]] = {}  # edges between two nodes; whether of failures
+        self.taken_edges: set[int] = set()
+        self._edge_numbers: dict[
+            tuple[str, str], list[tuple[int, bool]]
+        ] = {}  # edges between two nodes; whether of failures
         self._counts: Counter[tuple[str, str, bool]] = Counter()
         for place, edge in enumerate(recipe.edges):
-            kept = self._places.setdefault((edge.source, edge.target), [])
+            kept = self._edge_numbers.setdefault((edge.source, edge.target), [])
             kept.append((place, edge.kind in _OF_FAILURES))
 
     def add(self, way: tuple[str, str, bool], times: int) -> None:
         """Add 1 or -1 to the count of a transition between two nodes; those of failed steps count separately."""
         self._counts[way] += times
-        places = self._places.get(way[:2], ())
+        places = self._edge_numbers.get(way[:2], ())
         handled = any(of_failures for _, of_failures in places)
         went, failed = (self._counts[(*way[:2], fails)] > 0 for fails in (False, True))
         for place, of_failures in places:
             # A failed step takes an ordinary edge only if there is no error edge.
             if failed if of_failures else went or (failed and not handled):
-                self.taken.add(place)
+                self.taken_edges.add(place)
             else:
-                self.taken.discard(place)
+                self.taken_edges.discard(place)
 
 
 class _Rows:
@@ -124,19 +126,19 @@ class _Rows:
             end = history.s_wend[row]
             for number in range(before, end):
                 pair = (history.s_act[row], codes[number] >> 2)
-                wrote.note(pair, row)
+                wrote.add(pair, row)
             before = end
             failed = history.s_flag[row] & STATUS == ERROR
             for at in range(pushed, history.s_pend[row]):
                 way = (history.s_act[row], history.p_act[at], failed)
-                if way not in went.rows and _is_way(history, at, way[0]):
-                    went.note(way, row)
+                if way not in went.rows and _follows_edge(history, at, way[0]):
+                    went.add(way, row)
             pushed = history.s_pend[row]
         self._row = size - 1
         for number in range(self._reads, len(history.r_code)):
             row = history.r_step[number] - history.base
             if row < size:
-                self.reads.note((history.s_act[row], history.r_code[number] >> 2), row)
+                self.reads.add((history.s_act[row], history.r_code[number] >> 2), row)
         self._reads = len(history.r_code)
 
     def _read_many(self, history: History) -> None:
@@ -147,21 +149,21 @@ class _Rows:
         for place, *pair in iter_unknown_pairs(
             act[rows - begin], to_array(history.w_code, start, end) >> 2, self.written_keys.rows
         ):
-            self.written_keys.note((pair[0], pair[1]), int(rows[place]))
+            self.written_keys.add((pair[0], pair[1]), int(rows[place]))
         rows, start, end = compute_rows(history.s_pend, begin, size)
         failed = (to_array(history.s_flag, begin, size) & STATUS) == ERROR
         sources = act[rows - begin] * 2 + failed[rows - begin]
         known = [(source * 2 + fails, target) for source, target, fails in self.moves.rows]
         for place, source, target in iter_unknown_pairs(sources, to_array(history.p_act, start, end), known):
-            if _is_way(history, start + place, source // 2):
-                self.moves.note((source // 2, target, bool(source % 2)), int(rows[place]))
+            if _follows_edge(history, start + place, source // 2):
+                self.moves.add((source // 2, target, bool(source % 2)), int(rows[place]))
         self._row = size - 1
         begin = bisect_left(history.r_step, history.base + begin, self._reads)
         end = bisect_left(history.r_step, history.base + size, begin)
         steps = to_array(history.r_step, begin, end) - history.base
         codes = to_array(history.r_code, begin, end) >> 2
         for place, *pair in iter_unknown_pairs(act[steps - size + len(act)], codes, self.reads.rows):
-            self.reads.note((pair[0], pair[1]), int(steps[place]))
+            self.reads.add((pair[0], pair[1]), int(steps[place]))
         self._reads = end
 
 
@@ -196,7 +198,7 @@ class NodeCoverage:
         except BaseException:  # an interrupt, between two totals
             self._reset()
             raise
-        taken, reactions = frozenset(self._ways.taken), None
+        taken, reactions = frozenset(self._ways.taken_edges), None
         if self._listens:
             reactions, heard = self._reactions.up_to(run)
             taken |= {*_find_event_edges(run.plan.recipe.edges, heard)}
@@ -218,12 +220,12 @@ class NodeCoverage:
         first, end, sign = (rows.at, last, 1) if last >= rows.at else (last, rows.at, -1)
         rows.at = last
         for act, times in Counter(history.s_act[first + 1 : end + 1]).items():
-            self._visit(run.node_of(act), sign * times)
+            self._visit(run.get_node_id(act), sign * times)
         for keys, firsts in ((self._wrote, rows.written_keys), (self._read, rows.reads)):
             keys.add(_iter_own_board(run, firsts.move(last)))
         for (source, target, failed), change in rows.moves.move(last):
-            if run.tables.acts[target].node >= 0:
-                self._ways.add((run.node_of(source), run.node_of(target), failed), change)
+            if run.tables.activations[target].node >= 0:
+                self._ways.add((run.get_node_id(source), run.get_node_id(target), failed), change)
 
     def _visit(self, node: str, times: int) -> None:
         before = self._visited.get(node, 0)
@@ -240,8 +242,8 @@ def _iter_own_board(run: Run, changes: Iterable[tuple[Any, int]]) -> Iterator[tu
     tables = run.tables
     for (act, code), change in changes:
         scope, path = tables.codes[code]
-        if scope == tables.frames[tables.acts[act].frame].scope:
-            yield run.node_of(act), str(path[0]), change
+        if scope == tables.frames[tables.activations[act].frame].scope:
+            yield run.get_node_id(act), str(path[0]), change
 
 
 def get_first_keys(node: Node) -> list[str]:
@@ -249,13 +251,13 @@ def get_first_keys(node: Node) -> list[str]:
     return [str(path[0]) for path in (node.inputs or {}).values()]
 
 
-def _is_way(history: History, push: int, source: int) -> bool:
+def _follows_edge(history: History, push: int, source: int) -> bool:
     """Return True if a push by a step of the activation `source` follows an edge of the recipe."""
-    acts = history.tables.acts
+    acts = history.tables.activations
     target = acts[history.p_act[push]]
     if target.event >= 0:
         return False
-    return history.p_val[push] is not CARRIED or is_inner_way(acts[source], target, history.tables.frames)
+    return history.p_val[push] is not CARRIED or crosses_region(acts[source], target, history.tables.frames)
 
 
 def _find_event_edges(edges: tuple[Edge, ...], ways: set[EventRoute]) -> Iterator[int]:

@@ -33,11 +33,11 @@ class Notifications:
 
     def __init__(self, state: State, persistence: Persistence, schedule_timeout: Callable[[], None]) -> None:
         self._state, self._persistence, self._schedule_timeout = state, persistence, schedule_timeout
-        self._reported = 0.0
-        self._finished: Run | None = None
+        self._last_report = 0.0
+        self._finished_run: Run | None = None
         history = state.run.history  # of a reopened run: its changes were announced when it made them
-        changed = history.look("in_place")
-        self._before = history, max(changed) if changed else -1
+        changed = history.peek("in_place")
+        self._last_in_place_write = history, max(changed) if changed else -1
 
     def save_and_notify(self) -> None:
         """Save what has changed and notify the listeners.
@@ -58,7 +58,7 @@ class Notifications:
 
     def tick(self) -> None:
         """Notify `change` listeners during a run, a few times a second."""
-        if self._state.hooks.rows["change"] and time.monotonic() - self._reported > TELL_SECONDS:
+        if self._state.hooks.rows["change"] and time.monotonic() - self._last_report > TELL_SECONDS:
             self._notify()
 
     def end(self) -> None:
@@ -69,26 +69,26 @@ class Notifications:
     def _notify(self) -> None:
         state = self._state
         if state.hooks.rows["change"]:
-            self._reported = time.monotonic()
+            self._last_report = time.monotonic()
         if state.run.pending_steps:
             self._schedule_timeout()
         if state.recipe.finish is not None:
             self._finish(state.recipe.finish)
         if state.hooks.rows["change"]:
             state.hooks.notify("change", state.session)
-        if state.run.history.look("in_place") and not state.warned_in_place:
+        if state.run.history.peek("in_place") and not state.warned_in_place:
             self._warn_of_change_in_place()
 
     def _warn_of_change_in_place(self) -> None:
         """Warn once per session that a node changed a value that it had read, without assigning it."""
         history = self._state.run.history
-        known = self._before[1] if history is self._before[0] else -1
+        known = self._last_in_place_write[1] if history is self._last_in_place_write[0] else -1
         row = min((row for row in history.in_place if row > known), default=None)
         if row is None or row >= history.s_wend[-1]:  # not of a committed step
             return
         self._state.warned_in_place = True
         step = history.base + bisect_right(history.s_wend, row)
-        node = self._state.run.node_of(history.s_act[step - history.base])
+        node = self._state.run.get_node_id(history.s_act[step - history.base])
         key = format_path(history.tables.codes[history.w_code[row] >> 2][1])
         warnings.warn(
             f"step {step}, {safe_repr(node, 200)}, changed {safe_repr(key, 200)} in place. The change is recorded like "
@@ -102,8 +102,8 @@ class Notifications:
         """Call the recipe's finish function once, at the end of a run; not for a fork, which is a trial."""
         state = self._state
         run = state.run
-        if self._finished is not run and state.parent is None and get_status(run, state.limits) == "finished":
-            self._finished = run
+        if self._finished_run is not run and state.parent is None and get_status(run, state.limits) == "finished":
+            self._finished_run = run
             finish(state.inputs, {key: thaw(value) for key, value in run.root.scope.visible_items().items()})
 
 

@@ -70,7 +70,7 @@ def get_pending(run: Run) -> tuple[Pending, ...]:
 
 def calls_of(run: Run, pending: Sequence[Pending]) -> list[UnansweredCall]:
     """Return questions of the next nodes of a record as calls without a response, as a trace has them."""
-    acts = {run.node_of(act): act for act in reversed(run.frontier())}
+    acts = {run.get_node_id(act): act for act in reversed(run.frontier())}
     kinds = {kind: name for name, kind in _KINDS.items()}
     return [
         UnansweredCall(acts[row.node], number, 1, kinds[row.kind], row.name, freeze(dict(row.arguments)), 0)
@@ -106,8 +106,8 @@ def list_waiting(run: Run, calls: Iterable[UnansweredCall] | None = None) -> lis
     found = []
     for call in find_unanswered(run) if calls is None else calls:
         kind = _KINDS.get(call.kind, "call")
-        id = f"{kind}_{run.position}_{call.act}"
-        found.append((call, Pending(id, kind, run.node_of(call.act), call.name, dict(thaw(call.arguments)))))
+        id = f"{kind}_{run.position}_{call.activation}"
+        found.append((call, Pending(id, kind, run.get_node_id(call.activation), call.name, dict(thaw(call.arguments)))))
     return found
 
 
@@ -118,7 +118,7 @@ def _ask_for_masked(path: str) -> Pending:
 
 def _get_kind(pending_step: PendingStep) -> Kind | None:
     """Return what a pending step waits for; None if it is running or paused at an event."""
-    kind = pending_step.hold.kind if pending_step.held and pending_step.hold is not None else "emit"
+    kind = pending_step.hold.kind if pending_step.is_held and pending_step.hold is not None else "emit"
     return None if kind == "emit" else kind  # type: ignore[return-value]  # the kinds of a Hold are these and emit
 
 
@@ -126,7 +126,11 @@ def _make_pending(pending_step: PendingStep, kind: Kind) -> Pending:
     hold = pending_step.hold
     assert hold is not None
     answer = hold.answer if hold.moment == "after" else ABSENT
-    id, node, effect = f"{kind}_{pending_step.at}_{pending_step.act.id}", pending_step.act.node.id, hold.effect
+    id, node, effect = (
+        f"{kind}_{pending_step.start_position}_{pending_step.activation.id}",
+        pending_step.activation.node.id,
+        hold.effect,
+    )
     return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.seconds_left)
 
 
@@ -141,7 +145,7 @@ def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
         return found
     waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in get_pending(run)) or "nothing"
     late = [
-        pending_step.act.node.id
+        pending_step.activation.node.id
         for pending_step in run.pending_steps.values()
         if pending_step.hold is not None and pending_step.hold.is_expired
     ]
@@ -173,7 +177,11 @@ def find_substitutions(pending_step: PendingStep) -> Mapping[str, Any] | None:
     hold = pending_step.hold
     assert hold is not None
     now = freeze(dict(hold.effect.arguments))
-    asked = [sent for _, effect, sent, _ in pending_step.act.work.out.values() if effect.kind == "approval"]
+    asked = [
+        sent
+        for _, effect, sent, _ in pending_step.activation.work.calls_in_flight.values()
+        if effect.kind == "approval"
+    ]
     return None if not asked or asked[-1] == now else now
 
 
@@ -218,8 +226,8 @@ def make_answer_error(name: str) -> ExecutionError:
 def find_pause(run: Run) -> str:
     """Return where inside its node a step in flight is paused for inspection; empty if none is."""
     for pending_step in run.pending_steps.values():
-        hold, node = pending_step.hold, pending_step.act.node.id
-        if not pending_step.held or hold is None:
+        hold, node = pending_step.hold, pending_step.activation.node.id
+        if not pending_step.is_held or hold is None:
             continue
         name = safe_repr(hold.effect.name, 200)
         if hold.kind == "emit":

@@ -52,7 +52,7 @@ class Persistence:
             return
         state.journal = state.run.recorder = journal
         if journal is not None:
-            journal.hand_over = weakref.WeakMethod(self.hand_over)
+            journal.get_release = weakref.WeakMethod(self.release_run)
             state.log = journal.log
         self._callbacks.install()
 
@@ -183,7 +183,7 @@ class Persistence:
                 journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)"
             )
 
-    def hand_over(self) -> bool:
+    def release_run(self) -> bool:
         """Let another session of this process write the run; return False while this one is running.
 
         L471: another session of this process has continued the run.

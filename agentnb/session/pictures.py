@@ -70,7 +70,7 @@ class Pictures:
 
 def _get_in_flight(run: Run) -> dict[str, Any]:
     """Return the frozen values that steps in flight have written so far, by key; ABSENT for deletions."""
-    own = (write for pending_step in run.pending_steps.values() for write in pending_step.act.work.own)
+    own = (write for pending_step in run.pending_steps.values() for write in pending_step.activation.work.own_writes)
     return {str(path[0]): value if value is ABSENT else freeze(value) for path, value in own if len(path) == 1}
 
 

@@ -34,7 +34,7 @@ class Progress:
     def __init__(self) -> None:
         self._chain: list[History] = []
         self._visits: list[dict[Side, _Visit]] = []  # by position
-        self._known: dict[tuple[Any, ...], list[int]] = {}  # key -> positions
+        self._positions: dict[tuple[Any, ...], list[int]] = {}  # key -> positions
         self._replica: StateProjection | None = None  # after the last of the positions
         self._writes = 0  # rows of writes that it has applied
 
@@ -45,14 +45,15 @@ class Progress:
         if visit is None:
             return False
         return any(
-            at < run.position and _are_equal(self._visits[at][side].board, visit.board) for at in self._known[visit.key]
+            at < run.position and _are_equal(self._visits[at][side].board, visit.board)
+            for at in self._positions[visit.key]
         )
 
     def follow(self, run: Run) -> None:
         """Take in the steps since the last call; forget those that were gone back over."""
-        chain = run.chain[: run.chain.index(run.at) + 1]
+        chain = run.chain[: run.chain.index(run.current_history) + 1]
         if len(chain) != len(self._chain) or any(a is not b for a, b in zip(chain, self._chain, strict=True)):
-            self._chain, self._visits, self._known, self._replica = chain, [], {}, None
+            self._chain, self._visits, self._positions, self._replica = chain, [], {}, None
         if run.position < len(self._visits) - 1:
             while len(self._visits) > run.position + 1:
                 self._drop()
@@ -65,28 +66,28 @@ class Progress:
             if part is not chain[-1] and 0 <= end <= first:
                 continue
             for step in range(max(first, part.base), end + 1):
-                self._take(part, step)
+                self._add_visit(part, step)
 
     def _drop(self) -> None:
         for visit in self._visits.pop().values():
-            self._known[visit.key].pop()
+            self._positions[visit.key].pop()
 
-    def _take(self, history: History, step: int) -> None:
+    def _add_visit(self, history: History, step: int) -> None:
         row, replica = step - history.base, self._replica
         if replica is None:
             replica = self._replica = StateProjection(history.tables)
             replica.move_to(history, step)
         elif row == 0 and len(self._visits) == step + 1 and history is not self._chain[0]:
-            replica.roll(history, step, step, 0)  # what was changed where the fork begins
+            replica.apply_steps(history, step, step, 0)  # what was changed where the fork begins
         else:
-            replica.roll(history, min(step, len(self._visits) - 1), step, self._writes)
+            replica.apply_steps(history, min(step, len(self._visits) - 1), step, self._writes)
         self._writes = history.s_wend[row]
         if len(self._visits) == step + 1:
             self._drop()
         found = dict(_iter_visits(history, row, replica))
         self._visits.append(found)
         for visit in found.values():
-            self._known.setdefault(visit.key, []).append(step)
+            self._positions.setdefault(visit.key, []).append(step)
 
 
 def _iter_visits(history: History, row: int, replica: StateProjection) -> Iterator[tuple[Side, _Visit]]:
@@ -98,9 +99,9 @@ def _iter_visits(history: History, row: int, replica: StateProjection) -> Iterat
 
 
 def _visit(side: Side, history: History, number: int, replica: StateProjection) -> _Visit:
-    act = history.tables.acts[number]
+    act = history.tables.activations[number]
     board = dict(replica.visible_items(history.tables.frames[act.frame].scope))
-    return _Visit((side, act.frame, act.node, act.what, _mark(board)), board)
+    return _Visit((side, act.frame, act.node, act.purpose, _mark(board)), board)
 
 
 def _mark(value: Any, depth: int = _DEPTH) -> int:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.control.budget import Budget
-from agentnb.engine.core.history import NO_ACTIVATION, ActRow
+from agentnb.engine.core.history import NO_ACTIVATION, ActivationRow
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.core.time_travel import find_history
 from agentnb.errors import Problem, StoreError
@@ -34,7 +34,7 @@ def make_continued_plan(run: Run, recipe: Recipe | None, llm: Any, tools: Tools 
     plan = run.plan
     if recipe is None and llm is None and tools is None:
         return plan
-    now = prepare_recipe(recipe or plan.recipe, {**plan.world.given, **(tools or {})})
+    now = prepare_recipe(recipe or plan.recipe, {**plan.world.passed_tools, **(tools or {})})
     return Plan(now, plan.kinds, replace_world(plan.world, plan.recipe, now, llm, tools), plan)
 
 
@@ -44,7 +44,7 @@ def make_replay_plan(run: Run, recipe: Recipe) -> Plan:
     Raises:
         RecipeError: the recipe has errors.
     """
-    now = prepare_recipe(recipe, run.plan.world.given)
+    now = prepare_recipe(recipe, run.plan.world.passed_tools)
     world = _ReplayWorld(run.plan.world, now)
     if not world.tools:  # of a read-only run: what a tool is sent depends on its signature
         world.tools = load_available_tools(now)
@@ -108,12 +108,12 @@ def check_shared(run: Run, recipe: Recipe, step: int) -> None:
         )  # fmt: skip
 
 
-def _list_activations(run: Run, step: int) -> Iterator[ActRow]:
+def _list_activations(run: Run, step: int) -> Iterator[ActivationRow]:
     """Yield the activations of the steps up to `step`, and those that are next there."""
     last = find_history(run, step)
     chain = run.chain[: run.chain.index(last) + 1]
     ends = [*(history.base for history in chain[1:]), step]
-    rows = run.tables.acts
+    rows = run.tables.activations
     numbers = dict.fromkeys(
         number for history, end in zip(chain, ends, strict=True) for number in history.s_act[: end - history.base + 1]
     )
@@ -126,10 +126,10 @@ def _open_frames(run: Run, step: int) -> list[int]:
     found: dict[int, None] = {}
     last = find_history(run, step)
     for history in run.chain[: run.chain.index(last) + 1]:
-        for at in sorted({*history.opened, *history.closed}):
+        for at in sorted({*history.opened_frames, *history.closed_frames}):
             if at <= step:
-                found |= dict.fromkeys(history.opened.get(at, ()))
-                for number in history.closed.get(at, ()):
+                found |= dict.fromkeys(history.opened_frames.get(at, ()))
+                for number in history.closed_frames.get(at, ()):
                     found.pop(number, None)
     return list(found)
 

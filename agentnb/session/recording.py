@@ -29,9 +29,9 @@ class Recording(Session):
     `who_wrote`, `watch` and the cockpit work as for any session; nothing runs.
     """
 
-    __slots__ = ("_ended", "_recorded_outcome", "_recorded_pending")
+    __slots__ = ("_final_status", "_recorded_outcome", "_recorded_pending")
 
-    _ended: str  # the status at the end of the record
+    _final_status: str  # the status at the end of the record
     _recorded_outcome: dict[str, Any] | None
     _recorded_pending: tuple[Pending, ...]
 
@@ -54,7 +54,7 @@ class Recording(Session):
         state = cls._from_run(run, Limits(Budget()), name, inputs or {}, run_id).state
         session = state.session
         assert isinstance(session, cls)
-        session._ended, session._recorded_outcome = ended, outcome  # noqa: SLF001  (it is made here)
+        session._final_status, session._recorded_outcome = ended, outcome  # noqa: SLF001  (it is made here)
         session._recorded_pending = tuple(pending)  # noqa: SLF001  (the same)
         state.read_only_reason, state.recorded = locked, True
         recipe = run.plan.recipe
@@ -97,7 +97,7 @@ class Recording(Session):
         """Move past the next node and everything that it contains."""
         end = self._get_next_step()
         if end and self.trace.steps[end - 1].phase == "enter":
-            act = self.trace.reading().act(end)
+            act = self.trace.reading().activation(end)
             end = self._leave_of(act.node, act.frame, end)
         return self._forward_to(end)
 
@@ -108,7 +108,7 @@ class Recording(Session):
     def step_out(self) -> SimulationStep | None:
         """Move to the end of the next node's frame; from the outermost one to the end of the record."""
         end = self._get_next_step()
-        frame = self._run.tables.frames[self.trace.reading().act(end).frame if end else 0]
+        frame = self._run.tables.frames[self.trace.reading().activation(end).frame if end else 0]
         return self._forward_to(self._leave_of(frame.owner, frame.parent, end))
 
     async def astep_out(self) -> SimulationStep | None:
@@ -171,7 +171,7 @@ class Recording(Session):
         """Return the first step from `start` on in which a composite node is left; the last step if there is none."""
         tip, reading = self._run.history.tip, self.trace.reading()
         for step in range(start, tip + 1) if node >= 0 else ():
-            act = reading.act(step)
+            act = reading.activation(step)
             if (act.node, act.frame) == (node, frame) and self.trace.steps[step - 1].phase == "leave":
                 return step
         return tip
@@ -187,7 +187,7 @@ class Recording(Session):
         position = self._run.position
         if position < self._run.history.tip:
             return "paused" if position else "ready"
-        return self._ended
+        return self._final_status
 
     def _get_outcome(self) -> dict[str, Any] | None:
         if self._recorded_outcome is not None and self.position == self._run.history.tip:

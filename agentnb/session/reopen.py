@@ -133,9 +133,9 @@ def _make_session(
     joined, kept = found
     run = run_of(plan, joined, {**kept, "given": head["given"], "seed": head["seed"]}, clock_of(kept["clock"]))
     budget, run.chaos = parse_options(head, kept["aux"])
-    unfinished, run.masks = joined.collect_interrupted(), kept["masks"]
-    run.recorded, run.history.loose = unfinished or None, unfinished.rows()
-    session = make_session(run, Limits(budget), row.name, dict(thaw(run.given)), row.run_id)
+    unfinished, run.has_masked_values = joined.collect_interrupted(), kept["masks"]
+    run.recorded, run.history.uncommitted_calls = unfinished or None, unfinished.rows()
+    session = make_session(run, Limits(budget), row.name, dict(thaw(run.inputs)), row.run_id)
     session.breakpoints.from_rows(kept["aux"].get("breakpoints", ()))
     for source in kept["aux"].get("watches", ()):
         session.watches.add(source)

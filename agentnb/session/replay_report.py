@@ -63,7 +63,7 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
     finally:
         state.sync_calls -= 1
     steps = (from_step, run.position)
-    return ReplayReport(state.name, strict, steps, made.compared, tuple(made.found), tuple(made.unsure))
+    return ReplayReport(state.name, strict, steps, made.compared_steps, tuple(made.divergences), tuple(made.unsure))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

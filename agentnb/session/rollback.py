@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.pending_step import cancel
-from agentnb.engine.core.rng import take_back
-from agentnb.engine.effects.crash_recovery import InterruptedSteps, cut_by_interrupt
+from agentnb.engine.core.rng import roll_back_draws
+from agentnb.engine.effects.crash_recovery import InterruptedSteps, roll_back_interrupted_step
 from agentnb.errors import StoreError
 from agentnb.session.logging_listener import attach_listener
 
@@ -73,8 +73,8 @@ class Rollback:
         state = self._state
         run = state.run
         if state.needs_repair or run.dirty:
-            if cut_by_interrupt(run) and not run.pending_steps:
-                take_back(run)
+            if roll_back_interrupted_step(run) and not run.pending_steps:
+                roll_back_draws(run)
             if state.journal is not None:
                 state.journal.record_again()
             state.needs_repair = False
@@ -94,18 +94,18 @@ class Rollback:
         run = self._state.run
         pending_steps = list(run.pending_steps.values())
         for pending_step in pending_steps:
-            del run.pending_steps[pending_step.act.id]
+            del run.pending_steps[pending_step.activation.id]
             cancel(run, pending_step)
-            interventions.note(run, reason, pending_step.act.node.id)
+            interventions.record_intervention(run, reason, pending_step.activation.node.id)
         if len(pending_steps) == 1 and not pending_steps[0].intervention_count:
-            take_back(run)
+            roll_back_draws(run)
         if isinstance(run.recorded, InterruptedSteps):
             run.recorded.end_calls(run)
 
     def open_tip(self) -> None:
         """Prepare to continue: later steps, if any, become a branch."""
         run = self._state.run
-        if run.is_rewound or run.at is not run.history:
+        if run.is_rewound or run.current_history is not run.history:
             time_travel.open_tip(run)
         attach_listener(self._state)
 

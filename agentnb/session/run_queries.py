@@ -34,15 +34,15 @@ ASKS: Final = frozenset({"answer", "approval"})  # what a person is asked; all o
 def get_status(run: Run, limits: Limits) -> str:
     """Return the status of a run that is not running, in one word."""
     for pending_step in run.pending_steps.values():
-        if pending_step.held and pending_step.hold is not None:
+        if pending_step.is_held and pending_step.hold is not None:
             return "waiting" if pending_step.hold.kind in ASKS else "in_flight"
-    if run.masks and masked_values.find_masked_paths(run):
+    if run.has_masked_values and masked_values.find_masked_paths(run):
         return "waiting"
     if not run.pending_steps and (calls := find_unanswered(run)):
         return "waiting" if any(call.kind in ASKED for call in calls) else "in_flight"
     if get_failure(run) is not None or find_unmet_requirements(run):
         return "failed"
-    if run.pos >= run.at.s_pend[run.position - run.at.base]:
+    if run.queue_start >= run.current_history.s_pend[run.position - run.current_history.base]:
         return "idle" if run.plan.reacts else "finished"
     if limits.find_reached(run) is not None:
         return "exhausted"
@@ -80,7 +80,7 @@ def get_next_node(run: Run) -> str | None:
 
 def get_events(run: Run) -> tuple[Event, ...]:
     """Return the events emitted so far by nodes and people, in order, including those of a step in flight."""
-    flying = (event for pending_step in run.pending_steps.values() for event in pending_step.act.work.emitted)
+    flying = (event for pending_step in run.pending_steps.values() for event in pending_step.activation.work.emitted)
     return tuple(sorted((*run.events(), *flying), key=lambda event: event.seq))
 
 
@@ -99,7 +99,7 @@ def get_failure(run: Run) -> tuple[int, Failure] | None:
     A failed node that is retried and waits for a person is not a failure.
     """
     step = run.position
-    for at in reversed(run.chain[: run.chain.index(run.at) + 1]):
+    for at in reversed(run.chain[: run.chain.index(run.current_history) + 1]):
         while step > at.base and at.s_flag[step - at.base] & STATUS == CANCELLED:
             step -= 1
         if step > at.base:
@@ -109,10 +109,14 @@ def get_failure(run: Run) -> tuple[int, Failure] | None:
 
 def _still_failed(run: Run, at: History, row: int) -> bool:
     """Return True if the step of a row failed, nothing handled it, and its node is still the next one."""
-    head = run.at.p_act[run.pos] if run.pos < run.at.s_pend[run.position - run.at.base] else None
+    head = (
+        run.current_history.p_act[run.queue_start]
+        if run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]
+        else None
+    )
     failed = bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & STATUS == ERROR and head == at.s_act[row]
     again = run.pending_steps.get(at.s_act[row]) if failed else None
-    return failed and (again is None or not again.held)
+    return failed and (again is None or not again.is_held)
 
 
 def get_problem(run: Run) -> Problem | None:
@@ -148,9 +152,9 @@ def _find_problem(run: Run) -> Problem | None:
         return Problem("X142", f"values that were masked when the run was stored are missing: {names}",
                        f"after step {run.position}", "a stored run holds no secrets, and its nodes need them",
                        "pass secrets={PATH: VALUE} to nb.open, or call session.answer(VALUE, PATH)")  # fmt: skip
-    waits = [pending_step.act.node.id for pending_step in run.pending_steps.values()
-             if pending_step.held and pending_step.hold and pending_step.hold.kind in ASKS]  # fmt: skip
-    waits += [run.node_of(call.act) for call in find_unanswered(run) if call.kind in ASKED]
+    waits = [pending_step.activation.node.id for pending_step in run.pending_steps.values()
+             if pending_step.is_held and pending_step.hold and pending_step.hold.kind in ASKS]  # fmt: skip
+    waits += [run.get_node_id(call.activation) for call in find_unanswered(run) if call.kind in ASKED]
     if waits and not is_in_kernel() and not is_on_terminal():
         names = ", ".join(map(repr, waits))
         return Problem(
@@ -217,8 +221,10 @@ def make_view(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunV
     head, found = get_current_activation(run), get_failure(run)
     visited, wrote, read, taken, reactions = seen.up_to(run)
     last_writes, last_reads = _get_last(run)
-    waiting = {pending_step.act.node.id for pending_step in run.pending_steps.values() if pending_step.held}
-    queue = [nodes[tables.acts[number].node].id for number in run.frontier() if tables.acts[number].node >= 0]
+    waiting = {pending_step.activation.node.id for pending_step in run.pending_steps.values() if pending_step.is_held}
+    queue = [
+        nodes[tables.activations[number].node].id for number in run.frontier() if tables.activations[number].node >= 0
+    ]
     around = [] if head is None else _get_owners(run, head.frame)
     return RunView(
         current=None if head is None else head.node.id,
@@ -248,7 +254,7 @@ def _get_owners(run: Run, frame: Any) -> list[str]:
 
 def _get_last(run: Run) -> tuple[list[str], list[str]]:
     """Return the keys that the last step wrote and read, of the scopes visible from the current position."""
-    at, row = run.at, run.position - run.at.base
+    at, row = run.current_history, run.position - run.current_history.base
     codes, seen = run.tables.codes, _get_scopes(run)
     start = at.s_wend[row - 1] if row else 0
     written = [codes[code >> 2] for code in at.w_code[start : at.s_wend[row]]]
@@ -257,8 +263,8 @@ def _get_last(run: Run) -> tuple[list[str], list[str]]:
         wrote = []
     reads = at.r_code[bisect_left(at.r_step, run.position) : bisect_right(at.r_step, run.position)]
     read = [str(path[0]) for scope, path in (codes[code >> 2] for code in reads) if scope in seen]
-    act = run.tables.acts[at.s_act[row]] if row else None
-    if act is not None and not act.what:  # reads by a node's inputs are static and not recorded
+    act = run.tables.activations[at.s_act[row]] if row else None
+    if act is not None and not act.purpose:  # reads by a node's inputs are static and not recorded
         read += get_first_keys(run.plan.nodes[act.node].node)
     return wrote, read
 

@@ -138,7 +138,7 @@ def replace_world(
     Raises:
         RecipeError: a tool cannot be loaded, or loading it is not allowed.
     """
-    given = {**old.given, **(tools or {})}
+    given = {**old.passed_tools, **(tools or {})}
     fresh = {
         name: spec
         for name, spec in recipe.tools.items()

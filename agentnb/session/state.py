@@ -143,7 +143,7 @@ class State:
     def status(self) -> str:
         """The status of the run, in one word."""
         if self.moves:
-            return "pausing" if self.run.halt.on else "running"
+            return "pausing" if self.run.halt.is_requested else "running"
         return get_status(self.run, self.limits)
 
     @property
@@ -260,7 +260,7 @@ def list_simulated_nodes(recipe: Recipe, world: World) -> tuple[str, ...]:
 def list_recorded_as_simulated(run: Run) -> tuple[str, ...]:
     """Return the nodes of a record with answers that were simulated, in the recipe's order."""
     calls = (call for history in run.chain for call in history.calls if call.provider == SIMULATED)
-    found = {run.node_of(call.act) for call in calls if call.act >= 0}
+    found = {run.get_node_id(call.activation) for call in calls if call.activation >= 0}
     return tuple(node.id for node in run.plan.nodes if node.id in found)
 
 

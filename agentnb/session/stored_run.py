@@ -140,7 +140,7 @@ def make_row(state: State, run: Run, **lineage: Any) -> RunRow:
 
 def _make_head(state: State, run: Run) -> str:
     rest = {
-        "given": encode(run.given, lenient=True),
+        "given": encode(run.inputs, lenient=True),
         "seed": encode(run.seed),
         "chaos": None if run.chaos is None else asdict(run.chaos),
         "strict": run.world.strict,

@@ -11,10 +11,10 @@ from bisect import bisect_right
 from decimal import Decimal
 from itertools import accumulate
 from operator import attrgetter, sub
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from agentnb.engine.core.history import LATE, ActRow, Call, Event, History
+from agentnb.engine.core.history import LATE, ActivationRow, Call, Event, History
 from agentnb.engine.effects.recorded_calls import ASKED
 
 PATCH: Final = "patch.applied"
@@ -71,7 +71,7 @@ class Account:
     __slots__ = (
         *(
             "__weakref__",
-            "before",
+            "usage_before",
             "started",
             "calls",
             "max_depths",
@@ -86,7 +86,7 @@ class Account:
     )
 
     def __init__(self, before: UsageTotals) -> None:
-        self.before = before
+        self.usage_before = before
         self.ns: array[int] = array("q", [0])
         self.calls: list[AttemptUsage] = [before.attempts]
         self.events: array[int] = array("I", [before.patches])  # how many of them are patches
@@ -152,8 +152,8 @@ class Account:
         """Return the causal depth of an event of this history, as known up to a step; None if it is not there."""
         end = self.events_up_to(history, step)
         if isinstance(event, int):
-            place = history.place_of(event)
-            if place < 0 and event > history.inherited:  # of steps that were in flight together
+            place = history.find_event_index(event)
+            if place < 0 and event > history.last_inherited_event:  # of steps that were in flight together
                 place = next((at for at in range(end) if history.events[at].seq == event), -1)
         else:
             for at in range(len(self.index_by_id), end):
@@ -163,7 +163,7 @@ class Account:
 
     def count_deliveries_up_to(self, history: History, step: int) -> int:
         """Return how many steps of this history, up to one of them, were activated by an event."""
-        acts, end = history.tables.acts, step - history.base + 1
+        acts, end = history.tables.activations, step - history.base + 1
         known = self.events_up_to(history, step) if self.rows < end else 0
         for row in range(self.rows, end):
             event = acts[history.s_act[row]].event
@@ -175,7 +175,7 @@ class Account:
                 self.first_steps.setdefault(event, here)
                 self.activated_steps.append(here)
                 self.started.append(self.started[-1] + (not _defers(history, acts[history.s_act[row]])))
-                place = history.place_of(event)
+                place = history.find_event_index(event)
                 depth = self.depths[place] if 0 <= place < known else get_depth(history, event, step)
                 self.max_depths.append(max(self.max_depths[-1], depth))
             self.rows = row + 1
@@ -186,10 +186,10 @@ def _find_handled_event(history: History, event: Event) -> int:
     """Return the index of the event of this history that the node of another one handles; -1 if there is none."""
     if event.step is None or event.step <= history.base:
         return -1
-    return history.place_of(history.tables.acts[history.s_act[event.step - history.base]].event)
+    return history.find_event_index(history.tables.activations[history.s_act[event.step - history.base]].event)
 
 
-def _defers(history: History, act: ActRow) -> bool:
+def _defers(history: History, act: ActivationRow) -> bool:
     """Return True if a step only defers its node, which runs later."""
     plan = history.plan
     if plan is None or plan.recipe.reactive is None or act.about <= LATE:
@@ -220,7 +220,7 @@ def measure_usage(history: History, step: int) -> UsageTotals:
     """Return the usage of the steps up to a step of a history."""
     with _lock:
         account = _account(history)
-        before, paid = account.before, account.attempts_up_to(history, step)
+        before, paid = account.usage_before, account.attempts_up_to(history, step)
         heard = account.count_deliveries_up_to(history, step)
         events = account.events_up_to(history, step)
         ns = account.ns_up_to(history, step) - (paid.answer_ns - before.attempts.answer_ns)
@@ -266,16 +266,16 @@ def _compute_depth(history: History, event: Event) -> int:
     if event.step is None:
         return 1
     tables = history.tables
-    row = tables.acts[_get_act(history, event.step)]
+    row = tables.activations[_get_act(history, event.step)]
     while row.event < 0:
         frame = tables.frames[row.frame]
         if frame.parent < 0:
             return 1
-        row = tables.acts[_get_act(history, frame.opened)]
+        row = tables.activations[_get_act(history, frame.opened_at)]
     return get_depth(history, row.event, event.at - 1) + 1
 
 
-def _get_act(history: History, step: int) -> Any:
+def _get_act(history: History, step: int) -> int:
     """Return the activation of a step of a history or its parents."""
     while step <= history.base and history.parent is not None:
         history = history.parent

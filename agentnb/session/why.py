@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.scopes import Board, Scope
 from agentnb.engine.core.frames import get_frame_inputs, get_step_result
 from agentnb.engine.core.history import AGAIN, CARRIED, LEAVE, History
-from agentnb.engine.core.time_travel import look_at
+from agentnb.engine.core.time_travel import inspect_at
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import format_path
@@ -92,7 +92,7 @@ def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCon
     event = _find_event(run, history, step)
     if event is None:
         return
-    node = run.plan.nodes[run.tables.acts[history.s_act[step - history.base]].node].node
+    node = run.plan.nodes[run.tables.activations[history.s_act[step - history.base]].node].node
     named = event.type if event.type in node.on else "*"
     yield _holds(node, f"on {named!r}", ("type", event.type))
     for path, wanted in (node.params.get("where") or {}).items():
@@ -114,13 +114,13 @@ def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCon
 
 def _match_pattern(run: Run, history: History, step: int) -> Sequence[Mapping[str, str]]:
     """Return the pattern matches of a step's node when its event was due: before the first delivery."""
-    reactive, acts = run.plan.recipe.reactive, run.tables.acts
+    reactive, acts = run.plan.recipe.reactive, run.tables.activations
     if reactive is None or history not in run.chain:
         return ()
     act, first = acts[history.s_act[step - history.base]], step
     while first - 1 > history.base and acts[history.s_act[first - 1 - history.base]].event == act.event:
         first -= 1
-    with look_at(run, first - 1) as then:
+    with inspect_at(run, first - 1) as then:
         return list(reactive.find_matches(then, run.plan.nodes[act.node].id))
 
 
@@ -128,13 +128,13 @@ def find_triggered(run: Run, history: History, step: int) -> Iterator[str]:
     """Yield the nodes with queued deliveries of a step's events, as far as they are known there."""
     told = {each.seq for each in history.events if each.step == step}
     for number in history.queue_after(step):
-        act = run.tables.acts[number]
+        act = run.tables.activations[number]
         if act.node >= 0 and act.event in told:
-            yield run.node_of(number)
+            yield run.get_node_id(number)
 
 
 def _find_event(run: Run, history: History, step: int) -> Event | None:
-    return run.event(run.tables.acts[history.s_act[step - history.base]].event)
+    return run.get_event(run.tables.activations[history.s_act[step - history.base]].event)
 
 
 def _holds(node: Node, clause: str, *read: tuple[str, Any]) -> EvaluatedCondition:
@@ -203,7 +203,7 @@ def explain_why(run: Run, at: int | None = None) -> Why:
     history = next(each for each in reversed(run.chain) if each.base < step)
     row = step - history.base
     note = history.notes.get(step)
-    node, went = run.node_of(history.s_act[row]), tuple(_find_next_nodes(run, history, step))
+    node, went = run.get_node_id(history.s_act[row]), tuple(_find_next_nodes(run, history, step))
     came = find_delivered_event(run, history, step)
     if came is not None:
         thought = "" if note is None else note.thought or ""
@@ -216,7 +216,7 @@ def explain_why(run: Run, at: int | None = None) -> Why:
 def find_conditions(run: Run, history: History, step: int) -> Iterator[EvaluatedCondition]:
     """Yield each condition that the node of a step evaluates, on the board as the step left it."""
     row = step - history.base
-    act = run.tables.acts[history.s_act[row]]
+    act = run.tables.activations[history.s_act[row]]
     node = run.plan.nodes[act.node].node
     board = _rebuild_board(run, history, step, act.frame)
     context = Context(board, lambda: get_frame_inputs(run, act.frame), get_step_result(history, step), node)
@@ -229,14 +229,14 @@ def find_conditions(run: Run, history: History, step: int) -> Iterator[Evaluated
 def _find_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
     """Yield the nodes that a step led to: inside its own node, by an edge, or by a route it chose."""
     row = step - history.base
-    for number in history.opened.get(step, ()):
+    for number in history.opened_frames.get(step, ()):
         yield from _get_entry(run, run.tables.frames[number].region)
     if history.s_flag[row] & 3 == AGAIN:
-        node = run.plan.nodes[run.tables.acts[history.s_act[row]].node].node
+        node = run.plan.nodes[run.tables.activations[history.s_act[row]].node].node
         yield from (id for region in node.bodies for id in _get_entry(run, region))
     for push in range(history.s_pend[row - 1], history.s_pend[row]):
-        if history.p_val[push] is not CARRIED and run.tables.acts[history.p_act[push]].node >= 0:
-            yield run.node_of(history.p_act[push])
+        if history.p_val[push] is not CARRIED and run.tables.activations[history.p_act[push]].node >= 0:
+            yield run.get_node_id(history.p_act[push])
 
 
 def _get_entry(run: Run, region: str | None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActRow, Event, History
+from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS, ActivationRow, Event, History
 from agentnb.engine.core.time_travel import find_history
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
@@ -84,16 +84,18 @@ class _Past:
         self.parts = [(history, min(end, step)) for history, end in zip(run.chain, ends, strict=True)
                       if history.base <= step]  # fmt: skip
 
-    def queue(self) -> list[ActRow]:
+    def queue(self) -> list[ActivationRow]:
         """Return the next activations in order."""
-        return [self.run.tables.acts[number] for number in self.at.queue_after(self.step)]
+        return [self.run.tables.activations[number] for number in self.at.queue_after(self.step)]
 
     def events(self) -> list[Event]:
         """Return the events so far; at the current position, including those of steps in flight."""
         found = [event for history, end in self.parts for event in history.events if event.at <= end]
         if self.step == self.run.position:
             found += [
-                event for pending_step in self.run.pending_steps.values() for event in pending_step.act.work.emitted
+                event
+                for pending_step in self.run.pending_steps.values()
+                for event in pending_step.activation.work.emitted
             ]
         return sorted(found, key=lambda event: event.seq)
 
@@ -107,11 +109,11 @@ class _Past:
             )  # fmt: skip
         return found
 
-    def steps(self) -> Iterator[tuple[int, History, ActRow]]:
+    def steps(self) -> Iterator[tuple[int, History, ActivationRow]]:
         """Yield the steps so far, last first."""
         for history, end in reversed(self.parts):
             for step in range(end, history.base, -1):
-                yield step, history, self.run.tables.acts[history.s_act[step - history.base]]
+                yield step, history, self.run.tables.activations[history.s_act[step - history.base]]
 
     def frames(self) -> Iterable[int]:
         """Return the numbers of the open frames."""
@@ -119,7 +121,7 @@ class _Past:
         replica.move_to(self.at, self.step)
         return replica.frames
 
-    def acts_after(self, step: int) -> str:
+    def describe_interventions_after(self, step: int) -> str:
         """Return the interventions since a step that may have changed the next nodes."""
         done = [act for history, end in self.parts for act in history.interventions if step <= act.step <= end]
         return ", ".join(
@@ -192,7 +194,7 @@ def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
     elif event.step is None and event.actor != "user":
         said = f"{named} was emitted by {event.actor!r}, whose step is not over yet"
     else:
-        taken = past.acts_after(event.at)
+        taken = past.describe_interventions_after(event.at)
         said = f"the delivery of {named} has been taken out of the frontier" + (f": {taken}" if taken else "")
     return WhyNot(past.step, node.id, event.id, fired, said)
 
@@ -224,13 +226,17 @@ def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
     led = next((way for way in reversed(ways) if way.result.startswith("taken")), None)
     said = "; ".join([*begins, *(["no incoming edge is open now"] if ways else [])])
     if led is not None and led.step is not None and (last is None or last < led.step):
-        taken = past.acts_after(led.step)
+        taken = past.describe_interventions_after(led.step)
         said = "it has been removed from the frontier" + (f": {taken}" if taken else "")
     return WhyNot(past.step, node.id, None, last, said + ran, ways)
 
 
-def _explain_join(past: _Past, node: PlanNode, queue: list[ActRow]) -> str:
-    ahead = [past.run.plan.nodes[row.node].id for row in queue if row.node in past.run.plan.ahead.get(node.index, ())]
+def _explain_join(past: _Past, node: PlanNode, queue: list[ActivationRow]) -> str:
+    ahead = [
+        past.run.plan.nodes[row.node].id
+        for row in queue
+        if row.node in past.run.plan.nodes_before_join.get(node.index, ())
+    ]
     return f", and it joins {', '.join(map(repr, ahead))}" if ahead else ""
 
 
@@ -242,8 +248,8 @@ def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> IncomingEdge:
         return IncomingEdge(edge.source, edge.kind, None, f"{edge.source!r} has not run")
     step, history = found
     row = step - history.base
-    led = [run.node_of(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
-           if history.p_val[push] is not CARRIED and run.tables.acts[history.p_act[push]].node >= 0]  # fmt: skip
+    led = [run.get_node_id(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
+           if history.p_val[push] is not CARRIED and run.tables.activations[history.p_act[push]].node >= 0]  # fmt: skip
     asked = tuple(each for each in find_conditions(run, history, step) if each.target == node.id)
     said = _describe_edge(edge, history, step, led, asked)
     return IncomingEdge(edge.source, edge.kind, step, said, asked)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agentnb.board.masking import mask_atoms
-from agentnb.board.paths import look
+from agentnb.board.paths import get_at
 from agentnb.board.scopes import Sentinel
 from agentnb.board.values import ABSENT, ATOMS, Absent
 from agentnb.engine.core.history import CARRIED
@@ -93,9 +93,9 @@ class Columns:
         self.tip = self.parts[-1].history.base + self.parts[-1].last
         # A path that is only read has no code yet: assign it before the codes are counted.
         self._known = {
-            number: [self.tables.code(scope, path) >> 2 for scope, path in pairs]
-            for number in range(len(self.tables.acts))
-            if (pairs := reading.known_reads(number))
+            number: [self.tables.add_path(scope, path) >> 2 for scope, path in pairs]
+            for number in range(len(self.tables.activations))
+            if (pairs := reading.list_known_reads(number))
         }
         self.codes = list(self.tables.codes)
 
@@ -104,12 +104,12 @@ class Columns:
         return _join([to_array(getattr(part, name), last + 1)[1:] for part, last in self.parts])
 
     @cached_property
-    def act(self) -> NDArray[Any]:
+    def activations(self) -> NDArray[Any]:
         """The activation of each step."""
         return self._get_steps("s_act")
 
     @cached_property
-    def began(self) -> Ints:
+    def started(self) -> Ints:
         """When each step began, in ns."""
         return self._get_steps("s_t0")
 
@@ -117,9 +117,9 @@ class Columns:
     def seconds(self) -> NDArray[np.float64]:
         """The duration of each step in seconds, without the time spent waiting for a person."""
         took = self._get_steps("s_t1")  # a private copy
-        np.subtract(took, self.began, out=took)
+        np.subtract(took, self.started, out=took)
         for history, last in self.reading.parts():
-            for step, waited in history.waiting_ns.items() if history.look("waiting_ns") else ():
+            for step, waited in history.waiting_ns.items() if history.peek("waiting_ns") else ():
                 if step <= history.base + last:
                     took[step - 1] -= waited
         seconds: NDArray[np.float64] = took / 1e9
@@ -133,7 +133,7 @@ class Columns:
     @cached_property
     def node(self) -> NDArray[Any]:
         """The node number of each step."""
-        nodes: NDArray[Any] = self._nodes[self.act]
+        nodes: NDArray[Any] = self._nodes[self.activations]
         return nodes
 
     @cached_property
@@ -146,7 +146,7 @@ class Columns:
         """The frame number of each step."""
         if not self.nested:
             return np.zeros(self.tip, dtype=np.int64)
-        frames: Ints = self._select_of_act(lambda row: row.frame, np.int64)[self.act]
+        frames: Ints = self._select_of_act(lambda row: row.frame, np.int64)[self.activations]
         return frames
 
     @cached_property
@@ -160,7 +160,7 @@ class Columns:
         return np.arange(self.tip, dtype=np.int32)
 
     def _select_of_act(self, what: Callable[[Any], int], dtype: Any) -> NDArray[Any]:
-        acts = list(self.tables.acts)
+        acts = list(self.tables.activations)
         return np.fromiter(map(what, acts), dtype=dtype, count=len(acts))
 
     def node_at(self, steps: Ints) -> NDArray[Any]:
@@ -299,8 +299,8 @@ class Columns:
 
     def _merge_known(self, steps: Ints, codes: Ints) -> tuple[Ints, Ints]:
         """Add the static reads known from the recipe, once per step, in the order of the steps."""
-        acts = self.act.astype(np.int64)
-        counts = np.zeros(len(self.tables.acts), dtype=np.int64)
+        acts = self.activations.astype(np.int64)
+        counts = np.zeros(len(self.tables.activations), dtype=np.int64)
         counts[list(self._known)] = [len(wheres) for wheres in self._known.values()]
         begins = np.zeros(len(counts), dtype=np.int64)
         begins[list(self._known)] = np.cumsum([0, *map(len, self._known.values())])[:-1]
@@ -346,18 +346,18 @@ class Columns:
         for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
             replica.write(code, self.w_new[row])
             value = replica.get(scope, path[0])
-            found.append(value if len(path) == 1 or value is ABSENT else look(value, path[1:]))
+            found.append(value if len(path) == 1 or value is ABSENT else get_at(value, path[1:]))
         return steps, to_objects(found)
 
     # -- inputs and outputs --------------------------------------------------------------------------------
 
     def inputs(self) -> Iterator[Any]:
         """Yield the frozen inputs of each step from step 1 on, in one pass over all rows."""
-        return self.reading.inputs_between(1, self.tip)
+        return self.reading.iter_inputs(1, self.tip)
 
     def outputs(self) -> Iterator[Any]:
         """Yield what each step wrote in its node's scope, frozen, from step 1 on, in one pass over all rows."""
-        return self.reading.outputs_between(1, self.tip)
+        return self.reading.iter_outputs(1, self.tip)
 
 
 class Values:
@@ -367,9 +367,9 @@ class Values:
     """
 
     def __init__(
-        self, held: Objects, where: NDArray[Any], secret: NDArray[np.bool_], *, absent: NDArray[np.bool_], plain: bool
+        self, frozen: Objects, where: NDArray[Any], secret: NDArray[np.bool_], *, absent: NDArray[np.bool_], plain: bool
     ) -> None:
-        self.held, self.absent, self.plain = held, absent, plain
+        self.frozen, self.absent, self.plain = frozen, absent, plain
         self.hide: NDArray[np.bool_] | None = secret[where] if secret.any() else None
 
     @classmethod

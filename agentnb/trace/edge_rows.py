@@ -122,7 +122,7 @@ class Delivered(NamedTuple):
 
 def iter_deliveries(reading: StepIndex) -> Iterator[Delivered]:
     """Yield the deliveries of a run, step by step."""
-    acts = reading.tables.acts
+    acts = reading.tables.activations
     if all(row.event < 0 for row in acts):
         return
     events = {event.seq: event for event in reading.events()}
@@ -136,7 +136,7 @@ def iter_deliveries(reading: StepIndex) -> Iterator[Delivered]:
 
 def _find_emitter(reading: StepIndex, event: Event) -> int:
     """Return the node in whose step an event was emitted; -1 if in none."""
-    return -1 if event.step is None else reading.act(event.step).node
+    return -1 if event.step is None else reading.activation(event.step).node
 
 
 __all__ = ["Delivered", "DeliveredEvents", "TakenEdges", "find_deliveries", "find_taken_edges", "iter_deliveries"]

@@ -42,8 +42,10 @@ def to_json_text(trace: SimulationTrace) -> str:
         "version": VERSION,
         "slices": [encode_whole(reading.chain, lenient=True)],
     }
-    told = [["back", row.act, encode_call(row, lenient=True), False] for row in reading.chain[-1].loose]
-    told += [["out", *call[:5], encode(call.arguments, lenient=True), call.began] for call in trace.unanswered()]
+    told = [
+        ["back", row.activation, encode_call(row, lenient=True), False] for row in reading.chain[-1].uncommitted_calls
+    ]
+    told += [["out", *call[:5], encode(call.arguments, lenient=True), call.started_at] for call in trace.unanswered()]
     if told:
         document["slices"].append({"told": told})
     return add_checksum(_dump(document))

@@ -61,9 +61,9 @@ class CachedTable:
         """Return the table, or this descriptor itself if accessed on the class."""
         if frames is None:
             return self
-        if self.name not in frames.made:
-            frames.made[self.name] = frames.build(self.name, self.make)
-        made = frames.made[self.name].copy(deep=_WHOLE_COPIES)
+        if self.name not in frames.cached_tables:
+            frames.cached_tables[self.name] = frames.build(self.name, self.make)
+        made = frames.cached_tables[self.name].copy(deep=_WHOLE_COPIES)
         if len(made):
             for at, dtype in enumerate(made.dtypes):
                 if isinstance(dtype, ValueDtype):  # a shallow copy would share the values once they are materialized
@@ -83,7 +83,7 @@ class Frames(Mapping[str, pd.DataFrame]):
     def __init__(self, reading: StepIndex) -> None:
         self._reading = reading
         self._columns = Columns(reading)
-        self.made: dict[str, pd.DataFrame] = {}
+        self.cached_tables: dict[str, pd.DataFrame] = {}
 
     def build(self, name: str, make: Callable[[Self], pd.DataFrame]) -> pd.DataFrame:
         """Return a new table: what the property of this name makes."""
@@ -144,7 +144,7 @@ class Frames(Mapping[str, pd.DataFrame]):
             ),
             type=_make_categorical(types, TYPES),
             status=_make_categorical(status, STATUSES),
-            timestamp=_to_times(columns.began),
+            timestamp=_to_times(columns.started),
             seconds=columns.seconds,
             inputs=ValueArray(DictSource(columns, "inputs"), columns.rows),
             outputs=ValueArray(DictSource(columns, "outputs"), columns.rows),
@@ -221,16 +221,16 @@ class Frames(Mapping[str, pd.DataFrame]):
         """
         last = {id(part): part.base + end for part, end in self._columns.parts}
         rows = [call for part, _ in self._columns.parts for call in part.calls if call.step <= last[id(part)]]
-        loose = self._columns.parts[-1][0].loose
+        loose = self._columns.parts[-1][0].uncommitted_calls
         inside = np.array([call.call != OUTSIDE for call in rows] + [False] * len(loose), dtype=bool)
         rows += loose
         if not rows and "calls" in _EMPTY:
             return _EMPTY["calls"]
-        acts = self._columns.tables.acts
+        acts = self._columns.tables.activations
         kinds = sorted({row.kind for row in rows})
         return _make_frame(
             step=pd.arrays.IntegerArray(_to_ints(row.step for row in rows), ~inside),
-            node=self._make_node_column(_to_ints(acts[row.act].node for row in rows)),
+            node=self._make_node_column(_to_ints(acts[row.activation].node for row in rows)),
             call=pd.arrays.IntegerArray(_to_ints(row.call for row in rows), ~inside),
             kind=_make_categorical(_to_ints(kinds.index(row.kind) for row in rows), kinds),
             name=_to_text_column(row.name for row in rows),
@@ -254,7 +254,7 @@ class Frames(Mapping[str, pd.DataFrame]):
     @CachedTable
     def interventions(self) -> pd.DataFrame:
         """One row per intervention of a person: step, action, target, old, new, actor, time."""
-        rows = self._reading.acts()
+        rows = self._reading.interventions()
         if not rows and "interventions" in _EMPTY:
             return _EMPTY["interventions"]
         return _make_frame(
@@ -315,7 +315,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         if not values.plain:
             keys = [self._columns.codes[number][1] for number in range(len(self._columns.codes))]
             return ValueArray(ValueSource(values, where, keys))
-        made = values.held
+        made = values.frozen
         made[values.absent] = pd.NA
         if values.hide is not None:
             for row in np.flatnonzero(values.hide).tolist():
@@ -327,7 +327,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         texts: list[str] = []
         rows = np.full(self._columns.tip, -1)
         for part, last in self._columns.parts:
-            for step, failure in part.errors.items() if part.look("errors") else ():
+            for step, failure in part.errors.items() if part.peek("errors") else ():
                 if part.base < step <= part.base + last:
                     rows[step - 1] = len(texts)
                     texts.append(str(failure))

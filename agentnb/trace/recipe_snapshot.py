@@ -71,7 +71,7 @@ def describe_origin(run: Run) -> Json:
             place[0] = PurePath(place[0]).name
     return {
         "recipe": snapshot,
-        "given": encode(run.given, lenient=True),
+        "given": encode(run.inputs, lenient=True),
         "seed": encode(run.seed),
     }
 

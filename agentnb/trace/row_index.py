@@ -6,10 +6,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from agentnb.board.paths import APPEND, OPS, look
+from agentnb.board.paths import APPEND, OPS, get_at
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.history import ActRow, Event, Failure, History, Intervention, Note, Tables
+from agentnb.engine.core.history import ActivationRow, Event, Failure, History, Intervention, Note, Tables
 from agentnb.engine.persistence.state_projection import StateProjection, get_previous
 from agentnb.expressions.paths import Path, format_path
 
@@ -70,7 +70,7 @@ class StepIndex:
     def __init__(self, chain: Sequence[History], nodes: Sequence[NodeRow], edges: Sequence[EdgeRow] = ()) -> None:
         self.chain, self.nodes, self.edges = tuple(chain), tuple(nodes), tuple(edges)
         self.tables: Tables = self.chain[0].tables
-        self._inputs, self._outputs = _ReadAhead(self, self.inputs_between), _ReadAhead(self, self.outputs_between)
+        self._inputs, self._outputs = _ReadAhead(self, self.iter_inputs), _ReadAhead(self, self.iter_outputs)
 
     @property
     def tip(self) -> int:
@@ -94,10 +94,10 @@ class StepIndex:
         later = self.chain[self.chain.index(history) + 1 :]
         return [(history, row), *((other, 0) for other in later if other.base == step)]
 
-    def act(self, step: int) -> ActRow:
+    def activation(self, step: int) -> ActivationRow:
         """Return the activation that ran in a step."""
         history, row = self.owner(step)
-        return self.tables.acts[history.s_act[row]]
+        return self.tables.activations[history.s_act[row]]
 
     def note(self, step: int) -> Note | None:
         """Return the note of a step: its thought, action and observation, if any."""
@@ -114,7 +114,7 @@ class StepIndex:
         row = self.tables.frames[number]
         if not number:
             return ROOT_SCOPE
-        return f"{row.region}@{row.opened}" if row.branch < 0 else f"{row.region}@{row.opened}.{row.branch}"
+        return f"{row.region}@{row.opened_at}" if row.branch < 0 else f"{row.region}@{row.opened_at}.{row.branch}"
 
     def depth(self, number: int) -> int:
         """Return the number of frames around a frame."""
@@ -160,14 +160,14 @@ class StepIndex:
         """Return (scope, key) of a step's reads."""
         history, row = self.owner(step)
         start, end = bisect_left(history.r_step, step), bisect_right(history.r_step, step)
-        known = self.known_reads(history.s_act[row])
+        known = self.list_known_reads(history.s_act[row])
         pairs = [*known, *(self.tables.codes[code >> 2] for code in history.r_code[start:end])]
         return list(dict.fromkeys((scope, format_path(path)) for scope, path in pairs))
 
-    def known_reads(self, number: int) -> list[tuple[int, Path]]:
+    def list_known_reads(self, number: int) -> list[tuple[int, Path]]:
         """Return (scope, path) of the static reads of an activation: the paths its node's arguments name."""
-        act = self.tables.acts[number]
-        if act.what or act.node < 0:
+        act = self.tables.activations[number]
+        if act.purpose or act.node < 0:
             return []
         scope = self.tables.frames[act.frame].scope
         return [(scope, path) for _, path in self.nodes[act.node].inputs]
@@ -181,8 +181,8 @@ class StepIndex:
         note = self.note(step)
         if note is not None and note.inputs is not None:
             return note.inputs
-        act = self.act(step)
-        if not act.what and self.nodes[act.node].inputs:
+        act = self.activation(step)
+        if not act.purpose and self.nodes[act.node].inputs:
             return self.arguments(act, self.replica(step - 1))
         reads = self.reads(step)
         if not reads:
@@ -191,13 +191,13 @@ class StepIndex:
         values = {key: replica.get(scope, key) for scope, key in reads}
         return {key: value for key, value in values.items() if value is not ABSENT}
 
-    def arguments(self, act: ActRow, replica: StateProjection) -> dict[str, Any]:
+    def arguments(self, act: ActivationRow, replica: StateProjection) -> dict[str, Any]:
         """Return the arguments of an activation's node, by name; paths that do not exist are omitted."""
         scope = self.tables.frames[act.frame].scope
         found = {}
         for name, path in self.nodes[act.node].inputs:
             value = replica.get(scope, str(path[0]))
-            value = value if len(path) == 1 or value is ABSENT else look(value, path[1:])
+            value = value if len(path) == 1 or value is ABSENT else get_at(value, path[1:])
             if value is not ABSENT:
                 found[name] = value
         return found
@@ -211,15 +211,15 @@ class StepIndex:
         return self._get_outputs(step) if known is None else known
 
     def _get_outputs(self, step: int) -> dict[str, Any]:
-        here, found = self.tables.frames[self.act(step).frame].scope, dict[str, Any]()
+        here, found = self.tables.frames[self.activation(step).frame].scope, dict[str, Any]()
         appended: dict[str, list[Any]] = {}
         for history, row, by_person in self.rows(step):
             scope, path = self.tables.codes[history.w_code[row] >> 2]
             if scope == here and not by_person and history.w_new[row] is not ABSENT:
-                note_output(found, appended, format_path(path), history.w_code[row] & 3, history.w_new[row])
+                add_output(found, appended, format_path(path), history.w_code[row] & 3, history.w_new[row])
         return found
 
-    def inputs_between(self, first: int, last: int) -> Iterator[Any]:
+    def iter_inputs(self, first: int, last: int) -> Iterator[Any]:
         """Yield the frozen inputs of each step from `first` to `last`, in one pass over their rows."""
         codes, by_act = self.tables.codes, dict[int, Any]()
         for history, start, end in self._iter_ranges(first, last):
@@ -251,15 +251,15 @@ class StepIndex:
 
         If some are not, return the activation; if its node has no arguments, ABSENT.
         """
-        act = self.tables.acts[number]
-        if act.what or act.node < 0 or not self.nodes[act.node].inputs:
+        act = self.tables.activations[number]
+        if act.purpose or act.node < 0 or not self.nodes[act.node].inputs:
             return ABSENT
         inputs = self.nodes[act.node].inputs
         if self.tables.frames[act.frame].scope or any(len(path) > 1 for _, path in inputs):
             return act
         return [(name, str(path[0])) for name, path in inputs]
 
-    def outputs_between(self, first: int, last: int) -> Iterator[dict[str, Any]]:
+    def iter_outputs(self, first: int, last: int) -> Iterator[dict[str, Any]]:
         """Yield what each step from `first` to `last` wrote in its node's scope, as `outputs` returns it."""
         tables = self.tables
         codes, names, scopes = tables.codes, dict[int, str](), dict[int, int]()
@@ -274,7 +274,7 @@ class StepIndex:
                 act = s_act[row]
                 here = scopes.get(act)
                 if here is None:
-                    here = scopes[act] = tables.frames[tables.acts[act].frame].scope
+                    here = scopes[act] = tables.frames[tables.activations[act].frame].scope
                 for number in range(begin, by_node):
                     code, value = w_code[number], w_new[number]
                     scope, path = codes[code >> 2]
@@ -283,7 +283,7 @@ class StepIndex:
                         if name is None:
                             name = names[code] = format_path(path)
                         if code & 3 == APPEND:
-                            note_output(found, appended, name, APPEND, value)
+                            add_output(found, appended, name, APPEND, value)
                         else:
                             found[name] = value
                 yield found
@@ -303,7 +303,7 @@ class StepIndex:
 
     # -- interventions and events --------------------------------------------------------------------------
 
-    def acts(self) -> list[Intervention]:
+    def interventions(self) -> list[Intervention]:
         """Return the interventions in order."""
         return [
             act for history, last in self.parts() for act in history.interventions if act.step <= history.base + last
@@ -339,7 +339,7 @@ class _ReadAhead:
         return rows[0]
 
 
-def note_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str, op: int, value: Any) -> None:
+def add_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str, op: int, value: Any) -> None:
     """Add one write to the outputs of a step; `appended` holds what its appends have added so far."""
     if op == APPEND:
         items = appended.setdefault(key, [])
@@ -367,7 +367,7 @@ __all__ = [
     "Read",
     "StepIndex",
     "Write",
+    "add_output",
     "count_edits",
     "get_previous",
-    "note_output",
 ]

@@ -58,12 +58,12 @@ class SimulationStep:
     @property
     def node_id(self) -> str:
         """The node that ran."""
-        return self._reading.nodes[self._reading.act(self.step).node].id
+        return self._reading.nodes[self._reading.activation(self.step).node].id
 
     @property
     def kind(self) -> str:
         """The kind of the node."""
-        return self._reading.nodes[self._reading.act(self.step).node].kind
+        return self._reading.nodes[self._reading.activation(self.step).node].kind
 
     @property
     def phase(self) -> str:
@@ -73,14 +73,14 @@ class SimulationStep:
     @property
     def frame(self) -> str:
         """The frame that it ran in: `root`, or a region and the step that opened it."""
-        return self._reading.frame_name(self._reading.act(self.step).frame)
+        return self._reading.frame_name(self._reading.activation(self.step).frame)
 
     @property
     def type(self) -> StepType:
         """The StepType: that of the node's kind, ERROR for a failed step."""
         if self.status == "error":
             return StepType.ERROR
-        return StepType[self._reading.nodes[self._reading.act(self.step).node].type]
+        return StepType[self._reading.nodes[self._reading.activation(self.step).node].type]
 
     @property
     def status(self) -> str:
@@ -102,12 +102,12 @@ class SimulationStep:
     @property
     def depth(self) -> int:
         """The number of frames around its own."""
-        return self._reading.depth(self._reading.act(self.step).frame)
+        return self._reading.depth(self._reading.activation(self.step).frame)
 
     @property
     def branch(self) -> int | None:
         """The number of the parallel branch that it ran in; None outside of any."""
-        return self._reading.branch(self._reading.act(self.step).frame)
+        return self._reading.branch(self._reading.activation(self.step).frame)
 
     @property
     def inputs(self) -> dict[str, Any]:

@@ -227,7 +227,14 @@ class SimulationTrace:
         reading = self.reading()
         last = reading.chain[-1]
         events, calls = last.events, last.calls
-        sizes = (len(last.s_pend), last.s_wend[-1], len(last.interventions), len(events), len(calls), last.loose)
+        sizes = (
+            len(last.s_pend),
+            last.s_wend[-1],
+            len(last.interventions),
+            len(events),
+            len(calls),
+            last.uncommitted_calls,
+        )
         if self._frames is None or self._frames[0] != (reading, sizes):
             self._frames = (reading, sizes), Frames(reading)
         return self._frames[1]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.board.paths import OPS
 from agentnb.engine.core.history import (
     NO_ACTIVATION,
-    ActRow,
+    ActivationRow,
     Call,
     Event,
     FrameRow,
@@ -37,12 +37,12 @@ _TYPES: Final[dict[type, dict[str, Any]]] = {
     NodeRow: {"id": str, "kind": str, "type": str},
     EdgeRow: {"source": str, "target": str, "kind": str, "condition": str, "asks": bool},
     FrameRow: {"id": int, "parent": int, "owner": int, "region": str, "policy": str, "branch": int, "scope": int,
-               "opened": int},
-    ActRow: {"node": int, "frame": int, "what": int, "event": int, "about": int},
+               "opened_at": int},
+    ActivationRow: {"node": int, "frame": int, "purpose": int, "event": int, "about": int},
     Intervention: {"step": int, "action": str, "target": str, "actor": str, "time": datetime},
     Event: {"seq": int, "step": _MAYBE_INT, "id": str, "type": str, "actor": str, "cause": _MAYBE_TEXT,
             "time": datetime, "at": int, "mark": _MAYBE_TEXT},
-    Call: {"step": int, "act": int, "call": int, "kind": str, "name": str, "attempt": int, "wait": _NUMBER,
+    Call: {"step": int, "activation": int, "call": int, "kind": str, "name": str, "attempt": int, "wait": _NUMBER,
            "error": _MAYBE_TEXT, "seconds": _NUMBER, "tokens_in": _MAYBE_INT, "tokens_out": _MAYBE_INT,
            "provider": _MAYBE_TEXT, "model": _MAYBE_TEXT, "finish_reason": _MAYBE_TEXT},
     Note: {"thought": _MAYBE_TEXT, "inputs": (Mapping, type(None)), "score": (int, float, type(None))},
@@ -60,10 +60,10 @@ def check_trace(trace: SimulationTrace) -> None:
     _check(isinstance(trace.agent_version, str), "the agent's version")
     _check(isinstance(trace.score, int | float | None), "the score")
     _check(isinstance(trace.outcome, dict | None), "the outcome")
-    acts = len(reading.tables.acts)
+    acts = len(reading.tables.activations)
     for call in trace.unanswered():
         named = isinstance(call.kind, str) and isinstance(call.name, str) and isinstance(call.arguments, Mapping)
-        _check(named and _is_number(call.act) and 0 <= call.act < acts, "a call without a response")
+        _check(named and _is_number(call.activation) and 0 <= call.activation < acts, "a call without a response")
     _check_rows("nodes", reading.nodes)
     for node in reading.nodes:
         _check(node.type.lower() in TYPES, f"the type of node {node.id!r}")
@@ -88,9 +88,9 @@ def _check_tables(tables: Tables, nodes: int) -> None:
         inside = -1 <= frame.parent < number and -1 <= frame.owner < nodes and 0 <= frame.scope <= number
         _check(frame.id == number and inside and (frame.parent >= 0 or not number), f"frame {number}")
         _check(tables.frames[frame.scope].scope == frame.scope, f"the scope of frame {number}")
-    _check_rows("activations", tables.acts)
+    _check_rows("activations", tables.activations)
     frames = len(tables.frames)
-    for act in tables.acts:
+    for act in tables.activations:
         _check(-1 <= act.node < nodes and 0 <= act.frame < frames, f"an activation of node {act.node}")
     for scope, path in tables.codes:
         _check(type(scope) is int and 0 <= scope < frames and _is_path(path), "a path of the board")
@@ -98,7 +98,7 @@ def _check_tables(tables: Tables, nodes: int) -> None:
 
 def _check_history(history: History) -> None:
     tables, tip = history.tables, history.tip
-    acts, frames, codes = len(tables.acts), len(tables.frames), 4 * len(tables.codes)
+    acts, frames, codes = len(tables.activations), len(tables.frames), 4 * len(tables.codes)
     rows, writes, pushes = len(history.s_act), len(history.w_new), len(history.p_act)
     columns = (history.s_t0, history.s_t1, history.s_flag, history.s_pos, history.s_wend, history.s_pend)
     _check(rows > 0 and all(len(column) == rows for column in columns), "the columns of the steps")
@@ -114,33 +114,36 @@ def _check_history(history: History) -> None:
     _check(
         _is_rising(history.r_step, tip) and (not history.r_step or history.r_step[0] >= history.base), "a read's step"
     )
-    for number, end in history.asides.items():
+    for number, end in history.insertions.items():
         _check(_is_number(number) and _is_number(end) and 0 <= number < end <= pushes, "an aside of the queue")
-    for number, end in history.returns.items():
-        _check(_is_number(number) and _is_number(end) and 0 <= end <= number < pushes, "the end of an aside")
-    for row, places in history.replaced.items():
+    for number, end in history.insertion_returns.items():
+        _check(_is_number(number) and _is_number(end) and 0 <= end <= number < pushes, "the end of an insertion")
+    for row, places in history.replacements.items():
         step, first, last = places
         sound = all(map(_is_number, (row, *places))) and 0 <= row < first <= last <= pushes
         _check(sound and history.base < step <= tip, "a replacement in the queue")
-    for opened in chain(history.opened.values(), history.closed.values()):
+    for opened in chain(history.opened_frames.values(), history.closed_frames.values()):
         _check(all(_is_number(number) and 0 <= number < frames for number in opened), "a frame of a step")
-    sparse = (history.opened, history.closed, history.errors, history.notes, history.waiting_ns)
+    sparse = (history.opened_frames, history.closed_frames, history.errors, history.notes, history.waiting_ns)
     for step in chain(history.rare, *sparse):
         _check(_is_number(step) and history.base <= step <= tip, "the number of a step")
     _check(all(map(_is_number, history.waiting_ns.values())), "how long a step waited")
     _check(all(_is_number(row) and 0 <= row < writes for row in history.in_place), "a write in place")
-    _check(all(_is_number(row) and 0 <= row < writes for row in history.reduced), "the parts of a write")
-    for part in chain(*history.reduced.values()):
+    _check(all(_is_number(row) and 0 <= row < writes for row in history.reduced_parts), "the parts of a write")
+    for part in chain(*history.reduced_parts.values()):
         _check(isinstance(part.node, str) and part.op in range(len(OPS)), "the parts of a write")
     _check(all(map(_is_number, chain(history.order, history.order.values()))), "the order of the steps")
     for name, listed in (("notes", history.notes.values()), ("calls", history.calls), ("people", history.interventions),
-                         ("events", history.events), ("calls", history.loose)):  # fmt: skip
+                         ("events", history.events), ("calls", history.uncommitted_calls)):  # fmt: skip
         _check_rows(name, listed)
     for note in history.notes.values():
         _check(all(isinstance(name, str) for name in note.inputs or ()), "the inputs of a step")
     for failure in history.errors.values():
         _check(isinstance(failure.type, str) and isinstance(failure.message, str), "a failure")
-    _check(all(0 <= call.act < acts for call in chain(history.calls, history.loose)), "the activation of a call")
+    _check(
+        all(0 <= call.activation < acts for call in chain(history.calls, history.uncommitted_calls)),
+        "the activation of a call",
+    )
     _check(_is_rising([act.step for act in history.interventions], tip), "the step of what a person did")
 
 

@@ -94,7 +94,7 @@ class ValueSource:
         """Return the value of one write."""
         if self._values.absent[row]:
             return pd.NA
-        return to_display(self._values.held[row], self._names[self._where[row]])
+        return to_display(self._values.frozen[row], self._names[self._where[row]])
 
     def every(self) -> Objects:
         """Return the values of all writes."""
@@ -141,10 +141,10 @@ class ValueDtype(ExtensionDtype):
 class ValueStorage:
     """The storage of a ValueArray and its views: a source and its rows (-1: missing), and the values once created."""
 
-    __slots__ = ("made", "rows", "source")
+    __slots__ = ("objects", "rows", "source")
 
     def __init__(self, source: Source | None, rows: NDArray[Any], made: Objects | None) -> None:
-        self.source, self.rows, self.made = source, rows, made
+        self.source, self.rows, self.objects = source, rows, made
 
 
 class ValueArray(ExtensionArray):
@@ -178,11 +178,11 @@ class ValueArray(ExtensionArray):
     def nbytes(self) -> int:
         """The bytes of this array; the run's own columns are not counted."""
         held = self._storage
-        return int(held.rows.nbytes if held.made is None else held.made.nbytes)
+        return int(held.rows.nbytes if held.objects is None else held.objects.nbytes)
 
     def __len__(self) -> int:
         held = self._storage
-        return len(held.rows if held.made is None else held.made)
+        return len(held.rows if held.objects is None else held.objects)
 
     def __contains__(self, item: object) -> bool:
         if item is pd.NA or item is None or item is self.dtype.na_value:
@@ -196,8 +196,8 @@ class ValueArray(ExtensionArray):
     def get_values(self) -> Objects:
         """Return all values; they are created on first access and cached."""
         held = self._storage
-        if held.made is not None:
-            return held.made
+        if held.objects is not None:
+            return held.objects
         source = held.source
         assert source is not None  # without values there is a source
         if len(held.rows) > MANY:
@@ -207,7 +207,7 @@ class ValueArray(ExtensionArray):
         for at, item in enumerate(made):
             if type(item) is Decimal and item.is_snan():  # pandas compares it, and each comparison raises
                 made[at] = Decimal("NaN")
-        held.made = made
+        held.objects = made
         return made
 
     def __getitem__(self, item: Any) -> Any:
@@ -217,12 +217,12 @@ class ValueArray(ExtensionArray):
         if item is Ellipsis or (isinstance(item, slice) and item == slice(None)):
             return self.view()
         item, held = check_array_indexer(self, item), self._storage
-        found = (held.rows if held.made is None else held.made)[item]
+        found = (held.rows if held.objects is None else held.objects)[item]
         if not isinstance(item, int | np.integer):
-            part = type(self)(held.source, found) if held.made is None else type(self)(made=found)
+            part = type(self)(held.source, found) if held.objects is None else type(self)(made=found)
             part._readonly = self._readonly and isinstance(item, slice)  # noqa: SLF001  (another of this class)
             return part
-        if held.made is not None:
+        if held.objects is not None:
             return found
         assert held.source is not None  # without values there is a source
         return pd.NA if found < 0 else held.source.one(int(found))
@@ -251,7 +251,7 @@ class ValueArray(ExtensionArray):
             return made.astype(dtype)
         if copy:
             return made.copy()
-        if self._readonly and self._storage.made is not None:
+        if self._readonly and self._storage.objects is not None:
             made = made.view()
             made.flags.writeable = False
         return made
@@ -283,7 +283,7 @@ class ValueArray(ExtensionArray):
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Self:
         """Return the values at these indices; -1 is missing if `allow_fill` is set."""
         held = self._storage
-        if held.made is None and (not allow_fill or fill_value is None or fill_value is pd.NA):
+        if held.objects is None and (not allow_fill or fill_value is None or fill_value is pd.NA):
             rows = _take_values(held.rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
             return type(self)(held.source, rows)
         fill = pd.NA if fill_value is None else fill_value
@@ -292,7 +292,7 @@ class ValueArray(ExtensionArray):
     def copy(self) -> Self:
         """Return a copy; values not yet created are shared, as they never change."""
         held = self._storage
-        return type(self)(held.source, held.rows, None if held.made is None else held.made.copy())
+        return type(self)(held.source, held.rows, None if held.objects is None else held.objects.copy())
 
     def view(self, dtype: Any = None) -> Any:
         """Return another array of the same values: writes into one are visible in the other."""
@@ -306,7 +306,7 @@ class ValueArray(ExtensionArray):
     def _concat_same_type(cls, to_concat: Sequence[Self]) -> Self:
         kept = [part.get_storage() for part in to_concat]
         source = kept[0].source
-        if all(held.made is None and held.source is source for held in kept):
+        if all(held.objects is None and held.source is source for held in kept):
             return cls(source, np.concatenate([held.rows for held in kept]))
         return cls(made=np.concatenate([part.get_values() for part in to_concat]))
 

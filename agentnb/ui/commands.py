@@ -79,7 +79,7 @@ def _enable(session: Session, on: Any, number: Any) -> None:
     for row in session.breakpoints:
         if row.id == number:
             row.enabled = bool(on)
-    session.breakpoints.changed()
+    session.breakpoints.on_change()
 
 
 def _set_speed(session: Session, steps: Any, _: Any) -> None:

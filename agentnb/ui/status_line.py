@@ -76,7 +76,7 @@ def _fork_text(session: Session) -> str:
 def _format_last_step(session: Session) -> str:
     """Return what the last step did and the interventions after it."""
     position = session.position
-    acts = [act for act in session.trace.reading().acts() if act.step == position and is_shown(act)]
+    acts = [act for act in session.trace.reading().interventions() if act.step == position and is_shown(act)]
     acts = [act for act in acts if act.action != "skip"]  # the step created by a skip reports it
     if not position:
         return _format_interventions(acts, "")

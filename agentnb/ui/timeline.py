@@ -82,7 +82,7 @@ def _make_reply(value: Any, otherwise: int) -> int:
 
 def _make_row(reading: StepIndex, step: int, names: dict[str, int]) -> list[Any]:
     history, row = reading.owner(step)
-    act, flag = reading.act(step), history.s_flag[row]
+    act, flag = reading.activation(step), history.s_flag[row]
     branch = reading.branch(act.frame)
     return [
         names.setdefault(reading.nodes[act.node].id, len(names)),
@@ -96,7 +96,7 @@ def _make_row(reading: StepIndex, step: int, names: dict[str, int]) -> list[Any]
 
 def _iter_marks(session: Session, reading: StepIndex) -> Iterator[Mark]:
     """Yield the marks: interventions and breakpoints hit, then where forks begin."""
-    for act in reading.acts():
+    for act in reading.interventions():
         if is_shown(act):
             yield act.step, "stop" if act.action == BREAK else "act", act
     yield from _fork_marks(session)

@@ -150,7 +150,10 @@ class Streams:
 def _count_calls_in_flight(session: Session) -> Counter[str]:
     """Count the model calls in flight, by node."""
     pending_steps = tuple(get_state(session).run.pending_steps.values())
-    calls = ((pending_step.act.node.id, tuple(pending_step.act.work.out.values())) for pending_step in pending_steps)
+    calls = (
+        (pending_step.activation.node.id, tuple(pending_step.activation.work.calls_in_flight.values()))
+        for pending_step in pending_steps
+    )
     return Counter(node for node, made in calls for _, effect, *_ in made if effect.kind == "llm")
 
 

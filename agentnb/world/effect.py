@@ -41,14 +41,14 @@ class CallingRun(Protocol):
     """The run of a calling step: the earlier calls, the steps in flight, and the listener of a model's tokens."""
 
     @property
-    def tell(self) -> Callable[[str, str, int, int, str], None] | None:
+    def on_token(self) -> Callable[[str, str, int, int, str], None] | None:
         """The listener called with each piece of a streamed answer; None if there is none."""
 
     @property
     def pending_steps(self) -> Mapping[int, Any]:
         """The steps that have started and are not committed yet."""
 
-    def calls_before(self, kind: str, node: str | None = None) -> int:
+    def count_calls(self, kind: str, node: str | None = None) -> int:
         """Return how many calls of a kind (of one node) the committed steps have made."""
 
 

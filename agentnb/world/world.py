@@ -32,7 +32,7 @@ class World:
 
     `tools` maps names (of a tool, a function, an agent) to callables; `answers` are scripted human answers (approvals:
     True, False or their mapping), a list in the order of requests, or a mapping from node to a list or a single value.
-    `strict` says how templates and rules treat undefined values. `given` are the tools as passed by the user, while
+    `strict` says how templates and rules treat undefined values. `passed_tools` are the tools as passed by the user;
     those in `tools` are called with a recipe's config. `agents` are the models and tools of the recipe's agents, by
     node. `environment` are the environment variables that the recipe's templates may read.
 
@@ -56,7 +56,7 @@ class World:
         self.environment = _NO_VARIABLES if environment is None else environment
         self.agents = dict(agents or {})
         self.tools = dict(tools or {})
-        self.given = self.tools if given is None else dict(given)
+        self.passed_tools = self.tools if given is None else dict(given)
         self.llm: LLMClient | None = None if llm is None else to_client(llm)
         self.answers = _parse_script(answers)
         self.resources = resources if type(resources) is Resources else Resources(resources)
@@ -98,7 +98,7 @@ class World:
         from agentnb.world.toolbox import Toolbox  # late: most sessions have no agents of this sort
 
         own = find_agent(self.agents, node).tools
-        return Toolbox.of(own, self.given if own is None or WHOLE in self.agents else {})
+        return Toolbox.of(own, self.passed_tools if own is None or WHOLE in self.agents else {})
 
     def find(self, effect: Effect, work: CallingStep) -> Callable[[Effect], Any]:
         """Return the callable that does an effect.
@@ -192,7 +192,7 @@ class Requests:
 
     def next(self) -> LLMRequest:
         """Return the request of the next attempt; if the run's tokens have a listener, they are passed to it."""
-        request, work, heard = self.request, self.work, self.work.run.tell
+        request, work, heard = self.request, self.work, self.work.run.on_token
         if heard is None:
             return request
         self.last += 1
@@ -202,7 +202,7 @@ class Requests:
             if attempt == self.last and not work.has_ended and (end is None or monotonic() < end):
                 heard(work.node.id, text, attempt, request.of_node, self.model)
 
-        return replace(request, tell=tell)
+        return replace(request, on_token=tell)
 
 
 def _parse_script(answers: Any) -> Script | None:
@@ -270,9 +270,9 @@ def count_earlier_calls(work: CallingStep, kind: str, node: str | None = None) -
     own = _count_calls(
         work, kind, work.call_count - 1
     )  # one that is retried in another process already has rows of its own
-    made = work.run.calls_before(kind, node) + own
+    made = work.run.count_calls(kind, node) + own
     for pending_step in tuple(work.run.pending_steps.values()):  # a copy, because a call in a thread may read it
-        other = pending_step.act.work
+        other = pending_step.activation.work
         if other is not work and (node is None or other.node.id == node):
             made += _count_calls(other, kind)
     return made

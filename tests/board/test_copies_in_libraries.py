@@ -33,7 +33,7 @@ def grown(value: list[Any], count: int) -> Any:
     """Return the frozen form of a list to which items were appended one by one."""
     frozen = freeze(value)
     for item in range(count):
-        frozen = frozen.grown(freeze({"n": [item]}))
+        frozen = frozen.with_item(freeze({"n": [item]}))
     return frozen
 
 
@@ -49,7 +49,7 @@ SHAPES: dict[str, Any] = {
     "deep": freeze({"a": [{"b": [{"c": [{"d": [[[{"e": []}]]]}]}]}]}),
     "lists of lists": freeze([[[n, [n]]] for n in range(9)]),
     "a grown list": grown([{"n": [-1]}], 50),
-    "a long list that grew, inside": freeze({"log": freeze(LONG).grown(freeze({"n": [1]})), "n": 1}),
+    "a long list that grew, inside": freeze({"log": freeze(LONG).with_item(freeze({"n": [1]})), "n": 1}),
     "a long list inside": freeze([{"log": LONG}]),
 }
 OBJECTS: dict[str, Any] = {

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from agentnb.board.codec import TAG, decode
 from agentnb.board.decoders import Record, encode_zone, find_class, get_fields, name_of
 from agentnb.board.masking import to_display
-from agentnb.board.paths import look
+from agentnb.board.paths import get_at
 from agentnb.board.values import freeze
 from agentnb.secrets import MASK
 
@@ -48,7 +48,7 @@ def test_the_fields_of_a_class_that_is_not_known_here_are_there():
     kept = freeze(outer)
     assert get_fields(kept)["x"] == 2
     assert to_display(kept) == {"items": [{"n": 1}], "api_key": MASK, "x": 2}
-    assert look(kept, ("items", 0, "n")) == 1
+    assert get_at(kept, ("items", 0, "n")) == 1
 
 
 def test_what_else_is_not_known_here_stays_a_record():

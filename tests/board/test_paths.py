@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.board.paths import APPEND, DELETE, SET, apply_change, look
+from agentnb.board.paths import APPEND, DELETE, SET, apply_change, get_at
 from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.errors import BoardError
 
@@ -22,11 +22,11 @@ def put(value, path, new, op=SET):
 )  # fmt: skip
 def test_looking_below_a_key(path, found):
     value = freeze({"a": {"b": 1}, "l": ["x", "y"], "n": {7: "seven"}, "none": None})
-    assert look(value, path) == (value if found is ... else found)
+    assert get_at(value, path) == (value if found is ... else found)
 
 
 def test_a_literal_key_wins_over_a_number():
-    assert look(freeze({"0": "text", 0: "number"}), ("0",)) == "text"
+    assert get_at(freeze({"0": "text", 0: "number"}), ("0",)) == "text"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_was_set_is_found_there_and_the_past_holds(value, path, new):
         after = apply_change(before, tuple(path), SET, new, tuple(path))
     except BoardError:
         return
-    assert thaw(look(after, tuple(path))) == new
+    assert thaw(get_at(after, tuple(path))) == new
     assert thaw(before) == value
     assert all(after[key] is before[key] for key in before if key != path[0])
 

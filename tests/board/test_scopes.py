@@ -32,9 +32,9 @@ def test_a_deleted_key_does_not_shine_through(root):
 
 
 def test_looking_at_a_path(root):
-    assert root.look(("b", "c", 0)) == 1
-    assert root.look(("b", "nothing")) is ABSENT
-    assert root.look(("nothing", "c")) is ABSENT
+    assert root.get_at(("b", "c", 0)) == 1
+    assert root.get_at(("b", "nothing")) is ABSENT
+    assert root.get_at(("nothing", "c")) is ABSENT
 
 
 def test_the_board_reads_paths_and_gives_copies(root):

@@ -170,16 +170,16 @@ def test_a_frozen_list_reads_like_a_list():
 
 def test_a_list_grows_by_the_same_item_without_a_copy():
     begun, item = freeze([1, 2]), "three"
-    one, other = begun.grown(item), begun.grown(item)
+    one, other = begun.with_item(item), begun.with_item(item)
     assert one.items is other.items is begun.items
     assert (list(begun), list(one), list(other)) == ([1, 2], [1, 2, "three"], [1, 2, "three"])
-    assert list(begun.grown("four")) == [1, 2, "four"]
-    assert list(one.grown(4)) == [1, 2, "three", 4]
+    assert list(begun.with_item("four")) == [1, 2, "four"]
+    assert list(one.with_item(4)) == [1, 2, "three", 4]
 
 
 @pytest.mark.parametrize(("begun", "item"), [([1], {"a": 1}), ([{"a": 1}], 1), ([[1]], "x")])
 def test_a_list_that_has_grown_is_read_as_a_copy(begun, item):
-    grown = freeze(begun).grown(freeze(item))
+    grown = freeze(begun).with_item(freeze(item))
     copied = thaw(grown)
     assert copied == [*begun, item]
     for part in copied:
@@ -204,14 +204,14 @@ def test_a_list_frozen_beside_another_is_itself(begun, after):
 )
 def test_a_frozen_list_ends_where_it_was_frozen(index, found):
     begun = freeze([1, 2, 3])
-    begun.grown(4)
+    begun.with_item(4)
     assert begun[index] == found
 
 
 @pytest.mark.parametrize("index", [3, -4])
 def test_nothing_lies_beyond_the_ends_of_a_frozen_list(index):
     begun = freeze([1, 2, 3])
-    begun.grown(4)
+    begun.with_item(4)
     with pytest.raises(IndexError):
         begun[index]
 

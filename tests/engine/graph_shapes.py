@@ -105,7 +105,7 @@ def path(run: Run) -> list[str]:
             flag, act = history.s_flag[row], history.s_act[row]
             mark = {1: " enter", 2: " again", 3: " leave"}.get(flag & 3, "")
             mark += {4: " error", 8: " cancelled", 12: " skipped"}.get(flag & 12, "")
-            found.append(run.node_of(act) + mark)
+            found.append(run.get_node_id(act) + mark)
     return found
 
 

@@ -26,7 +26,7 @@ def to_its_end(run, how=step):
 
 
 def told(replay):
-    return [(row.step, row.node, row.what, row.path, row.recorded, row.replayed) for row in replay.found]
+    return [(row.step, row.node, row.what, row.path, row.recorded, row.replayed) for row in replay.divergences]
 
 
 def plan_of(*nodes, edges=(), regions=(), like=None, init=None, world=None):

@@ -130,7 +130,7 @@ def test_a_call_that_fails_is_made_to_the_same_again_without_a_model():
     def model(request: Any) -> LLMResponse:
         if not stop:
             stop.append(request)
-            raise LLMError("busy", again=True)
+            raise LLMError("busy", is_retryable=True)
         raise KeyboardInterrupt
 
     stop: list[Any] = []
@@ -162,7 +162,7 @@ def test_calls_of_a_failed_step_that_runs_again_are_not_taken_for_those_of_the_f
         asked.append(request)
         match len(asked):
             case 1:
-                raise LLMError("busy", again=True)
+                raise LLMError("busy", is_retryable=True)
             case 3:
                 raise KeyboardInterrupt
         return LLMResponse({"a": 1}, usage=Usage(3, 2, 0.5))

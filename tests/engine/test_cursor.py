@@ -44,7 +44,7 @@ def test_the_turn_of_a_composite_node_is_told():
     run = session(looping(body(), times=2), {"n": 0})
     run.step(2)
     (following,) = run.frontier
-    assert (following.node, following.turn, following.why) == ("again", "resume", "its inside has ended")
+    assert (following.node, following.phase, following.why) == ("again", "resume", "its inside has ended")
 
 
 def test_the_turn_after_a_failure_inside():
@@ -57,13 +57,13 @@ def test_the_turn_after_a_failure_inside():
     run = session(made)
     run.step(2)
     (following,) = run.frontier
-    assert (following.turn, following.why) == ("fail", "its inside has failed")
+    assert (following.phase, following.why) == ("fail", "its inside has failed")
 
 
 def test_a_delivery_names_its_event():
     run = begun("reactive")
     assert get_frontier(run)[0].why == "event evt_001 of type 'hello'"
-    assert [one.turn for one in get_frontier(run)] == ["start", "start", "event"]
+    assert [one.phase for one in get_frontier(run)] == ["start", "start", "event"]
 
 
 def test_where_a_node_came_from_is_found_over_the_moves_of_the_queue():

@@ -21,7 +21,8 @@ def through(document):
 
 def sizes(run):
     return [
-        (history, len(history.s_pend)) for history in collect_family([*(chain for chain, _ in run.left), run.chain])
+        (history, len(history.s_pend))
+        for history in collect_family([*(chain for chain, _ in run.abandoned_branches), run.chain])
     ]
 
 
@@ -29,7 +30,7 @@ def sizes(run):
 def test_slices_of_any_size_come_to_the_whole(seed, moves):
     run = odyssey(seed, acts=4)
     encoder, found = DeltaEncoder(run.tables), DeltaLoader()
-    found.add([through(encoder.take_delta(sizes(run)))])
+    found.add([through(encoder.encode_delta(sizes(run)))])
     for move in moves:
         match move:
             case 0 if len(run.frames) == 1:
@@ -40,13 +41,13 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
             case _:
                 go(run, move)
         if move != 2:
-            found.add([through(encoder.take_delta(sizes(run)))])
-    found.add([through(encoder.take_delta(sizes(run)))])
-    assert encoder.take_delta(sizes(run)) == {}
+            found.add([through(encoder.encode_delta(sizes(run)))])
+    found.add([through(encoder.encode_delta(sizes(run)))])
+    assert encoder.encode_delta(sizes(run)) == {}
     tables, histories = found.finish()
     again = DeltaEncoder(tables)
-    assert through(again.take_delta([(history, len(history.s_pend)) for history in histories])) == through(
-        DeltaEncoder(run.tables).take_delta(sizes(run))
+    assert through(again.encode_delta([(history, len(history.s_pend)) for history in histories])) == through(
+        DeltaEncoder(run.tables).encode_delta(sizes(run))
     )
 
 
@@ -56,7 +57,7 @@ def test_it_goes_on_where_another_process_stopped():
     found.add([encode_whole(run.chain)])
     tables, histories = found.finish()
     encoder = DeltaEncoder.for_histories(tables, histories)
-    assert encoder.take_delta([(history, len(history.s_pend)) for history in histories]) == {}
+    assert encoder.encode_delta([(history, len(history.s_pend)) for history in histories]) == {}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_what_the_first_version_wrote_opens_as_what_this_one_writes():
         found = DeltaLoader()
         found.add(through(slices))
         tables, (history,) = found.finish()
-        read.append((history.events, history.times, history.w_new, history.w_old, tables.acts, tables.codes,
+        read.append((history.events, history.times, history.w_new, history.w_old, tables.activations, tables.codes,
                      *(getattr(history, name) for name in History.__slots__ if name.startswith("s_"))))  # fmt: skip
     assert read[0] == read[1]
     assert read[1][2][0] is read[1][0][0].payload["object"]

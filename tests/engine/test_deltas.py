@@ -28,7 +28,7 @@ def facts(run):
         for key in ("password", "api_key"):
             scope.pop(key, None)
     iterations = [(frame.id, frame.iteration) for frame in run.frames.values()]
-    return run.position, run.frontier(), run.used, iterations, repr(data)
+    return run.position, run.frontier(), run.counted_steps, iterations, repr(data)
 
 
 @given(st.integers(0, 10_000), st.data())
@@ -76,7 +76,7 @@ def test_what_shares_its_parts_is_kept_as_the_difference():
         run.history.p_act.append(0)
         run.history.p_val.append(None)
         run.history.s_pend[-1] = len(run.history.p_act)
-        run.history.s_pos[-1] = run.pos = len(run.history.p_act) - 1
+        run.history.s_pos[-1] = run.queue_start = len(run.history.p_act) - 1
         go(run, 1)
     assert run.position == 40
     assert len(json.dumps(dump(run))) - before < 40 * 300
@@ -122,7 +122,7 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
     )
     again = restore_run(Plan(turned, KINDS, None), document)
     assert go(again, 3).position == 12
-    assert [again.plan.nodes[again.tables.acts[act].node].id for act in again.history.s_act[1:4]] == [
+    assert [again.plan.nodes[again.tables.activations[act].node].id for act in again.history.s_act[1:4]] == [
         "count",
         "route",
         "count",

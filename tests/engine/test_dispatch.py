@@ -86,7 +86,7 @@ def test_attempts_and_the_wait_between():
 def refusing(tried, again, **words):
     def look(a):
         tried.append(a)
-        raise LLMError(Problem("X336", "no", "here", "it says so", "ask otherwise"), again=again, **words)
+        raise LLMError(Problem("X336", "no", "here", "it says so", "ask otherwise"), is_retryable=again, **words)
 
     return look
 
@@ -175,11 +175,11 @@ def test_an_effect_that_nothing_does_is_a_problem():
 
 def test_a_call_that_is_held_goes_on_when_it_may():
     run = run_of(calls(lambda a: a))
-    run.hold = lambda work, effect, moment: moment == "after"
+    run.holds_call = lambda work, effect, moment: moment == "after"
     assert go_on(run) == SUSPENDED
     assert go_on(run) == SUSPENDED
     (pending_step,) = run.pending_steps.values()
-    assert (pending_step.held, pending_step.hold.answer, pending_step.hold.effect.name) == (True, 1, "look")
+    assert (pending_step.is_held, pending_step.hold.answer, pending_step.hold.effect.name) == (True, 1, "look")
     pending_step.hold.is_resumed = True
     assert (go_on(run), data(run)) == (DONE, {"answer": 1})
 
@@ -195,10 +195,10 @@ def test_a_flight_that_is_given_up_leaves_nothing(awaits):
     run = run_of(node)
     assert go_on(run) == SUSPENDED
     (pending_step,) = run.pending_steps.values()
-    old = pending_step.act.work
+    old = pending_step.activation.work
     pending_step.cancel()
     run.pending_steps.clear()
-    assert (old.has_ended, pending_step.act.work is old, data(run), run.position) == (True, False, {}, 0)
+    assert (old.has_ended, pending_step.activation.work is old, data(run), run.position) == (True, False, {}, 0)
 
 
 def test_what_a_call_returns_by_reference_is_not_shared_with_the_record():
@@ -223,7 +223,7 @@ def test_a_tool_whose_iterator_has_nothing_left_fails_and_says_so(threaded, late
         return next(left)
 
     run = run_of(calls(waits if later else lambda a: next(left)))
-    run.threaded = threaded
+    run.uses_threads = threaded
     assert go_on(run) == FAILED
     failure = run.history.errors[1]
     assert (failure.type, isinstance(failure.error.__cause__, StopIteration)) == ("RuntimeError", True)

@@ -201,7 +201,7 @@ def test_frames_and_phases():
     assert sides.frames == {0: 0, 1: 1}
     (row, *_) = compare_steps(done, Record(now).read_step(1), sides, "path")
     assert (row.what, row.recorded, row.replayed, row.ends) == ("phase", "enter", "run", True)
-    (row, *_) = compare_steps(done, Record(now).read_step(2)._replace(opened=()), sides, "path")
+    (row, *_) = compare_steps(done, Record(now).read_step(2)._replace(opened_frames=()), sides, "path")
     assert (row.what, row.recorded, row.replayed, row.ends) == ("frame", ["in"], [], True)
 
 
@@ -223,9 +223,9 @@ def test_a_node_of_the_record_that_the_replay_lacks_has_no_turn_there():
     then, now = run_of(lambda work: {}, lambda work: {}), run_of(lambda work: {})
     one(then)
     sides = Sides(Record(then), now)
-    first, second = then.tables.acts[:2]
-    assert (sides.act(first), sides.act(second)) == (first, None)
-    assert sides.act(first._replace(frame=7)) is None
+    first, second = then.tables.activations[:2]
+    assert (sides.map_activation(first), sides.map_activation(second)) == (first, None)
+    assert sides.map_activation(first._replace(frame=7)) is None
 
 
 def test_no_secret_is_told():

@@ -50,7 +50,7 @@ def test_a_run_in_a_loop_gives_the_loop_back_now_and_then():
         ticks = iter(range(0, 10**15, 10**6))
         run.ns = lambda: next(ticks)
         run.stop_at = 50
-        run.set_mark()
+        run.set_next_due()
         other = asyncio.create_task(beside())
         assert await run_in_loop(run, lambda: turns.append("between")) == PAUSED
         other.cancel()
@@ -67,7 +67,7 @@ def test_a_run_in_a_loop_gives_the_loop_back_now_and_then():
 
 def test_halt_ends_it_before_the_next_step():
     async def main():
-        run = run_of(lambda work: setattr(run.halt, "on", True), edges=[Edge("n0", "n0")])
+        run = run_of(lambda work: setattr(run.halt, "is_requested", True), edges=[Edge("n0", "n0")])
         assert await run_in_loop(run) == PAUSED
         assert run.position == 1
 

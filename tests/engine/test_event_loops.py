@@ -57,7 +57,7 @@ def test_what_it_raises_is_raised_here():
     for work in (lambda: run_in_own_loop(breaks), lambda: asyncio.run(main()), lambda: run_in_own_loop(breaks, home)):
         with pytest.raises(KeyboardInterrupt):
             work()
-    home.leave()
+    home.close()
 
 
 def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
@@ -78,7 +78,7 @@ def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
 
     run_in_own_loop(begin, home)
     assert run_in_own_loop(end, home) == 5
-    home.leave()
+    home.close()
     assert found[0][1].is_closed()
     assert not found[0][0].is_alive()
 
@@ -98,7 +98,7 @@ def test_a_home_may_be_left_from_inside():
     found, home = [], LoopThread()
 
     async def work():
-        home.leave()
+        home.close()
         return 1
 
     run_in_own_loop(where(found), home)
@@ -118,10 +118,10 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
             found.append("ended")
 
     class Interrupted:
-        """A home at whose end of the call one is interrupted, once."""
+        """A loop thread whose first call is interrupted while it is awaited."""
 
-        def begin(self, job):
-            ended, calls = home.begin(job), []
+        def submit(self, job):
+            ended, calls = home.submit(job), []
 
             def wait():
                 if not calls:
@@ -136,7 +136,7 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
         run_in_own_loop(waits, Interrupted())
     assert found == ["ended"]
     assert run_in_own_loop(where(found), home) == 7
-    home.leave()
+    home.close()
 
 
 @pytest.mark.parametrize("staying", [False, True])
@@ -161,7 +161,7 @@ def test_an_errand_is_awaited_while_the_loop_here_goes_on(staying):
     assert asyncio.run(main()) == 7
     assert found == [False]
     if home is not None:
-        home.leave()
+        home.close()
 
 
 def test_an_errand_that_is_cancelled_ends_there_first():
@@ -185,7 +185,7 @@ def test_an_errand_that_is_cancelled_ends_there_first():
 
     asyncio.run(main())
     assert run_in_own_loop(where(found), home) == 7
-    home.leave()
+    home.close()
 
 
 def test_what_an_errand_raises_is_raised_where_it_is_awaited():

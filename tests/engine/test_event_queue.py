@@ -52,12 +52,12 @@ class Rules:
 def run():
     def first(work):
         work.write("open", value=True)
-        work.write("about", work.act.row.about)
+        work.write("about", work.activation.row.about)
         work.emit("silent")
 
     nodes = {
         "first": Node("first", "does", params={"do": first}, on=("one",)),
-        "second": Node("second", "does", params={"do": lambda work: {"about": work.act.row.about}}, on=("two",)),
+        "second": Node("second", "does", params={"do": lambda work: {"about": work.activation.row.about}}, on=("two",)),
     }
     found = Run(Plan(Recipe("rules", "test", nodes, (), (), reactive=Rules()), KINDS, World()), EffectDispatcher())
     found.begin({})
@@ -65,7 +65,7 @@ def run():
 
 
 def waiting(run):
-    return [(run.tables.acts[number].node, run.tables.acts[number].about) for number in run.frontier()]
+    return [(run.tables.activations[number].node, run.tables.activations[number].about) for number in run.frontier()]
 
 
 def test_an_event_is_matched_when_its_turn_comes_and_not_before(run):
@@ -102,7 +102,7 @@ def test_a_long_queue_is_not_written_again_at_each_step(run):
     for _ in range(200):
         step(run)
     assert len(run.history.p_act) == before == 200
-    assert len(run.live) == 0  # and the turns that are over are forgotten
+    assert len(run.live_activations) == 0  # and the turns that are over are forgotten
 
 
 def test_going_back_finds_the_queue_as_it_was(run):
@@ -112,7 +112,7 @@ def test_going_back_finds_the_queue_as_it_was(run):
     emit_from_outside(run, "two", None)
     event_queue.settle(run)
     queues = [waiting(run)]
-    while run.pos < run.at.s_pend[run.position - run.at.base]:
+    while run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]:
         step(run)
         queues.append(waiting(run))
     for position in reversed(range(len(queues))):
@@ -185,7 +185,7 @@ def test_what_an_interrupt_has_left_of_such_a_queue_is_undone(long_queue):
     run = long_queue
     step(run)
     queue, rows = waiting(run), len(run.history.p_act)
-    event_queue._put_before(run, run.history.after(run.pos), run.frontier()[:1])
+    event_queue._insert_before(run, run.history.row_after(run.queue_start), run.frontier()[:1])
     run.history.w_new.append("cut here")
     repair(run)
     assert (waiting(run), len(run.history.p_act)) == (queue, rows)

@@ -31,7 +31,7 @@ def test_a_branch_is_a_lane_of_its_own_and_a_body_is_not():
 def test_an_activation_knows_its_turn_and_what_it_costs():
     run = branches().run()
     first = run.find_activation(run.frontier()[0])
-    assert (first.node.id, first.what, first.cost, first.quick) == ("both", 0, 1, True)
+    assert (first.node.id, first.purpose, first.cost, first.quick) == ("both", 0, 1, True)
     step(run)
     inner = run.find_activation(run.frontier()[0])
     assert (inner.quick, inner.frame.row.branch, inner.scope.name) == (False, 0, "one@1.0")

@@ -18,7 +18,7 @@ def test_the_frontier_after_a_step_is_a_slice_of_the_pushes():
         pass
     history = run.history
     queues = [history.p_act[history.s_pos[row] : history.s_pend[row]].tolist() for row in range(4)]
-    assert [[run.node_of(act) for act in queue] for queue in queues] == [["n0"], ["n1"], ["n2"], []]
+    assert [[run.get_node_id(act) for act in queue] for queue in queues] == [["n0"], ["n1"], ["n2"], []]
 
 
 def test_rows_of_writes_keep_what_stood_under_the_first_key():
@@ -39,12 +39,12 @@ def test_cutting_drops_every_row_behind_a_step():
     go_on(run)
     history = run.history
     assert (history.tip, len(history.calls), len(history.events)) == (3, 3, 3)
-    nodes = [run.tables.acts[act].node for act in history.s_act[1:]]
-    assert [history.steps_of(node, 9) for node in nodes] == [[1], [2], [3]]
+    nodes = [run.tables.activations[act].node for act in history.s_act[1:]]
+    assert [history.list_steps(node, 9) for node in nodes] == [[1], [2], [3]]
     goto(run, 1)
-    assert not history.cut(1)
-    assert [history.steps_of(node, 9) for node in nodes] == [[1], [], []]
-    assert (history.tip, len(history.calls), len(history.events), history.calls_of("tool", None, 9)) == (1, 1, 1, 1)
+    assert not history.truncate(1)
+    assert [history.list_steps(node, 9) for node in nodes] == [[1], [], []]
+    assert (history.tip, len(history.calls), len(history.events), history.count_calls("tool", None, 9)) == (1, 1, 1, 1)
     run.is_rewound = False
     assert data(run) == {"n": 1}
     one(run)
@@ -54,8 +54,8 @@ def test_cutting_drops_every_row_behind_a_step():
 def test_cutting_says_whether_frames_had_changed():
     run = branches().run()
     step(run)
-    assert run.history.cut(0)
-    assert run.history.opened == {}
+    assert run.history.truncate(0)
+    assert run.history.opened_frames == {}
 
 
 def test_a_checkpoint_before_a_step():
@@ -68,12 +68,12 @@ def test_a_checkpoint_before_a_step():
 def test_paths_and_activations_are_interned():
     run = run_of(lambda work: {"a": 1})
     tables = run.tables
-    code = tables.code(0, ("a",))
-    assert (tables.code(0, ("a",)), tables.codes[code // 4]) == (code, (0, ("a",)))
+    code = tables.add_path(0, ("a",))
+    assert (tables.add_path(0, ("a",)), tables.codes[code // 4]) == (code, (0, ("a",)))
     assert tables.plain[code] == "a"
-    deep = tables.code(0, ("a", "b"))
+    deep = tables.add_path(0, ("a", "b"))
     assert deep not in tables.plain
-    assert tables.code(1, ("a",)) not in tables.plain
+    assert tables.add_path(1, ("a",)) not in tables.plain
 
 
 def test_it_says_which_steps_it_holds():
@@ -92,7 +92,7 @@ def test_the_last_event_has_the_highest_number_however_the_steps_were_committed(
     history.events.append(history.events[0]._replace(seq=5, at=2))
     history.events.append(history.events[0]._replace(seq=3, at=2))
     assert (run.last_event(), history.last_event(1)) == (5, 1)
-    history.cut(1)
+    history.truncate(1)
     assert (run.last_event(), history.last_event(9)) == (1, 1)
 
 
@@ -111,11 +111,11 @@ def test_an_event_is_found_by_its_number_however_the_steps_were_committed():
     for _ in range(4):
         one(run)
     history = run.history
-    assert [history.place_of(seq) for seq in range(6)] == [-1, 0, 1, 2, 3, -1]
+    assert [history.find_event_index(seq) for seq in range(6)] == [-1, 0, 1, 2, 3, -1]
     one_, two, three, four = history.events
     history.events[:] = [one_, three, two, four]  # two were in flight together
-    assert [run.event(seq) for seq in range(1, 5)] == [one_, two, three, four]
-    assert run.event(5) is None
+    assert [run.get_event(seq) for seq in range(1, 5)] == [one_, two, three, four]
+    assert run.get_event(5) is None
 
 
 def test_a_branch_numbers_on_after_what_came_before_it_and_not_after_what_it_has_left():
@@ -124,7 +124,7 @@ def test_a_branch_numbers_on_after_what_came_before_it_and_not_after_what_it_has
         one(run)
     goto(run, 2)
     open_tip(run)
-    assert (run.history.inherited, run.last_event()) == (2, 2)
+    assert (run.history.last_inherited_event, run.last_event()) == (2, 2)
     one(run)
     assert [event.seq for event in run.events()] == [1, 2, 3]
     goto(run, 1)

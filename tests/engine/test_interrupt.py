@@ -71,8 +71,8 @@ def recipe() -> Recipe:
 
 def shown(session: Session) -> tuple[object, ...]:
     frames = [(frame.node, frame.region, frame.iteration, frame.scope) for frame in session.cursor.frames]
-    frontier = [(entry.node, entry.turn, entry.depth) for entry in session.frontier]
-    return session.position, repr(dict(session.board)), frontier, frames, session._parts.run.used
+    frontier = [(entry.node, entry.phase, entry.depth) for entry in session.frontier]
+    return session.position, repr(dict(session.board)), frontier, frames, session._parts.run.counted_steps
 
 
 def acts_of(session: Session) -> list[Intervention]:

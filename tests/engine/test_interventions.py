@@ -7,8 +7,8 @@ from agentnb.engine.control.interventions import (
     edit,
     get_current_activation,
     get_current_scope,
-    note,
-    note_held,
+    record_intervention,
+    record_steps_in_flight,
     set_next,
     skip,
 )
@@ -161,7 +161,7 @@ def test_a_skip_that_is_refused_changes_nothing():
 def test_what_an_act_was_done_with_is_kept_as_it_was():
     run = run_of(count)
     given = {"words": ["one"]}
-    note(run, "change", "n0", ABSENT, given)
+    record_intervention(run, "change", "n0", ABSENT, given)
     given["words"].append("two")
     assert thaw(run.history.interventions[0].new) == {"words": ["one"]}
 
@@ -173,7 +173,7 @@ def test_an_act_says_which_steps_were_under_way():
     run = run_of(asks)
     step(run)
     edit(run, {"n": 1})
-    note_held(run)
+    record_steps_in_flight(run)
     assert [(act.action, act.target) for act in run.history.interventions] == [
         ("held", "n0"),
         ("edit", "n"),

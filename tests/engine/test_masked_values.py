@@ -12,7 +12,7 @@ from tests.trace.random_runs import go, started
 
 def again(run):
     found = restore_run(run.plan, json.loads(json.dumps(dump(run))), clock=run.clock)
-    found.masks = True
+    found.has_masked_values = True
     return found
 
 
@@ -24,7 +24,7 @@ def test_what_was_masked_is_known_by_its_path():
 
 def test_a_run_that_was_never_kept_asks_for_nothing():
     run = again(started())
-    run.masks = False
+    run.has_masked_values = False
     assert find_masked_paths(run) == []
 
 
@@ -42,7 +42,7 @@ def test_a_value_is_put_wherever_its_mask_stands():
         goto(run, step)
         goto(found, step)
         assert found.root.scope.visible_items() == run.root.scope.visible_items()
-    assert found.given == run.given
+    assert found.inputs == run.inputs
 
 
 def test_a_value_that_is_given_again_is_hidden_again():

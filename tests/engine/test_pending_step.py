@@ -70,14 +70,14 @@ def holding(left):
 
 def test_a_flight_is_held_until_it_is_let_go():
     _, pending_step = holding([])
-    assert (pending_step.held, pending_step.hold.kind, pending_step.needs_loop, pending_step.at) == (
+    assert (pending_step.is_held, pending_step.hold.kind, pending_step.needs_loop, pending_step.start_position) == (
         True,
         "answer",
         False,
         0,
     )
     pending_step.hold.is_resumed = True
-    assert not pending_step.held
+    assert not pending_step.is_held
 
 
 def test_a_flight_that_is_given_up_leaves_its_code_and_its_late_writes_are_refused():
@@ -85,7 +85,7 @@ def test_a_flight_that_is_given_up_leaves_its_code_and_its_late_writes_are_refus
     run, pending_step = holding(left)
     pending_step.cancel()
     assert (left[0].has_ended, pending_step.is_cancelled) == (True, True)
-    assert pending_step.act.work is not left[0]
+    assert pending_step.activation.work is not left[0]
     with pytest.raises(ExecutionError, match="X102"):
         left[0].write("late", 1)
     assert run.position == 0

@@ -40,14 +40,14 @@ def test_ways_out_are_sorted_by_what_opens_them():
     )
     nodes = {name: Node(name, "noop") for name in "abcde"}
     a = Plan(Recipe("r", "test", nodes, edges, ("a",)), KINDS, World()).nodes[0]
-    assert [way[1] for way in a.out] == [1, 2]
+    assert [way[1] for way in a.outgoing_edges] == [1, 2]
     assert (a.errors, a.timeouts, list(a.routes)) == ((2,), (3,), [4])
 
 
 def test_a_join_knows_what_can_reach_it():
     plan = plan_of(fan("x", "y"))
     (join,) = plan.joins
-    assert {plan.nodes[number].id for number in plan.ahead[join]} == {"open", "x", "y"}
+    assert {plan.nodes[number].id for number in plan.nodes_before_join[join]} == {"open", "x", "y"}
 
 
 def test_listeners_by_type():
@@ -83,7 +83,7 @@ def test_a_plan_like_another_numbers_its_nodes_as_that_one():
     assert [node.id for node in second.nodes] == ["a", "b", "c", "new"]
     assert [node.id for node in second.listeners["x"]] == ["new", "c", "a"]
     assert second.entries["root"] == (3,)
-    assert (second.nodes[1].node.scope, second.nodes[1].out) == ("", ())
+    assert (second.nodes[1].node.scope, second.nodes[1].outgoing_edges) == ("", ())
     third = plan("b", "c", like=second)
     assert (third.index, [node.id for node in third.nodes]) == ({"b": 1, "c": 2}, ["a", "b", "c", "new"])
     assert third.nodes[1].node.scope == "root"

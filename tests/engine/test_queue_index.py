@@ -89,7 +89,7 @@ def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, p
         session.goto(at)
         frontier = session.frontier
         run = get_state(session).run
-        assert [entry.node for entry in frontier] == [run.node_of(number) for number in queues(session)[at]]
+        assert [entry.node for entry in frontier] == [run.get_node_id(number) for number in queues(session)[at]]
         fork = session.fork(at)
         fork.step(back + 1)
         fork.back(back)

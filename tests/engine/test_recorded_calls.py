@@ -129,7 +129,7 @@ def test_an_error_of_another_class_says_nothing_of_this_one():
 
 
 def test_what_a_server_refused_may_be_asked_again():
-    assert again(LLMError(PROBLEM)).again
+    assert again(LLMError(PROBLEM)).is_retryable
 
 
 def test_the_answer_that_was_the_failure_comes_with_it():

@@ -7,7 +7,7 @@ import pytest
 from agentnb.clock import Clock, FrozenClock, TickingClock
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.run import DONE, EXHAUSTED, FAILED
-from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording, Unrecorded
+from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording, UnrecordedCall
 from agentnb.engine.replay.step_record import Record
 from agentnb.errors import BoardError
 from agentnb.world.effect import Effect
@@ -44,14 +44,14 @@ def taped(run, *effects, level="values", changes=(), **inputs):
 
 
 def told(recording):
-    return [(row.what, row.path, row.recorded, row.replayed, row.ends) for row in recording.found]
+    return [(row.what, row.path, row.recorded, row.replayed, row.ends) for row in recording.divergences]
 
 
 def test_calls_are_answered_by_their_rows_and_none_goes_out():
     run = calling(("tool", "one", {"a": 1}, lambda a: {"n": [a]}), ("tool", "two", {}, lambda: 2))
     again, recording = taped(run, ("tool", "one", {"a": 1}, never), ("tool", "two", {}, never))
     assert (go_on(again), data(again)) == (DONE, {"found": [{"n": [1]}, 2]})
-    assert (recording.found, recording.missing()) == ([], [])
+    assert (recording.divergences, recording.missing()) == ([], [])
     assert [row._replace(seconds=0.0) for row in again.history.calls] == [
         row._replace(seconds=0.0) for row in run.history.calls
     ]
@@ -68,7 +68,7 @@ def test_a_failed_call_fails_after_all_its_attempts_with_the_same_words():
         (1, "KeyError: 'gone'"),
         (2, "KeyError: 'gone'"),
     ]
-    assert recording.found == []
+    assert recording.divergences == []
 
 
 def test_a_failure_that_no_further_attempt_followed_is_final_here_too():
@@ -108,13 +108,13 @@ def test_a_call_more_than_recorded_is_not_made():
     run = calling(("tool", "one", {}, lambda: 5))
     again, recording = taped(run, ("tool", "one", {}, never), ("llm", "more", {"prompt": "x"}, None))
     assert (go_on(again), again.position) == (EXHAUSTED, 0)
-    (row,) = recording.found
+    (row,) = recording.divergences
     assert "calls llm 'more', where the record has no further call; nothing went out" in str(row)
 
 
 def test_a_node_cannot_catch_that_a_call_is_unknown():
-    assert issubclass(Unrecorded, StepAbandoned)
-    assert not issubclass(Unrecorded, Exception)
+    assert issubclass(UnrecordedCall, StepAbandoned)
+    assert not issubclass(UnrecordedCall, Exception)
 
 
 def test_calls_that_are_not_made_any_more_are_missing():
@@ -138,7 +138,7 @@ def test_what_cannot_be_sent_fails_the_node_before_any_row():
     endless.append(endless)
     run = calling(("tool", "one", {"a": endless}, never))
     again, recording = taped(run, ("tool", "one", {"a": endless}, never))
-    assert (go_on(again), recording.found) == (FAILED, [])
+    assert (go_on(again), recording.divergences) == (FAILED, [])
     assert isinstance(again.history.errors[1].error, BoardError)
 
 
@@ -157,7 +157,7 @@ def test_what_a_callable_changed_in_place_is_changed_again():
     again.recorded = recording = StepRecording(Record(run).read_step(1), "n0", "values")
     go_on(again)
     assert data(again) == data(run) == {"log": ["old", "touched"], "sees": "touched"}
-    assert (recording.own_reads, recording.found) == (False, [])
+    assert (recording.compares_reads, recording.divergences) == (False, [])
 
 
 def test_events_have_the_number_the_id_and_the_time_that_they_had():
@@ -170,12 +170,12 @@ def test_events_have_the_number_the_id_and_the_time_that_they_had():
     go_on(run)
     again = run_of(emits, emits)
     again.recorded = StepRecording(Record(run).read_step(1), "n0", "values")
-    again.stop_at, again.mark = 1, 1
+    again.stop_at, again.next_due = 1, 1
     go_on(again)
     first, then = run.history.events[0], again.history.events[0]
     assert (then.seq, then.id, then.time) == (first.seq, first.id, first.time)
     again.recorded = StepRecording(Record(run).read_step(1), "n0", "values")  # of an event that is there already
-    again.stop_at, again.mark = 2, 2
+    again.stop_at, again.next_due = 2, 2
     go_on(again)
     assert [(event.seq, event.id) for event in again.history.events] == [(1, "evt_001"), (2, "evt_002")]
 
@@ -184,7 +184,7 @@ def test_a_tape_says_nothing_of_new_events_and_forgets_nothing():
     run = run_of(lambda work: {})
     go_on(run)
     recording = StepRecording(Record(run).read_step(1), "n0", "values")
-    work = run.work_of(run.get_activation(0, run.root))
+    work = run.make_work(run.get_activation(0, run.root))
     recording.forget_step(None, 0)
     recording.leave(None)
     assert (recording.find_emitted(work, "x", None), recording.get_sent_time(work, 0)) == (None, None)
@@ -194,7 +194,7 @@ def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():
     run = calling(("tool", "one", {}, lambda: 1), ("tool", "two", {}, lambda: 2))
     again, recording = taped(run, ("tool", "one", {}, never), ("tool", "two", {}, never))
     done = []
-    work = next(iter(again.live.values())).work
+    work = next(iter(again.live_activations.values())).work
     recording.during = [(calls, 0, lambda: done.append((work.call_count, len(work.calls)))) for calls in (1, 2, 2, 3)]
     go_on(again)
     assert (done, len(recording.during)) == ([(1, 0), (2, 1), (2, 1)], 1)

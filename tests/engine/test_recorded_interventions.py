@@ -33,7 +33,7 @@ def test_what_people_did_is_done_again_at_its_place():
     assert data(run) == {"deep": {"x": 2}, "list": [1], "n": 4, "skipped": True}
     for start in range(run.position + 1):
         replay = Replay(run, start=start, level="reads").execute()
-        assert (replay.found, board(replay.run)) == ([], board(run))
+        assert (replay.divergences, board(replay.run)) == ([], board(run))
 
 
 def test_a_skipped_steps_conditions_are_asked_again():
@@ -50,7 +50,7 @@ def test_a_skip_that_cannot_be_done_again_is_told():
     run = run_of(counting, counting)
     interventions.skip(run, {"a": 1})
     other = plan_of(leaf("n0", counting), leaf("n1", counting), edges=[Edge("n0", "n1", when=breaks)])
-    (row, *_) = Replay(run, plan=other).execute().found
+    (row, *_) = Replay(run, plan=other).execute().divergences
     assert (row.what, row.path, row.ends) == ("act", "skip", True)
 
 
@@ -65,14 +65,14 @@ def test_an_edit_that_finds_no_place_is_told_and_a_next_node_that_is_gone_ends_i
         (1, "write", "a", {"b": 1}, 7),
         (1, "act", "a.b", 2, ABSENT),
     ]
-    assert (replay.compared, replay.found[1].ends) == (3, False)
+    assert (replay.compared_steps, replay.divergences[1].ends) == (3, False)
     run = run_of(counting, counting, counting)
     one(run)
     interventions.set_next(run, "n2")
     to_its_end(run)
     replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", counting))).execute()
     assert [(row[0], *row[2:]) for row in told(replay)] == [(1, "act", "n2", "n2", ABSENT)]
-    assert (replay.compared, replay.found[0].ends) == (1, True)
+    assert (replay.compared_steps, replay.divergences[0].ends) == (1, True)
 
 
 def test_an_edit_made_while_a_call_was_held_comes_after_its_arguments():
@@ -83,7 +83,7 @@ def test_an_edit_made_while_a_call_was_held_comes_after_its_arguments():
 
     run = run_of(counting, look, inputs={"word": "rain"})
     held = []
-    run.hold = lambda work, effect, moment: moment == "before" and not held.append(effect)
+    run.holds_call = lambda work, effect, moment: moment == "before" and not held.append(effect)
     one(run)
     one(run)
     interventions.edit(run, {"word": "snow"})
@@ -93,7 +93,7 @@ def test_an_edit_made_while_a_call_was_held_comes_after_its_arguments():
     assert (data(run)["found"], data(run)["word"], len(held)) == ("rain", "snow", 1)
     for start in range(3):
         replay = Replay(run, start=start).execute()
-        assert (replay.found, replay.compared, board(replay.run)) == ([], 2 - start, board(run))
+        assert (replay.divergences, replay.compared_steps, board(replay.run)) == ([], 2 - start, board(run))
 
 
 # ---------------------------------------------------------------------------------------------------------- branches
@@ -130,12 +130,15 @@ def test_branches_that_ran_at_the_same_time_are_replayed_in_the_order_of_the_rec
 
     run = fan([turn("a0", "b0"), turn("a1", "b1")], [turn("b0", None), turn("b1", "a0")])
     run_in_own_loop(lambda: run_in_loop(run))
-    order = [run.node_of(number) for number in run.history.s_act[1:]]
+    order = [run.get_node_id(number) for number in run.history.s_act[1:]]
     assert order[1:5] == ["b1_0", "b0_0", "b1_1", "b0_1"]
     done.append("replay")
     for start in range(run.position + 1):
         replay = Replay(run, start=start, level="reads").execute()
-        assert (replay.found, [replay.run.node_of(n) for n in replay.run.history.s_act[1:]]) == ([], order[start:])
+        assert (replay.divergences, [replay.run.get_node_id(n) for n in replay.run.history.s_act[1:]]) == (
+            [],
+            order[start:],
+        )
 
 
 def test_a_branch_that_was_brought_forward_stays_so():
@@ -143,12 +146,12 @@ def test_a_branch_that_was_brought_forward_stays_so():
     step(run)
     first, second = run.frontier()
     amend(run, [second, first])  # as it is where the branches have stopped at a breakpoint
-    interventions.note(run, "breakpoint", "before 'b1_0'")
+    interventions.record_intervention(run, "breakpoint", "before 'b1_0'")
     interventions.set_next(run, "b1_1")
     to_its_end(run)
     for start in range(run.position + 1):
         replay = Replay(run, start=start).execute()
-        assert (replay.found, board(replay.run)) == ([], board(run))
+        assert (replay.divergences, board(replay.run)) == ([], board(run))
 
 
 def counting_out(work):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.clock import TickingClock
-from agentnb.engine.core.rng import SeededRandom, get_draws, take_back, take_note
+from agentnb.engine.core.rng import SeededRandom, get_draws, roll_back_draws, save_draws
 from tests.engine.graph_shapes import begun, step
 
 DRAWS = {
@@ -27,7 +27,7 @@ def test_it_goes_on_where_another_one_stood(seed, before, after):
     for name in before:
         DRAWS[name](one)
     other = SeededRandom(seed)
-    other.forward(one.get_state())
+    other.advance_to(one.get_state())
     assert [DRAWS[name](other) for name in after] == [DRAWS[name](one) for name in after]
     assert other.get_state() == one.get_state()
 
@@ -42,7 +42,7 @@ def test_many_draws_are_made_up_for_at_once():
     one = SeededRandom(1)
     one.getrandbits(32 * 200_000)
     other = SeededRandom(1)
-    other.forward(one.get_state())
+    other.advance_to(one.get_state())
     assert other.random() == one.random()
 
 
@@ -51,14 +51,14 @@ def test_what_a_step_has_drawn_is_taken_back_while_nothing_else_has_moved():
     run.clock = TickingClock()
     run.random.random()
     run.ids("thing")
-    take_note(run)
+    save_draws(run)
     stood = get_draws(run)
     then = run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()
     assert get_draws(run) != stood
-    take_back(run)
+    roll_back_draws(run)
     assert get_draws(run) == stood
     assert (run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()) == then
     step(run)  # it has come to its end: what it has drawn stays drawn
     kept = get_draws(run)
-    take_back(run)
+    roll_back_draws(run)
     assert get_draws(run) == kept

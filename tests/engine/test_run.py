@@ -24,13 +24,13 @@ def cycle(**words):
 
 def test_a_run_begins_with_its_inputs_and_the_entry_as_the_frontier():
     run = run_of(count, inputs={"n": 1, "d": {"x": [1]}})
-    assert (data(run), run.position, [run.node_of(act) for act in run.frontier()]) == (
+    assert (data(run), run.position, [run.get_node_id(act) for act in run.frontier()]) == (
         {"n": 1, "d": {"x": [1]}},
         0,
         ["n0"],
     )
     assert one(run) == DONE
-    assert (run.frontier(), run.used) == ([], 1)
+    assert (run.frontier(), run.counted_steps) == ([], 1)
 
 
 def test_an_activation_is_made_once():
@@ -38,25 +38,25 @@ def test_an_activation_is_made_once():
     first = run.find_activation(run.frontier()[0])
     one(run)
     assert run.find_activation(run.frontier()[0]) is first
-    assert len(run.tables.acts) == 1
+    assert len(run.tables.activations) == 1
 
 
 def test_the_limit_and_the_end_of_a_call():
     run = cycle()
     run.limit = 5
-    run.set_mark()
+    run.set_next_due()
     run.stop_at = 3
-    run.set_mark()
+    run.set_next_due()
     assert (run_plain(run), run.position) == (PAUSED, 3)
     run.stop_at = NEVER
-    run.set_mark()
+    run.set_next_due()
     assert (run_plain(run), run.position) == (EXHAUSTED, 5)
 
 
 def test_checkpoints_come_after_so_many_rows_and_one_a_key():
     run = cycle(inputs={str(key): key for key in range(100)})
     run.stop_at = 3 * CHECKPOINT_ROWS
-    run.set_mark()
+    run.set_next_due()
     run_plain(run)
     steps = [checkpoint.step for checkpoint in run.history.checkpoints]
     assert steps == [0, CHECKPOINT_ROWS + 100, 2 * (CHECKPOINT_ROWS + 100) + 1]
@@ -143,6 +143,6 @@ def test_calls_are_counted_up_to_where_the_run_stands_and_retries_are_not():
     run = run_of(look, look, count)
     run_plain(run)
     assert [call.attempt for call in run.history.calls] == [1, 2, 1]
-    assert (run.calls_before("tool"), run.calls_before("tool", "n1"), run.calls_before("llm")) == (2, 1, 0)
+    assert (run.count_calls("tool"), run.count_calls("tool", "n1"), run.count_calls("llm")) == (2, 1, 0)
     goto(run, 1)
-    assert (run.calls_before("tool"), run.calls_before("tool", "n1")) == (1, 0)
+    assert (run.count_calls("tool"), run.count_calls("tool", "n1")) == (1, 0)

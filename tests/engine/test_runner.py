@@ -30,17 +30,19 @@ from tests.engine.small_runs import data, run_of
 def test_a_run_of_every_shape_is_what_its_record_says_from_every_step_on(name, how):
     run = to_its_end(begun(name), how)
     assert run.position >= 6
-    stood = (run.position, board(run), run.frontier(), len(run.tables.acts), len(run.tables.frames))
+    stood = (run.position, board(run), run.frontier(), len(run.tables.activations), len(run.tables.frames))
     for start in range(run.position + 1):
         for level in LEVELS:
             replay = Replay(run, start=start, level=level).execute()
-            assert (replay.found, replay.unsure) == ([], [])
+            assert (replay.divergences, replay.unsure) == ([], [])
             counted = [
-                number for number in range(start + 1, run.position + 1) if not replay.record.read_step(number).cancelled
+                number
+                for number in range(start + 1, run.position + 1)
+                if not replay.record.read_step(number).is_cancelled
             ]
-            assert replay.compared == len(counted)
+            assert replay.compared_steps == len(counted)
             assert board(replay.run) == board(run)
-    assert stood == (run.position, board(run), run.frontier(), len(run.tables.acts), len(run.tables.frames))
+    assert stood == (run.position, board(run), run.frontier(), len(run.tables.activations), len(run.tables.frames))
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -48,7 +50,7 @@ def test_a_run_of_every_shape_up_to_every_step(name):
     run = begun(name)
     while run.frontier():
         step(run)
-        assert (Replay(run).execute().found, run.is_rewound) == ([], False)
+        assert (Replay(run).execute().divergences, run.is_rewound) == ([], False)
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -61,8 +63,12 @@ def test_a_changed_node_is_named_at_its_first_step(name):
         for node in shape.nodes
     ]
     replay = Replay(run, plan=replace(shape, nodes=nodes).plan()).execute()
-    steps = [number for number in range(1, run.position + 1) if run.node_of(run.history.s_act[number]) == changed]
-    assert (replay.found[0].step, replay.found[0].node, replay.found[0].what) == (steps[0], changed, "write")
+    steps = [number for number in range(1, run.position + 1) if run.get_node_id(run.history.s_act[number]) == changed]
+    assert (replay.divergences[0].step, replay.divergences[0].node, replay.divergences[0].what) == (
+        steps[0],
+        changed,
+        "write",
+    )
 
 
 def test_it_goes_on_with_other_values_as_long_as_the_path_agrees():
@@ -70,7 +76,7 @@ def test_it_goes_on_with_other_values_as_long_as_the_path_agrees():
     other = plan_of(leaf("n0", counting), leaf("n1", lambda work: {"n": 10}), leaf("n2", counting))
     replay = Replay(run, plan=other).execute()
     assert told(replay) == [(2, "n1", "write", "n", 2, 10), (3, "n2", "write", "n", 3, 11)]
-    assert replay.compared == 3
+    assert replay.compared_steps == 3
 
 
 def test_where_the_ways_part_it_ends():
@@ -78,7 +84,7 @@ def test_where_the_ways_part_it_ends():
     nodes = [leaf(f"n{number}", counting) for number in range(3)]
     replay = Replay(run, plan=plan_of(*nodes, edges=[Edge("n0", "n2"), Edge("n2", "n1")])).execute()
     assert told(replay) == [(1, "n0", "edge", "n0", "n1", "n2")]
-    assert (replay.compared, replay.found[0].ends) == (0, True)
+    assert (replay.compared_steps, replay.divergences[0].ends) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +100,7 @@ def test_nodes_that_are_gone_or_come_otherwise(nodes, row, why):
     run = to_its_end(run_of(counting, counting, counting))
     replay = Replay(run, plan=plan_of(*(leaf(name, counting) for name in nodes))).execute()
     assert told(replay) == [row]
-    assert why in str(replay.found[0])
+    assert why in str(replay.divergences[0])
 
 
 def test_a_node_that_is_gone_is_told_where_it_matters_also_from_the_middle_on():
@@ -103,7 +109,7 @@ def test_a_node_that_is_gone_is_told_where_it_matters_also_from_the_middle_on():
     assert told(Replay(run, plan=gone, start=2).execute()) == []
     (row,) = told(Replay(run, plan=gone, start=1).execute())
     assert row == (2, "n1", "node", "", "n1", "n1")
-    assert "no node 'n1' any more" in str(Replay(run, plan=gone, start=1).execute().found[0])
+    assert "no node 'n1' any more" in str(Replay(run, plan=gone, start=1).execute().divergences[0])
 
 
 def test_a_node_that_stands_in_another_region_is_another_one():
@@ -113,9 +119,9 @@ def test_a_node_that_stands_in_another_region_is_another_one():
     shape = replace(shape, nodes=nodes, edges=[edge for edge in shape.edges if edge.target != "look"])
     for start in (0, 2, 3):
         replay = Replay(run, plan=Plan(shape.plan().recipe, KINDS, run.world, run.plan), start=start).execute()
-        (row, *_) = [row for row in replay.found if row.ends]
+        (row, *_) = [row for row in replay.divergences if row.ends]
         assert row.step == (4 if start == 3 else 3)
-    assert "it was in region 'in' and is now in 'root'" in str(replay.found[0])
+    assert "it was in region 'in' and is now in 'root'" in str(replay.divergences[0])
 
 
 def test_a_failure_that_does_not_come_again_and_one_that_is_new():
@@ -140,10 +146,10 @@ def test_what_the_recipe_begins_with():
     run = Run(plan({"n": 1, "m": 1}), EffectDispatcher())
     run.begin({"m": 2})
     to_its_end(run)
-    assert Replay(run, plan=plan({"n": 1, "m": 9})).execute().found == []
+    assert Replay(run, plan=plan({"n": 1, "m": 9})).execute().divergences == []
     replay = Replay(run, plan=plan({"n": 5})).execute()
     assert told(replay) == [(0, None, "write", "n", 1, 5), (1, "n0", "write", "n", 2, 6)]
-    assert Replay(run, plan=plan({"n": 5}), level="path").execute().found == []
+    assert Replay(run, plan=plan({"n": 5}), level="path").execute().divergences == []
 
 
 def test_a_run_that_began_by_a_function_of_its_own_begins_as_recorded():
@@ -157,7 +163,7 @@ def test_a_run_that_began_by_a_function_of_its_own_begins_as_recorded():
     run = Run(Plan(Recipe("made", "test", named, (), ("n0",), begin=begin), KINDS, World()), EffectDispatcher())
     run.begin({})
     to_its_end(run)
-    assert (Replay(run).execute().found, Replay(run, plan=run.plan).execute().found, began) == ([], [], [1])
+    assert (Replay(run).execute().divergences, Replay(run, plan=run.plan).execute().divergences, began) == ([], [], [1])
 
 
 # ---------------------------------------------------------------------------------------------- effects, chance, time
@@ -183,7 +189,7 @@ def test_no_effect_is_run():
     run = to_its_end(run_of(node, node, world=World(llm=model)))
     armed.append(True)
     assert data(run) == {"found": "x", "answer": "fine"}
-    assert Replay(run, level="reads").execute().found == []
+    assert Replay(run, level="reads").execute().divergences == []
 
 
 def test_an_unknown_call_ends_the_replay_and_never_goes_out():
@@ -194,7 +200,7 @@ def test_an_unknown_call_ends_the_replay_and_never_goes_out():
     replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", node))).execute()
     ((number, name, what, path, _, called),) = told(replay)
     assert (number, name, what, path, called) == (2, "n1", "call", "look", "tool 'look'")
-    assert (replay.compared, replay.run.position, replay.run.pending_steps) == (1, 1, {})
+    assert (replay.compared_steps, replay.run.position, replay.run.pending_steps) == (1, 1, {})
 
 
 def test_a_node_that_waits_for_what_never_comes_is_told():
@@ -203,8 +209,8 @@ def test_a_node_that_waits_for_what_never_comes_is_told():
 
     run = to_its_end(run_of(counting))
     replay = Replay(run, plan=plan_of(leaf("n0", waits))).execute()
-    assert "it waits for something that the record does not have" in str(replay.found[0])
-    assert replay.found[0].ends
+    assert "it waits for something that the record does not have" in str(replay.divergences[0])
+    assert replay.divergences[0].ends
 
 
 def test_visible_time_is_that_of_the_record():
@@ -218,13 +224,13 @@ def test_visible_time_is_that_of_the_record():
     assert len({repr(value) for value in board(run).values()}) == 2
     clock = run.clock.now()
     for start in (0, 1):
-        assert Replay(run, start=start).execute().found == []
+        assert Replay(run, start=start).execute().divergences == []
     assert run.clock.at == clock + run.clock.step
 
 
 def test_chance_is_drawn_from_the_same_seed():
     run = to_its_end(run_of(lambda work: {"n": work.run.random.random()}))
-    assert Replay(run).execute().found == []
+    assert Replay(run).execute().divergences == []
 
 
 # ----------------------------------------------------------------------------------------- where a record leads through
@@ -241,14 +247,14 @@ def test_steps_that_were_left_behind_are_no_part_of_it():
     to_its_end(run)
     for start in range(run.position + 1):
         replay = Replay(run, start=start).execute()
-        assert (replay.found, board(replay.run)) == ([], {"n": 9})
+        assert (replay.divergences, board(replay.run)) == ([], {"n": 9})
 
 
 def test_a_run_that_stands_in_the_past_is_replayed_up_to_there():
     run = to_its_end(run_of(counting, counting, counting))
     goto(run, 2)
     replay = Replay(run).execute()
-    assert (replay.compared, board(replay.run), run.position) == (2, {"n": 2}, 2)
+    assert (replay.compared_steps, board(replay.run), run.position) == (2, {"n": 2}, 2)
 
 
 def test_a_fork_replays_each_step_with_what_it_was_made_with():
@@ -259,7 +265,7 @@ def test_a_fork_replays_each_step_with_what_it_was_made_with():
     to_its_end(fork)
     assert board(fork) == {"n": 90}
     for start in (0, 1, 2):
-        assert Replay(fork, start=start).execute().found == []
+        assert Replay(fork, start=start).execute().divergences == []
     assert [row[0] for row in told(Replay(fork, plan=other).execute())] == [1]
 
 
@@ -277,4 +283,4 @@ def test_a_value_of_a_condition_is_any_object():
     run = run_of(lambda work: Outcome({}, route=["n1"], value=Thing()), counting)
     to_its_end(run)
     replay = Replay(run).execute()
-    assert (replay.found, [(row.what, row.sure) for row in replay.unsure]) == ([], [("edge", False)])
+    assert (replay.divergences, [(row.what, row.sure) for row in replay.unsure]) == ([], [("edge", False)])

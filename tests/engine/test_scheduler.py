@@ -33,7 +33,7 @@ def fork(routing, *conditions, kinds=None):
     ]
     run = run_of(nothing, nodes=[leaf(name, nothing) for name in names], edges=edges, routing=routing)
     one(run)
-    return [run.node_of(number) for number in run.frontier()]
+    return [run.get_node_id(number) for number in run.frontier()]
 
 
 def yes(board):
@@ -203,4 +203,4 @@ def test_a_frame_that_may_not_be_opened_gives_its_step_up(waits):
     run.max_frames, run.limiter = 0, NoFrames()
     assert go_on(run) == EXHAUSTED
     assert (path(run), run.frames.keys(), run.pending_steps, data(run)) == ([], {0}, {}, {})
-    assert [run.node_of(number) for number in run.frontier()] == ["nest"]
+    assert [run.get_node_id(number) for number in run.frontier()] == ["nest"]

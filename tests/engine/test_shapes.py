@@ -26,7 +26,7 @@ def name(request) -> str:
 def stepped(run) -> list[dict]:
     """Step to the end and return the root board after each step, the start first."""
     boards = [board(run)]
-    while run.pos < run.at.s_pend[run.position - run.at.base]:
+    while run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]:
         before = run.position
         step(run)
         boards += [board(run)] * (run.position - before)
@@ -115,7 +115,7 @@ def test_a_revived_run_can_go_back_too(name):
 
 def test_the_prompt_of_a_held_call_is_edited_before_it_goes_out():
     run = begun("nested")
-    run.hold = lambda work, effect, moment: moment == "before" and effect.kind == "llm"
+    run.holds_call = lambda work, effect, moment: moment == "before" and effect.kind == "llm"
     assert go_on(run) == SUSPENDED
     (pending_step,) = run.pending_steps.values()
     assert pending_step.hold.effect.arguments["messages"][0]["content"] == "Say yes"
@@ -132,7 +132,7 @@ def test_an_answer_given_to_a_held_call_replaces_it():
     shape = shape_of("nested")
     run = begun("nested")
     run.world.llm.script = asked.append
-    run.hold = lambda work, effect, moment: moment == "before"
+    run.holds_call = lambda work, effect, moment: moment == "before"
     go_on(run)
     (pending_step,) = run.pending_steps.values()
     pending_step.hold.answer, pending_step.hold.has_answer, pending_step.hold.is_resumed = (
@@ -203,4 +203,4 @@ def test_the_error_target_comes_before_what_was_waiting():
     run = begun("diamond")
     for _ in range(3):
         step(run)
-    assert [run.node_of(number) for number in run.frontier()] == ["fix", "b", "d"]
+    assert [run.get_node_id(number) for number in run.frontier()] == ["fix", "b", "d"]

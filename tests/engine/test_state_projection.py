@@ -17,7 +17,7 @@ def test_it_holds_what_the_run_holds_at_every_step(seed):
         replica = StateProjection(run.tables)
         replica.move_to(next(part for part in reversed(run.chain) if part.base <= step), step)
         assert replica.frames == {frame.id: frame.iteration for frame in run.frames.values()}
-        assert replica.used == run.used
+        assert replica.counted_steps == run.counted_steps
         for frame in run.frames.values():
             assert repr(replica.data.get(frame.scope.id, {})) == repr(frame.scope.data)
             assert list(replica.visible_items(frame.scope.id)) == list(frame.scope.visible_items())
@@ -37,7 +37,7 @@ def test_a_deletion_in_a_child_scope_is_remembered():
     run = go(started(), 7)
     replica = StateProjection(run.tables)
     replica.move_to(run.history, 7)
-    replica.write(run.tables.code(1, ("n",)) + 1, ABSENT)
+    replica.write(run.tables.add_path(1, ("n",)) + 1, ABSENT)
     assert replica.data[1]["n"] is DELETED
     assert replica.get(1, "n") is ABSENT
     assert "n" not in replica.visible_items(1)

@@ -16,7 +16,7 @@ from tests.engine.small_runs import data, one, run_of
         ({"a": 1}, {"a": 1}),
         (None, {}),
         (Outcome({"a": 1}), {"a": 1}),
-        (Outcome(places=[(("d", "x"), 1)]), {"d": {"x": 1}}),
+        (Outcome(nested_writes=[(("d", "x"), 1)]), {"d": {"x": 1}}),
         (types.MappingProxyType({"a": 1}), {"a": 1}),
     ],
 )
@@ -67,13 +67,13 @@ def test_a_failed_step_is_a_row_that_wrote_nothing_and_the_node_stays_next():
     run = run_of(lambda work: {"before": 1}, fails)
     assert one(run) == GO
     assert one(run) == FAILED
-    assert (run.position, data(run), [run.node_of(act) for act in run.frontier()]) == (2, {"before": 1}, ["n1"])
+    assert (run.position, data(run), [run.get_node_id(act) for act in run.frontier()]) == (2, {"before": 1}, ["n1"])
     assert run.history.s_flag[2] & (12 | UNCAUGHT) == ERROR | UNCAUGHT
     assert run.events() == []
 
 
 def test_a_step_that_writes_what_the_board_refuses_fails_as_a_whole():
-    run = run_of(lambda work: Outcome({"a": 1}, places=[(("n", "x"), 1)]), inputs={"n": 5})
+    run = run_of(lambda work: Outcome({"a": 1}, nested_writes=[(("n", "x"), 1)]), inputs={"n": 5})
     assert (one(run), data(run)) == (FAILED, {"n": 5})
     run = run_of(lambda work: {"a": 1, 5: 2})
     assert (one(run), data(run)) == (FAILED, {})

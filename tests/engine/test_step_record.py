@@ -80,8 +80,8 @@ def test_phases_and_failures_are_told():
     steps = [record.read_step(number) for number in range(1, run.position + 1)]
     marks = [f"{done.phase} {done.status}" for done in steps]
     assert marks == ["enter ok", "run ok", "run error", "run cancelled", "leave error", "run ok"]
-    assert [row.region for row in steps[0].opened] == ["one", "two"]
-    assert (steps[2].failure.message, steps[3].cancelled) == ("left breaks", True)
+    assert [row.region for row in steps[0].opened_frames] == ["one", "two"]
+    assert (steps[2].failure.message, steps[3].is_cancelled) == ("left breaks", True)
 
 
 def test_what_people_did_comes_in_its_order():
@@ -90,10 +90,10 @@ def test_what_people_did_comes_in_its_order():
     interventions.edit(run, {"a": 2, "b": 3})
     interventions.set_next(run, "n2")
     event = emit_from_outside(run, "hello", None)
-    interventions.note(run, "emit", "hello")
+    interventions.record_intervention(run, "emit", "hello")
     interventions.edit(run, {"a": 4})
     deeds = list(Record(run).interventions_between(1))
-    assert [deed.act.action for deed in deeds] == ["edit", "edit", "set_next", "emit", "edit"]
+    assert [deed.intervention.action for deed in deeds] == ["edit", "edit", "set_next", "emit", "edit"]
     assert [deed.write and (deed.write.path, deed.write.new) for deed in deeds] == [
         (("a",), 2),
         (("b",), 3),
@@ -106,7 +106,7 @@ def test_what_people_did_comes_in_its_order():
 
 def test_events_that_nobody_noted_come_first():
     run = begun("reactive")
-    found = [(deed.act, deed.event.payload) for deed in Record(run).interventions_between(0)]
+    found = [(deed.intervention, deed.event.payload) for deed in Record(run).interventions_between(0)]
     assert found == [(None, "ada"), (None, "bob")]
 
 
@@ -144,5 +144,5 @@ def test_where_the_run_stands_in_the_past_the_record_ends_there():
 
 def test_the_changes_of_calls_are_known_by_node():
     run = run_of(lambda work: {})
-    interventions.note(run, "change", "n0", new={"a": [1]})
+    interventions.record_intervention(run, "change", "n0", new={"a": [1]})
     assert {node: [dict(act.new) for act in acts] for node, acts in Record(run).changes.items()} == {"n0": [{"a": [1]}]}

@@ -29,7 +29,7 @@ def mixed(work):
     """A node that writes in many ways, by its number."""
     n = work.board.get("n", 0)
     writes = {"n": n + 1, "log": Append(n), **({"even": n} if n % 2 == 0 else {"even": ABSENT})}
-    return Outcome(writes, places=[(("d", str(n % 3), "x"), n)])
+    return Outcome(writes, nested_writes=[(("d", str(n % 3), "x"), n)])
 
 
 def long_run(steps):
@@ -46,14 +46,14 @@ def test_one_step_back_at_a_time():
     for k in reversed(range(20)):
         undo(run)
         assert list(data(run).items()) == list(seen[k].items())
-        assert (run.position, run.used) == (k, k)
+        assert (run.position, run.counted_steps) == (k, k)
 
 
 def test_anywhere_over_many_checkpoints():
     run, seen = long_run(1500)
     for k in (1500, 3, 1499, 512, 513, 511, 0, 1020, 1500, 700):
         goto(run, k)
-        assert (data(run), run.used, run.position) == (seen[k], k, k)
+        assert (data(run), run.counted_steps, run.position) == (seen[k], k, k)
 
 
 def test_from_the_past_a_step_begins_a_branch():
@@ -64,7 +64,7 @@ def test_from_the_past_a_step_begins_a_branch():
     one(run)
     assert (run.history is not old, run.chain, run.position) == (True, [old, run.history], 5)
     assert data(run) == seen[5]
-    assert [tip for _, tip in run.left] == [10]
+    assert [tip for _, tip in run.abandoned_branches] == [10]
     goto(run, 2)
     assert (data(run), find_history(run, 2)) == (seen[2], old)
 
@@ -107,7 +107,7 @@ def test_a_branch_that_was_left_can_be_stood_at_again():
     goto(run, 2)
     open_tip(run)
     one(run)
-    again = reopen_branch(run, *run.left[0])
+    again = reopen_branch(run, *run.abandoned_branches[0])
     assert (again.position, data(again), data(run)) == (6, seen[6], seen[3])
     one(again)
     assert again.position == 7

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT, freeze, thaw
-from agentnb.engine.persistence.value_deltas import decode_value, encode_difference, put_back
+from agentnb.engine.persistence.value_deltas import decode_difference, decode_value, encode_difference
 from agentnb.secrets import is_secret
 
 atoms = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text())
@@ -22,7 +22,7 @@ def through(document):
 def test_a_value_comes_back_from_the_one_before(before, after):
     old = freeze(before)
     new = freeze(after, old)
-    assert thaw(put_back(through(encode_difference(new, old)), old)) == after
+    assert thaw(decode_difference(through(encode_difference(new, old)), old)) == after
     assert thaw(decode_value(through(encode_difference(new, ABSENT)))) == after
 
 
@@ -31,23 +31,23 @@ def test_a_list_that_grew_is_told_by_what_came(before, more):
     old = freeze(before)
     new = old
     for item in more:
-        new = new.grown(freeze(item))
+        new = new.with_item(freeze(item))
     document = encode_difference(new, old)
     assert len(document["v"]) == len(more)
-    assert thaw(put_back(through(document), old)) == before + more
+    assert thaw(decode_difference(through(document), old)) == before + more
 
 
 def test_of_a_mapping_only_what_changed_is_told():
     old = freeze({f"k{number}": "x" * 100 for number in range(50)})
     document = encode_difference(freeze({**thaw(old), "k1": "y"}, old), old)
     assert document == {"$": "merged", "v": {"k1": "y"}}
-    assert put_back(document, old)["k2"] is old["k2"]
+    assert decode_difference(document, old)["k2"] is old["k2"]
 
 
 def test_the_same_value_is_said_to_be_the_same():
     old = freeze({"a": [1, 2]})
     assert encode_difference(old, old) == {"$": "same"}
-    assert put_back({"$": "same"}, old) is old
+    assert decode_difference({"$": "same"}, old) is old
 
 
 def test_a_secret_inside_is_masked():

@@ -57,7 +57,7 @@ def test_a_log_that_ends_after_any_entry_leads_to_the_same_end(whole):
     for size in range(1, log.last("run") + 1):
         others = Counted()
         again = recipe.again(others, cut(log, size), rounds=ROUNDS)
-        answered = {(call.act, call.call, call.step) for call in again._parts.run.history.calls}
+        answered = {(call.activation, call.call, call.step) for call in again._parts.run.history.calls}
         known = len(answered) + (
             sum(map(len, again._parts.run.recorded._answered.values())) if again._parts.run.recorded else 0
         )

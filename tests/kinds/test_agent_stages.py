@@ -75,7 +75,7 @@ def test_pieces_of_an_answer_are_heard_as_they_come() -> None:
     class Streams:
         def complete(self, request: Any) -> LLMResponse:
             for piece in ("he", "llo"):
-                request.tell(piece)
+                request.on_token(piece)
             return LLMResponse("hello", "m")
 
     heard: list[str] = []

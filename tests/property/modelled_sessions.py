@@ -65,9 +65,9 @@ def shown(session: Session) -> dict[str, Any]:
         "position": session.position,
         "status": session.status,
         "board": repr(dict(session.board)),
-        "frontier": [(entry.node, entry.depth, entry.turn, entry.branch) for entry in session.frontier],
+        "frontier": [(entry.node, entry.depth, entry.phase, entry.branch) for entry in session.frontier],
         "frames": [(f.node, f.region, f.depth, f.iteration, f.scope, f.branch) for f in cursor.frames],
-        "used": session._parts.run.used,
+        "used": session._parts.run.counted_steps,
         "root": repr(session.trace.state_at(session.position)),
         "row": row_of(session),
     }
@@ -84,7 +84,7 @@ def row_of(session: Session) -> tuple[str, str, str] | None:
         history = found[-1]
     row = session.position - history.base
     flag = history.s_flag[row]
-    return (run.node_of(history.s_act[row]), PHASES[flag & 3], STATUSES[flag >> 2 & 3])
+    return (run.get_node_id(history.s_act[row]), PHASES[flag & 3], STATUSES[flag >> 2 & 3])
 
 
 def expected(model: Model) -> dict[str, Any]:

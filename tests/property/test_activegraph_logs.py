@@ -130,6 +130,6 @@ def test_each_step_stands_as_the_package_stood(outside, inside):
         objects, relations, patches = shape_of(run.root.scope.data)
         found = (objects, relations, {patch["id"]: patch for patch in patches})
         assert found == theirs_of(events[:last])
-        assert [run.tables.acts[number].event for number in run.frontier()][:1] == [
-            run.tables.acts[number].event for number in run.history.s_act[step + 1 : step + 2]
+        assert [run.tables.activations[number].event for number in run.frontier()][:1] == [
+            run.tables.activations[number].event for number in run.history.s_act[step + 1 : step + 2]
         ]

@@ -44,7 +44,7 @@ def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_c
         session = done(session, verb, word)
     ended(session)
     record = Record(session._parts.run)
-    assert record.run.plan.nodes[record.read_step(3).act.node].id == "first"
+    assert record.run.plan.nodes[record.read_step(3).activation.node].id == "first"
     ((before, _, after),) = (thaw(wrote.new) for wrote in record.read_step(3).writes if wrote.path == ("seen first",))
     assert (before[2], after[2]) == (0, 1)
     finds_nothing(session)

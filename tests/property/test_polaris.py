@@ -49,7 +49,7 @@ def test_stepping_and_running_come_to_what_is_predicted(level):
         assert session.board["tests.property.random_polaris_graphs.Mark"] is not None
         if not want.beside:
             assert ran(session) == want.counts
-            assert session._parts.run.used == want.counts.total()
+            assert session._parts.run.counted_steps == want.counts.total()
             assert session.current == want.failed
     if not want.beside:
         assert thaw(steps._parts.run.root.scope.get("tests.property.random_polaris_graphs.Mark")) == want.mark

@@ -57,7 +57,7 @@ class World:
         self.back += 1
         FrozenClock.__init__(self.clock, self.clock.at + timedelta(seconds=1))
         if event == "fails":
-            raise LLMError("busy", again=True)
+            raise LLMError("busy", is_retryable=True)
         return self.back
 
     def model(self, request: Any) -> Any:

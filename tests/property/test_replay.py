@@ -155,4 +155,6 @@ def replayed(run: Any, recipe: Any) -> Any:
     """Replay with a recipe that may have kinds of this suite's own."""
     plan = Plan(recipe, run._parts.run.plan.kinds, World(), run._parts.run.plan)
     made = Replay(run._parts.run, plan=plan).execute()
-    return ReplayReport(run.name, "values", (0, run.position), made.compared, tuple(made.found), tuple(made.unsure))
+    return ReplayReport(
+        run.name, "values", (0, run.position), made.compared_steps, tuple(made.divergences), tuple(made.unsure)
+    )

@@ -291,7 +291,7 @@ def test_a_crash_of_ours_is_raised_where_somebody_waits():
         attach_listener(
             run._parts.state
         )  # the log listens from now on, and not only from the start, which would arm the run anew
-        run._parts.run.after = breaks
+        run._parts.run.after_step = breaks
         run.start()
         with pytest.raises(RuntimeError, match="ours"):
             await run.wait()

@@ -117,7 +117,7 @@ def test_a_run_that_went_back_and_on_again_stands_where_it_went_on():
     session.run()
     (cut,) = copies  # as a kill in the middle of this run would have left it
     again = reopen_run(cut, cut.run("run"), session._parts.run.plan)
-    assert (again.position, len(again._parts.run.left)) == (3, 1)
+    assert (again.position, len(again._parts.run.abandoned_branches)) == (3, 1)
 
 
 def copied(log):

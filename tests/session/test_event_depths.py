@@ -23,11 +23,11 @@ def test_how_deep_an_event_is_follows_from_its_causes_by_its_id_and_by_its_numbe
         found: dict[str, int] = {}
         for event in run.events():
             found[event.id] = found.get(event.cause or "", 0) + 1
-            assert get_depth(run.at, event.id, run.position) == found[event.id]
-            assert get_depth(run.at, event.seq, run.position) == found[event.id]
-            assert get_depth(run.at, event.seq, event.at - 1) == 0, "it was not there yet"
-        assert max(found.values()) == measure_usage(run.at, run.position).depth + 1 == 6
-    assert get_depth(team.session._parts.run.at, "evt_999", 99) == 0
+            assert get_depth(run.current_history, event.id, run.position) == found[event.id]
+            assert get_depth(run.current_history, event.seq, run.position) == found[event.id]
+            assert get_depth(run.current_history, event.seq, event.at - 1) == 0, "it was not there yet"
+        assert max(found.values()) == measure_usage(run.current_history, run.position).depth + 1 == 6
+    assert get_depth(team.session._parts.run.current_history, "evt_999", 99) == 0
 
 
 def test_of_steps_in_flight_together_the_last_to_be_committed_may_have_emitted_first():

@@ -265,5 +265,5 @@ def test_a_hook_sees_outputs_through_its_context():
 
 def test_without_hooks_nothing_is_between():
     session = nb.Session(nb.load(Graph().add_system(plan)))
-    assert session._parts.run.begins is None
+    assert session._parts.run.wrap_perform is None
     assert not session._parts.run.armed

@@ -92,7 +92,7 @@ def test_a_failed_step_counts_and_a_retry_too():
     run.run()
     assert run.status == "failed"
     assert run.retry().status == "error"
-    assert (run.position, run._parts.run.used) == (2, 2)
+    assert (run.position, run._parts.run.counted_steps) == (2, 2)
     assert (run.retry(), run.position, run.status, run.status.limit) == (None, 2, "failed", "max_steps")
     run.run()
     assert run.position == 2

@@ -28,10 +28,10 @@ def test_saving_a_run_does_not_create_collections_that_the_run_never_used():
     session.run()
     session.close()
     run = session._parts.state.run
-    assert not {"asides", "closed", "opened", "order", "rare", "reduced", "waiting_ns"} & {*run.history.made}
-    assert run.history.look("waiting_ns") == ()
+    assert not {"asides", "closed", "opened", "order", "rare", "reduced", "waiting_ns"} & {*run.history.lazy_values}
+    assert run.history.peek("waiting_ns") == ()
     run.history.waiting_ns[1] = 7
-    assert run.history.look("waiting_ns") == run.history.waiting_ns == {1: 7}
+    assert run.history.peek("waiting_ns") == run.history.waiting_ns == {1: 7}
 
 
 def test_a_closed_session_can_be_looked_at_and_saved(tmp_path):

@@ -24,7 +24,7 @@ def test_a_run_that_listens_is_idle_and_goes_on_with_an_event():
     run = listening()
     assert (run.status, run.current, run.step()) == ("idle", None, None)
     run.emit("hello", {"to": "ada"})
-    assert [(one.node, one.turn) for one in run.frontier] == [("greet", "start"), ("log", "start")]
+    assert [(one.node, one.phase) for one in run.frontier] == [("greet", "start"), ("log", "start")]
     run.run()
     assert (run.status, path(run), run.board["greeted"]) == ("idle", ["begin", "greet", "log"], 1)
     run.emit("bye").run()

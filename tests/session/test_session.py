@@ -221,7 +221,7 @@ def test_an_error_is_gone_once_the_next_node_is_another():
 def test_frontier_frames_and_cursor_say_where_it_stands():
     run = session(fan("a", "b"))
     run.step()
-    assert [(one.node, one.turn) for one in run.frontier] == [("a", "start"), ("b", "start")]
+    assert [(one.node, one.phase) for one in run.frontier] == [("a", "start"), ("b", "start")]
     assert all("'open'" in one.why for one in run.frontier)
     cursor = run.cursor
     assert isinstance(cursor, Cursor)

@@ -72,7 +72,7 @@ def test_what_has_not_changed_of_a_recipe_is_taken_over_as_it_is(tmp_path):
     old = make_world(recipe, llm=["one"], tools={"add": lambda **given: "mine"})
     same = replace_world(old, recipe, load(write(tmp_path, "\n\n" + text(line("a", "b")))))
     assert {name: same.tools[name] is old.tools[name] for name in old.tools} == dict.fromkeys(old.tools, True)
-    assert (same.llm, same.given.keys()) == (old.llm, {"add"})
+    assert (same.llm, same.passed_tools.keys()) == (old.llm, {"add"})
     other = replace_world(old, recipe, recipe, llm=["two"], tools={"echo": lambda **given: "new"})
     assert [other.tools[name]() for name in ("echo", "add")] == ["new", "mine"]
     assert other.llm is not old.llm

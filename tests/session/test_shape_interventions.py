@@ -205,7 +205,7 @@ def test_retry_tries_a_failed_node_again(name):
     session = session_of(name)
     while session.current != LEAF[name]:
         session.step()
-    does, fails = session._parts.run.live[session._parts.run.frontier()[0]], []
+    does, fails = session._parts.run.live_activations[session._parts.run.frontier()[0]], []
 
     def breaks(work, perform=does.perform):
         if not fails:

@@ -223,7 +223,7 @@ def line(number):
 
 
 def test_an_answer_of_no_use_has_to_be_paid_for():
-    refused = LLMError("no use", again=True, usage=Usage(10, 5, Decimal("0.25")))
+    refused = LLMError("no use", is_retryable=True, usage=Usage(10, 5, Decimal("0.25")))
     made = nx.DiGraph()
     made.add_node("ask", kind="agent", attempts=9)
     model = Model(refused)

@@ -41,8 +41,8 @@ def test_columns_say_what_the_rows_say(seed):
     reading = SimulationTrace.of(odyssey(seed)).reading()
     columns = Columns(reading)
     steps = range(1, reading.tip + 1)
-    assert columns.node.tolist() == [reading.act(step).node for step in steps]
-    assert columns.frame.tolist() == [reading.act(step).frame for step in steps]
+    assert columns.node.tolist() == [reading.activation(step).node for step in steps]
+    assert columns.frame.tolist() == [reading.activation(step).frame for step in steps]
     rows = [(step, by_person) for step in steps for _, _, by_person in reading.rows(step)]
     after = columns.w_step > 0
     assert columns.w_step[after].tolist() == [step for step, _ in rows]
@@ -55,4 +55,4 @@ def test_columns_are_of_the_moment():
     run = go(started(), 10)
     columns = Columns(SimulationTrace.of(run).reading())
     go(run, 10)
-    assert columns.tip == len(columns.act) == len(list(columns.outputs())) == 10
+    assert columns.tip == len(columns.activations) == len(list(columns.outputs())) == 10

@@ -35,8 +35,8 @@ class Slow:
                 await piece.wait()
                 continue
             text += piece
-            if request.tell is not None:
-                request.tell(piece)
+            if request.on_token is not None:
+                request.on_token(piece)
         return LLMResponse(text)
 
 

@@ -136,7 +136,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         self._since = get_registration_event(run) if since is None else since
         if since is not None:
             run.seed = seed
-            run.chance = None
+            run.rng = None
         if frame is not None and frame.id is None:
             kept_id = None if since is not None else graph.ledger.last_frame()
             self.config.frame = replace(frame, id=kept_id or graph.ids.frame())
@@ -368,8 +368,12 @@ class _BetweenEvents:
         """Check the predicate if no delivery of the previous event is pending."""
         run = get_state(self.runtime.graph.session).run
         queue = run.frontier()[:1]
-        last = run.tables.acts[run.at.s_act[run.position - run.at.base]] if run.position > run.at.base else None
-        here = run.tables.acts[queue[0]] if queue else None
+        last = (
+            run.tables.activations[run.current_history.s_act[run.position - run.current_history.base]]
+            if run.position > run.current_history.base
+            else None
+        )
+        here = run.tables.activations[queue[0]] if queue else None
         return not (last is not None and here is not None and here.event == last.event) and self.asked()
 
 

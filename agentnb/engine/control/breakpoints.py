@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.scopes import Board
 from agentnb.engine.control.interventions import get_current_activation
-from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, STATUS, Failure, History, is_inner_way
+from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, STATUS, Failure, History, crosses_region
 from agentnb.engine.core.supersteps import SuperstepError
 from agentnb.engine.effects.recorded_errors import find_class, list_exception_names
 from agentnb.errors import ExecutionError, Problem, did_you_mean, find_misspelling, set_known
@@ -116,13 +116,13 @@ class Breakpoints:
     """
 
     nodes: Callable[[], Mapping[str, Any]]
-    changed: Callable[[], None]
+    on_change: Callable[[], None]
     edges: Callable[[], Iterable[Edge]] | None = None
     check_keys: Callable[[Iterable[Sequence[str | int]], str], Iterable[Problem]] | None = None
     repeats: Callable[[Run, Side], bool] | None = None
-    spent: Callable[[Run, float], bool] | None = None
+    reaches_budget_share: Callable[[Run, float], bool] | None = None
     rows: dict[int, Breakpoint] = field(default_factory=dict)
-    made: int = 0
+    last_id: int = 0
     messages: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MESSAGES))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -202,8 +202,8 @@ class Breakpoints:
 
     def _add(self, words: Mapping[str, Any]) -> Breakpoint:
         row = self.make(words)
-        self._put(row)
-        self.changed()
+        self._insert(row)
+        self.on_change()
         return row
 
     def make(self, words: Mapping[str, Any]) -> Breakpoint:
@@ -242,10 +242,10 @@ class Breakpoints:
             given["template"] = compile_template(given["log"])
         return Breakpoint(0, **given)
 
-    def _put(self, row: Breakpoint) -> None:
+    def _insert(self, row: Breakpoint) -> None:
         """Add a breakpoint under the next number."""
-        self.made += 1
-        row.id = self.made
+        self.last_id += 1
+        row.id = self.last_id
         self.rows[row.id] = row
 
     def _check_names(self, node: Any, edge: Any) -> Iterator[Problem]:
@@ -282,12 +282,12 @@ class Breakpoints:
             )  # fmt: skip
         for row in gone:
             del self.rows[row.id]
-        self.changed()
+        self.on_change()
 
     def clear(self) -> None:
         """Remove all breakpoints."""
         self.rows.clear()
-        self.changed()
+        self.on_change()
 
     def __repr__(self) -> str:
         """Return one line per breakpoint."""
@@ -312,7 +312,7 @@ class Breakpoints:
     def find_met(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
         """Return a breakpoint that is met where the run has moved back to; counts no hits, because nothing ran."""
         history, number = get_last_step(run)
-        done = run.node_of(history.s_act[number]) if number else None
+        done = run.get_node_id(history.s_act[number]) if number else None
         rows = (row for row in self._list_enabled() if row.call is None and row.log is None)
         met = (row for row in rows if _is_met(row, run, done, board) and self._is_measured(row, run, done))
         return next(met, None)
@@ -334,7 +334,7 @@ class Breakpoints:
 
         `step` refers to the step that makes the call.
         """
-        number, board = work.run.position + 1, Board(work.act.scope)
+        number, board = work.run.position + 1, Board(work.activation.scope)
         return self._count([
             row for row in self._list_enabled()
             if row.call is not None and row.side == moment
@@ -345,7 +345,9 @@ class Breakpoints:
 
     def _is_measured(self, row: Breakpoint, run: Run, done: str | None) -> bool:
         """Return True if the clauses hold that need more than the last step and the board, or there are none."""
-        if row.budget is not None and (done is None or self.spent is None or not self.spent(run, row.budget)):
+        if row.budget is not None and (
+            done is None or self.reaches_budget_share is None or not self.reaches_budget_share(run, row.budget)
+        ):
             return False
         return not row.no_progress or (self.repeats is not None and self.repeats(run, row.side))
 
@@ -530,10 +532,10 @@ def _matches_step(row: Breakpoint, run: Run, done: str) -> bool:
         if done != row.edge[0]:
             return False
         new = range(history.s_pend[number - 1], history.s_pend[number])
-        source, acts = run.tables.acts[history.s_act[number]], run.tables.acts
+        source, acts = run.tables.activations[history.s_act[number]], run.tables.activations
         taken = (
-            run.node_of(history.p_act[at]) for at in new
-            if history.p_val[at] is not CARRIED or is_inner_way(source, acts[history.p_act[at]], run.tables.frames)
+            run.get_node_id(history.p_act[at]) for at in new
+            if history.p_val[at] is not CARRIED or crosses_region(source, acts[history.p_act[at]], run.tables.frames)
         )  # fmt: skip
         if row.edge[1] not in taken:
             return False

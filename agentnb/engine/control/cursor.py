@@ -29,7 +29,7 @@ class Next:
     frame: int
     depth: int
     why: str
-    turn: Turn = "start"
+    phase: Turn = "start"
     branch: int | None = None
 
     def __repr__(self) -> str:
@@ -76,12 +76,12 @@ def get_cursor(run: Run) -> Cursor:
 
 def get_frontier(run: Run) -> tuple[Next, ...]:
     """Return what is next, front first, each with the reason."""
-    at = run.at
-    rows = at.queue_rows(run.pos, at.s_pend[run.position - at.base], run.position)
+    at = run.current_history
+    rows = at.queue_rows(run.queue_start, at.s_pend[run.position - at.base], run.position)
     found = [_describe_next(run, at.p_act[row], row) for row in rows]
     reactive = run.plan.recipe.reactive
-    if reactive is not None and found and found[0].turn == "event":
-        event = run.event(run.tables.acts[run.frontier()[0]].event)
+    if reactive is not None and found and found[0].phase == "event":
+        event = run.get_event(run.tables.activations[run.frontier()[0]].event)
         why = "" if event is None else f"event {event.id} of type {event.type!r}"
         found[:1] = [Next(name, 0, 0, why) for name, _ in reactive.list_deliveries(run, event)]
     return tuple(found)
@@ -90,7 +90,7 @@ def get_frontier(run: Run) -> tuple[Next, ...]:
 def get_stack(run: Run) -> tuple[OpenFrame, ...]:
     """Return the frames around the next activation, the outermost first."""
     queue = run.frontier()
-    known = queue and run.tables.acts[queue[0]].node >= 0
+    known = queue and run.tables.activations[queue[0]].node >= 0
     frame: Frame | None = run.find_activation(queue[0]).frame if known else run.root
     found = []
     while frame is not None:
@@ -107,13 +107,13 @@ def _open_frame(frame: Frame, run: Run) -> OpenFrame:
 
 
 def _describe_next(run: Run, number: int, push: int) -> Next:
-    row = run.tables.acts[number]
+    row = run.tables.activations[number]
     if row.node < 0:
-        event = run.event(row.event)
+        event = run.get_event(row.event)
         name = event.type if event else "an event"
         return Next(name, 0, 0, f"event {name!r} is to be matched", "event")
     act = run.find_activation(number)
-    turn: Turn = "resume" if row.what == RESUME else "fail" if row.what == FAIL else "start"
+    turn: Turn = "resume" if row.purpose == RESUME else "fail" if row.purpose == FAIL else "start"
     branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
     return Next(act.node.id, act.frame.id, act.frame.depth, _explain_reason(run, act, push, turn), turn, branch)
 
@@ -123,7 +123,7 @@ def _explain_reason(run: Run, act: Activation, push: int, turn: Turn) -> str:
         return "its inside has ended"
     if turn == "fail":
         return "its inside has failed"
-    event = run.event(act.event)
+    event = run.get_event(act.event)
     if event is not None:
         return f"event {event.id} of type {event.type!r}"
     found = _find_push(run, act.id, push)
@@ -145,7 +145,7 @@ def _find_push(run: Run, number: int, at: int) -> tuple[str, Any] | None:
 
     The first entries of a branch were pushed in the history that it left.
     """
-    history: History | None = run.at
+    history: History | None = run.current_history
     while history is not None:
         for row in range(at, max(at - LOOK_BACK, -1), -1):
             if history.p_act[row] != number or history.p_val[row] is CARRIED:
@@ -153,7 +153,7 @@ def _find_push(run: Run, number: int, at: int) -> tuple[str, Any] | None:
             step = bisect_right(history.s_pend, row)
             if step == 0 or step >= len(history.s_act):
                 return None
-            return run.node_of(history.s_act[step]), history.p_val[row]
+            return run.get_node_id(history.s_act[step]), history.p_val[row]
         above = history.parent
         at = -1 if above is None else above.s_pend[history.base - above.base] - 1
         history = above

@@ -55,21 +55,23 @@ def get_current_scope(run: Run) -> Scope:
 
 def get_current_activation(run: Run) -> Activation | None:
     """Return the next activation; None at the end."""
-    at = run.at
-    if run.pos >= at.s_pend[run.position - at.base]:
+    at = run.current_history
+    if run.queue_start >= at.s_pend[run.position - at.base]:
         return None
-    number = at.p_act[run.pos]
-    return run.find_activation(number) if run.tables.acts[number].node >= 0 else None
+    number = at.p_act[run.queue_start]
+    return run.find_activation(number) if run.tables.activations[number].node >= 0 else None
 
 
-def note(run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None) -> None:
+def record_intervention(
+    run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None
+) -> None:
     """Record an intervention at the run's position, with a snapshot of its values."""
     run.history.interventions.append(
         Intervention(run.position, act, target, freeze(old), freeze(new), by or get_actor(), run.clock.peek())
     )
 
 
-def note_held(run: Run) -> None:
+def record_steps_in_flight(run: Run) -> None:
     """Record which steps are in flight during an intervention, and how far: the rest of them comes after it."""
     run.history.interventions += _record_holds(run)
     for pending_step in run.pending_steps.values():
@@ -98,9 +100,9 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     row, now = run.position - history.base, run.clock.peek()
     for text, value in changes.items():
         path = resolve_path(text, scope.visible_items())
-        old = scope.look(path)
+        old = scope.get_at(path)
         run.write(scope, path, value)
-        acts.append(Intervention(run.position, "edit", format_path(path), old, scope.look(path), get_actor(), now))
+        acts.append(Intervention(run.position, "edit", format_path(path), old, scope.get_at(path), get_actor(), now))
     end = len(history.w_new)
     # With no call in between: an interrupt finds the whole edit, or none.
     history.s_wend[row] = end
@@ -129,11 +131,11 @@ def emit(run: Run, type_: str, payload: Any, by: str, **words: Any) -> Event:
     writes = () if reactive is None else reactive.project(run, event)  # raises for an invalid event
     history.events.append(event)
     enqueue(run, event)
-    note(run, "emit", type_, ABSENT, event.payload, by)
+    record_intervention(run, "emit", type_, ABSENT, event.payload, by)
     for path, value in writes:  # recorded as edits, as part of the intervention
-        old = scope.look(path)
+        old = scope.get_at(path)
         run.write(scope, path, value)
-        new = scope.look(path)
+        new = scope.get_at(path)
         if old is not new:
             history.interventions.append(
                 Intervention(run.position, "edit", format_path(path), old, new, by, run.clock.peek())
@@ -158,7 +160,7 @@ def set_next(run: Run, node: str) -> None:
         frame = frame.parent
     if frame is None:  # it may already be queued in another branch
         frame = next(
-            (run.find_activation(entry).frame for entry in queue if run.tables.acts[entry].node == number), None
+            (run.find_activation(entry).frame for entry in queue if run.tables.activations[entry].node == number), None
         )
     if frame is None:
         raise ExecutionError(
@@ -194,7 +196,7 @@ def _find_queued(run: Run, number: int) -> Activation:
 
     X123: a node that only events trigger cannot be next, because no event waits for it.
     """
-    found = next((entry for entry in run.frontier() if run.tables.acts[entry].node == number), None)
+    found = next((entry for entry in run.frontier() if run.tables.activations[entry].node == number), None)
     if found is None:
         node = run.plan.nodes[number].node.id
         raise ExecutionError(
@@ -213,15 +215,15 @@ def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Intervent
     history.p_val.extend([CARRIED] * len(queue))
     end = len(history.p_act)
     closing = tuple(frame.id for frame in sorted(left, key=lambda frame: -frame.depth))
-    shut = history.closed.get(step, ()) + closing
+    shut = history.closed_frames.get(step, ()) + closing
     if closing:
         history.mark_rare(step)
     # With no call in between: an interrupt finds the whole intervention, or none.
     if closing:
-        history.closed[step] = shut
+        history.closed_frames[step] = shut
         run.dirty = True
     history.s_pend[row] = end
-    history.s_pos[row] = run.pos = start
+    history.s_pos[row] = run.queue_start = start
     history.interventions += [act]
     for number in closing:
         run.close_frame(number)
@@ -232,7 +234,7 @@ def _find_frames_to_close(run: Run, head: Activation | None, frame: Frame) -> li
     """Return the frames to close when the run continues in `frame`: those its current node opened, and all inside."""
     if head is None:
         return []
-    owner = head.node.index if head.what else -1
+    owner = head.node.index if head.purpose else -1
     step_in = head.frame
     while step_in is not frame and step_in.parent is not None:
         owner = step_in.row.owner if step_in.parent is frame else owner
@@ -254,7 +256,7 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
         )
     open_tip(run, amend=True)
     step, now = run.position, run.ns()
-    if act.what:
+    if act.purpose:
         scheduler.leave(run, act)
     for key, value in writes.items():
         run.write(act.scope, (key,), value)
@@ -262,4 +264,4 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     run.history.interventions.append(
         Intervention(step, "skip", act.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek())
     )
-    return finish(run, act, now, SKIPPED | (LEAVE if act.what else 0), pos)
+    return finish(run, act, now, SKIPPED | (LEAVE if act.purpose else 0), pos)

@@ -21,7 +21,7 @@ from agentnb.engine.core.event_loops import NEED_LOOP, run_in_own_loop
 from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import Hold, PendingStep, cancel
-from agentnb.engine.core.rng import take_back, take_note
+from agentnb.engine.core.rng import roll_back_draws, save_draws
 from agentnb.engine.core.run import (
     BREAK,
     ENDING,
@@ -43,7 +43,7 @@ from agentnb.engine.core.work import Perform
 
 LOOP: Final = 100  # a return code of the plain driver: continue inside an event loop
 SLICE_NS: Final = 4_000_000  # how long a run may block other tasks of its event loop
-AT_LEAST: Final = 0.001  # seconds: the shortest wait before branches check a question whose timeout has passed
+MIN_WAIT: Final = 0.001  # seconds: the shortest wait before branches check a question whose timeout has passed
 SLOW_NS: Final = 5_000_000  # in a live run, a node that took longer runs in a thread the next time
 BLOCKS_NS: Final = 100_000_000  # async code that runs longer without awaiting blocks what shares its event loop
 _HELD: Final = object()
@@ -57,24 +57,24 @@ def run_plain(run: Run, *, once: bool = False, pending_step: PendingStep | None 
     """
     if not once and _is_in_lanes(run):  # branches run concurrently, which needs an event loop
         return LOOP
-    before, run.plain = run.plain, True
+    before, run.without_loop = run.without_loop, True
     try:
         while True:
             code = (
-                take_off(run, pending_step)
+                resume_without_loop(run, pending_step)
                 if pending_step
                 else _resume_pending(run)
                 if run.pending_steps
                 else step(run)
             )
             if code == SUSPENDED:
-                code = take_off(run)
+                code = resume_without_loop(run)
             if code == LANES:
                 code = GO if once else LOOP
             if code or once:
                 return code
     finally:
-        run.plain = before
+        run.without_loop = before
 
 
 def _is_in_lanes(run: Run) -> bool:
@@ -85,7 +85,7 @@ def _is_in_lanes(run: Run) -> bool:
 def _resume_pending(run: Run) -> int:
     """Resume the pending steps; if all of them wait for people, start a step of another branch."""
     act = find_activation_beside(run)
-    return take_off(run) if act is None else step(run, act)
+    return resume_without_loop(run) if act is None else step(run, act)
 
 
 def find_activation_beside(run: Run) -> Activation | None:
@@ -96,36 +96,36 @@ def find_activation_beside(run: Run) -> Activation | None:
         or not _is_in_lanes(run)
     ):
         return None
-    spent = run.used >= run.limit
+    spent = run.counted_steps >= run.limit
     return next((act for act in find_heads(run) if act.id not in run.pending_steps and not (spent and act.cost)), None)
 
 
 def _waits_for_person(pending_step: PendingStep) -> bool:
-    return pending_step.held and pending_step.hold is not None and pending_step.hold.kind in ("answer", "approval")
+    return pending_step.is_held and pending_step.hold is not None and pending_step.hold.kind in ("answer", "approval")
 
 
 def choose_pending_step(run: Run) -> PendingStep:
     """Return the pending step to resume next: the first that is not held, else the first."""
     pending_steps = run.pending_steps.values()
-    return next((pending_step for pending_step in pending_steps if not pending_step.held), None) or next(
+    return next((pending_step for pending_step in pending_steps if not pending_step.is_held), None) or next(
         iter(pending_steps)
     )
 
 
-def take_off(run: Run, pending_step: PendingStep | None = None) -> int:
+def resume_without_loop(run: Run, pending_step: PendingStep | None = None) -> int:
     """Resume `pending_step` (default: the next pending step) and run it as far as possible without an event loop."""
     pending_step = pending_step or choose_pending_step(run)
-    if not pending_step.held and not pending_step.needs_loop:
+    if not pending_step.is_held and not pending_step.needs_loop:
         pending_step.resume()
         try:
-            pending_step.take(pending_step.coro.send(None))
+            pending_step.handle_yield(pending_step.coro.send(None))
         except StopIteration as ended:
             return commit_pending_step(run, pending_step, ended.value)
         except Exception as error:  # noqa: BLE001  (the node's failure)
             return commit_pending_step(run, pending_step, None, error)
         except StepAbandoned:
-            return abandon(run, pending_step.act)
-    return SUSPENDED if pending_step.held else LOOP
+            return abandon(run, pending_step.activation)
+    return SUSPENDED if pending_step.is_held else LOOP
 
 
 @types.coroutine
@@ -134,7 +134,7 @@ def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[b
 
     If the step is abandoned, its thread runs to its end and the result is discarded.
     """
-    waits = pending_step.waits = asyncio.ensure_future(call_in_thread(_advance, pending_step.coro))
+    waits = pending_step.awaited_future = asyncio.ensure_future(call_in_thread(_advance, pending_step.coro))
     found: tuple[bool, Any] = False, None
     try:
         found = yield from waits
@@ -142,7 +142,7 @@ def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[b
         if not pending_step.is_cancelled or pending_step.task is not None:
             raise
     finally:
-        pending_step.waits = None
+        pending_step.awaited_future = None
     return found
 
 
@@ -164,11 +164,11 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
         if ended or pending_step.is_cancelled:
             return yielded if ended else _GONE
         if isinstance(yielded, Hold):
-            pending_step.stop_at(yielded)
+            pending_step.hold_at(yielded)
             return _HELD
         assert yielded is NEED_LOOP
-    run = pending_step.act.work.run
-    shares_loop = run.threaded and type(pending_step.coro) is CoroutineType  # not of a node that was stepped into
+    run = pending_step.activation.work.run
+    shares_loop = run.uses_threads and type(pending_step.coro) is CoroutineType  # not of a node that was stepped into
     while True:
         begun = run.ns()
         try:
@@ -177,19 +177,19 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
             return ended.value
         finally:
             if shares_loop and (took := run.ns() - begun) > BLOCKS_NS:
-                run.blocked = (pending_step.act.id, took)
+                run.blocked = (pending_step.activation.id, took)
         reply, error = None, None
         if yielded is NEED_LOOP:
             continue
         if isinstance(yielded, Hold):
-            pending_step.stop_at(yielded)
+            pending_step.hold_at(yielded)
             return _HELD
-        pending_step.waits = yielded
+        pending_step.awaited_future = yielded
         try:
             reply = yield yielded
         except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the node first, too)
             error = raised
-        pending_step.waits = None
+        pending_step.awaited_future = None
         if (
             pending_step.is_cancelled and pending_step.task is None
         ):  # abandoned: its coroutine is closed and this task continues
@@ -198,22 +198,22 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
 
 async def finish_pending_step(run: Run, pending_step: PendingStep) -> int:
     """Await a pending step and commit it; return SUSPENDED if it is held."""
-    if pending_step.held:
+    if pending_step.is_held:
         return SUSPENDED
     try:
         result = await _resume_coroutine(pending_step)
     except asyncio.CancelledError:
         raise
     except KeyboardInterrupt:  # raised by the node's own code, which has ended: the step runs again
-        run.pending_steps.pop(pending_step.act.id, None)
-        take_back(run)
+        run.pending_steps.pop(pending_step.activation.id, None)
+        roll_back_draws(run)
         raise
     except Exception as error:  # noqa: BLE001  (the node's failure)
         return (
             GO if pending_step.is_cancelled else _mark_ending(run, commit_pending_step(run, pending_step, None, error))
         )
     except StepAbandoned:
-        return GO if pending_step.is_cancelled else _mark_ending(run, abandon(run, pending_step.act))
+        return GO if pending_step.is_cancelled else _mark_ending(run, abandon(run, pending_step.activation))
     if result is _HELD:
         return SUSPENDED
     if result is _GONE:
@@ -236,26 +236,26 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
     elif run.pending_steps:
         other = find_activation_beside(run)
         code = SUSPENDED if other is None else step(run, other)
-    elif run.threaded and _is_slow(act := run.find_activation(run.history.p_act[run.pos])):
-        take_note(run)
+    elif run.uses_threads and _is_slow(act := run.find_activation(run.history.p_act[run.queue_start])):
+        save_draws(run)
         run.pending_steps[act.id] = PendingStep(act, _perform_call_in_thread(act), run.ns())
         code, first = SUSPENDED, act.node.index not in run.plan.slow
     else:
-        before, run.plain = run.plain, not run.threaded
+        before, run.without_loop = run.without_loop, not run.uses_threads
         try:
             code = step(run)
         finally:
-            run.plain = before
+            run.without_loop = before
         history = run.history
-        if run.threaded and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
-            run.plan.slow |= {run.tables.acts[history.s_act[-1]].node}
+        if run.uses_threads and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
+            run.plan.slow |= {run.tables.activations[history.s_act[-1]].node}
     if code == SUSPENDED:
         took_off, known = pending_step or choose_pending_step(run), len(run.history.s_act)
         code = await finish_pending_step(run, took_off)
         history = run.history
-        if run.threaded and len(history.s_act) > known:
+        if run.uses_threads and len(history.s_act) > known:
             is_quick = history.s_t1[-1] - history.s_t0[-1] < SLOW_NS
-            node, plan = took_off.act.node.index, run.plan
+            node, plan = took_off.activation.node.index, run.plan
             if is_quick:  # it may have been slow once because the processor was busy
                 plan.slow -= {node}
                 plan.quick |= {node}
@@ -270,7 +270,7 @@ def _is_slow(act: Activation) -> bool:
     Not for a coroutine function: it only makes its coroutine, which runs in the loop.
     """
     node, run = act.node.index, act.work.run
-    if act.what or not (node in run.plan.slow or (run.keeps_loop_free > 0 and node not in run.plan.quick)):
+    if act.purpose or not (node in run.plan.slow or (run.keeps_loop_free > 0 and node not in run.plan.quick)):
         return False
     return not _is_coroutine_function(act.perform)
 
@@ -282,7 +282,7 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
     current at the start stops the run before the next step.
     """
     pausing, halt = run.ns() + SLICE_NS, run.halt
-    while not halt.on:
+    while not halt.is_requested:
         if _is_in_lanes(run):
             code = await _run_lanes(run, halt)
         else:
@@ -320,15 +320,16 @@ def find_heads(run: Run) -> list[Activation]:
 class _Lanes:
     """The concurrently running branches: the tasks in flight, and the activation at which a breakpoint stopped them.
 
-    `passed` holds the activations whose breakpoint is not checked again, because the run already stopped there. `cost`
-    is how many counted steps are in flight. `ended` holds the tasks that have ended; `wake_event` is set when one does.
+    `skipped_breakpoints` holds the activations whose breakpoint is not checked again, because the run already stopped
+    there. `cost` is how many counted steps are in flight. `ended_tasks` holds the tasks that have ended; `wake_event`
+    is set when one does.
     """
 
-    passed: set[int]
+    skipped_breakpoints: set[int]
     tasks: dict[asyncio.Task[int], PendingStep] = field(default_factory=dict)
     stopped_act: Activation | None = None
     cost: int = 0
-    ended: list[asyncio.Task[int]] = field(default_factory=list)
+    ended_tasks: list[asyncio.Task[int]] = field(default_factory=list)
     wake_event: asyncio.Event = field(default_factory=asyncio.Event)
     waits: bool = True  # whether a step may be waiting for a person
 
@@ -337,29 +338,29 @@ class _Lanes:
         pending_step.task = asyncio.get_running_loop().create_task(finish_pending_step(run, pending_step))
         pending_step.task.add_done_callback(self._end_task)
         self.tasks[pending_step.task] = pending_step
-        self.cost += pending_step.act.cost
+        self.cost += pending_step.activation.cost
 
     def _end_task(self, task: asyncio.Task[int]) -> None:
-        self.ended.append(task)
+        self.ended_tasks.append(task)
         self.wake_event.set()
 
-    def take(self, task: asyncio.Task[int]) -> PendingStep:
+    def remove(self, task: asyncio.Task[int]) -> PendingStep:
         """Remove a task that has ended; return its step."""
         pending_step = self.tasks.pop(task)
-        self.cost -= pending_step.act.cost
+        self.cost -= pending_step.activation.cost
         return pending_step
 
     async def wait(self, run: Run) -> list[asyncio.Task[int]]:
         """Wait until a task has ended, or a question times out; return the tasks that have ended."""
         left = _get_time_left(run) if self.waits else None
         self.waits = left is not None
-        if not self.ended:
+        if not self.ended_tasks:
             with suppress(TimeoutError):
                 await asyncio.wait_for(
                     self.wake_event.wait(), left
                 ) if left is not None else await self.wake_event.wait()
         self.wake_event.clear()
-        ended, self.ended = self.ended, []
+        ended, self.ended_tasks = self.ended_tasks, []
         return [task for task in ended if task in self.tasks]
 
 
@@ -368,20 +369,20 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
 
     A branch that waits for a person does not block the others.
     """
-    before, run.threaded, run.lanes = run.threaded, True, GOING
+    before, run.uses_threads, run.lanes = run.uses_threads, True, GOING
     lanes, code = _Lanes({run.frontier()[0]}), GO
     tasks = lanes.tasks
     try:
         while True:
             if not code and run.lanes == GOING:
-                code = PAUSED if halt.on else _dispatch(run, lanes)
+                code = PAUSED if halt.is_requested else _dispatch(run, lanes)
             if not tasks:
                 break
             if code:
                 run.lanes = ENDING
             for task in await lanes.wait(run):
-                pending_step = lanes.take(task)
-                lanes.waits = lanes.waits or pending_step.held
+                pending_step = lanes.remove(task)
+                lanes.waits = lanes.waits or pending_step.is_held
                 code = _get_code_after(pending_step, task, code)
             # A step may have ended the run just now, and its task has not been taken yet: nothing else starts then.
             if not code and run.lanes == ENDING and not any(task.done() for task in tasks):
@@ -391,7 +392,7 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
             if code == FAILED:
                 await _cancel_all(run, tasks)
     finally:
-        run.threaded, run.lanes = before, NONE
+        run.uses_threads, run.lanes = before, NONE
         await _cancel_all(run, tasks)
     if code == BREAK and lanes.stopped_act is not None:
         _move_to_front(run, lanes.stopped_act)
@@ -403,9 +404,9 @@ def _get_time_left(run: Run) -> float | None:
     left = [
         pending_step.hold.seconds_left
         for pending_step in run.pending_steps.values()
-        if pending_step.held and pending_step.hold is not None
+        if pending_step.is_held and pending_step.hold is not None
     ]
-    return min((max(seconds, AT_LEAST) for seconds in left if seconds is not None), default=None)
+    return min((max(seconds, MIN_WAIT) for seconds in left if seconds is not None), default=None)
 
 
 def _get_code_after(pending_step: PendingStep, task: asyncio.Task[int], code: int) -> int:
@@ -443,30 +444,30 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
         act = waiting.popleft()
         pending_step = run.pending_steps.get(act.id)
         if pending_step is not None:
-            if pending_step.held and not _waits_for_person(pending_step):
-                return _mark_unsure(run, SUSPENDED)
-            waits = waits or pending_step.held
-            lanes.waits = lanes.waits or pending_step.held
-            if not pending_step.held and pending_step.task not in tasks:
+            if pending_step.is_held and not _waits_for_person(pending_step):
+                return _invalidate_ready(run, SUSPENDED)
+            waits = waits or pending_step.is_held
+            lanes.waits = lanes.waits or pending_step.is_held
+            if not pending_step.is_held and pending_step.task not in tasks:
                 lanes.start(run, pending_step)
         elif _exhausts_limits(run, act, lanes):
             spared = True
         elif _is_at_breakpoint(run, act, lanes):
-            return _mark_unsure(run, BREAK)
-        elif act.what or _is_coroutine_function(act.perform):
+            return _invalidate_ready(run, BREAK)
+        elif act.purpose or _is_coroutine_function(act.perform):
             code = step(run, act)
             if code == SUSPENDED:
                 lanes.start(run, run.pending_steps[act.id])
             elif code not in (GO, LANES) or not _is_in_lanes(run):
-                return _mark_unsure(run, code if code != LANES else GO)
+                return _invalidate_ready(run, code if code != LANES else GO)
             else:
                 waiting = deque(find_heads(run))  # a frame was closed, or its body starts another iteration
         else:
-            take_note(run)
+            save_draws(run)
             pending_step = run.pending_steps[act.id] = PendingStep(act, _perform_call_in_thread(act), run.ns())
             lanes.start(run, pending_step)
     if spared:
-        _mark_unsure(run, GO)
+        _invalidate_ready(run, GO)
     return GO if tasks else SUSPENDED if waits else EXHAUSTED if spared else GO
 
 
@@ -476,7 +477,7 @@ def _is_coroutine_function(perform: Perform) -> bool:
     return bool(code and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(perform)
 
 
-def _mark_unsure(run: Run, code: int) -> int:
+def _invalidate_ready(run: Run, code: int) -> int:
     """Return the code; the next dispatch looks at the whole queue, since something that can run was not started."""
     if run.queue_index is not None:
         run.queue_index.ready = None
@@ -485,8 +486,13 @@ def _mark_unsure(run: Run, code: int) -> int:
 
 def _is_at_breakpoint(run: Run, act: Activation, lanes: _Lanes) -> bool:
     """Return True if a breakpoint stops the run before this activation of a branch."""
-    if run.before is None or not act.frame.lane.parent or act.id in lanes.passed or not run.before(act):
-        lanes.passed.discard(act.id)
+    if (
+        run.before_activation is None
+        or not act.frame.lane.parent
+        or act.id in lanes.skipped_breakpoints
+        or not run.before_activation(act)
+    ):
+        lanes.skipped_breakpoints.discard(act.id)
         return False
     lanes.stopped_act = act
     return True
@@ -504,7 +510,7 @@ def _move_to_front(run: Run, act: Activation) -> None:
 def _exhausts_limits(run: Run, act: Activation, lanes: _Lanes) -> bool:
     """Return True if the activations in flight use up the remaining steps."""
     ends = bool(lanes.tasks) and run.position + len(lanes.tasks) >= run.stop_at
-    return ends or (act.cost > 0 and run.used + lanes.cost >= run.limit)
+    return ends or (act.cost > 0 and run.counted_steps + lanes.cost >= run.limit)
 
 
 async def _perform_call_in_thread(act: Activation) -> Any:
@@ -515,7 +521,7 @@ async def _perform_call_in_thread(act: Activation) -> Any:
 async def _cancel_all(run: Run, tasks: dict[asyncio.Task[int], PendingStep]) -> None:
     """Cancel what is still in flight and wait until it has ended; those steps start again when they are stepped."""
     for task, pending_step in tasks.items():
-        run.pending_steps.pop(pending_step.act.id, None)
+        run.pending_steps.pop(pending_step.activation.id, None)
         if not task.done():
             cancel(run, pending_step)
     if tasks:
@@ -531,9 +537,9 @@ __all__ = [
     "find_activation_beside",
     "find_heads",
     "finish_pending_step",
+    "resume_without_loop",
     "run_in_loop",
     "run_in_own_loop",
     "run_plain",
     "step_in_loop",
-    "take_off",
 ]

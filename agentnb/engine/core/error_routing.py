@@ -32,8 +32,8 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -
     repair(run)
     act, spelled = run.refresh_activation(act), replace_unraisable(error)
     work = act.work
-    own = [*work.applied_writes, *work.own]
-    for held in (work.own, work.applied_writes, work.copies):
+    own = [*work.applied_writes, *work.own_writes]
+    for held in (work.own_writes, work.applied_writes, work.copies):
         held.clear()  # conditions evaluated from here on see the board as it is
     register_secrets(act.scope.visible_items())  # the failure's message may contain the node's inputs
     return _commit_failure(run, act, _make_failure(spelled), own, began)
@@ -73,7 +73,7 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
     work, node = act.work, act.node
     work.result = failure.result  # for the conditions of a rescue's edges
     fatal = isinstance(failure.error, AgentRuntimeError)  # a failure of the run: no handler of the recipe applies
-    of_node = act.what == FAIL or not isinstance(failure.error, SuperstepError)
+    of_node = act.purpose == FAIL or not isinstance(failure.error, SuperstepError)
     targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
     act, onward = _apply_failure(run, act, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure
@@ -81,11 +81,11 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
     if not (node.kind.keeps_writes or node.kind.keeps_events):
         work.emitted.clear()
     if targets or onward is not None:
-        if act.what:
+        if act.purpose:
             leave(run, act)
         # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
         front = [*((find_handler(run, act, target), None) for target in targets), *(onward or [])]
-        flag = ERROR | (LEAVE if act.what else 0)
+        flag = ERROR | (LEAVE if act.purpose else 0)
         return finish(run, act, began, flag, advance(run, act, pushes, front))
     if node.kind.keeps_writes:  # the failure of a behavior is an event of its run and does not end it
         return finish(run, act, began, ERROR, advance(run, act, pushes))
@@ -123,7 +123,7 @@ def _apply_failure(
 
 def apply_rescue(run: Run, act: Activation, rescue: Rescue) -> Pushes:
     """Apply the writes of a rescue and return where it leads; the frames of a composite node are closed first."""
-    if act.what:
+    if act.purpose:
         leave(run, act)
     for key, value in rescue.writes.items():
         run.write(act.scope, (key,), value)
@@ -187,7 +187,7 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
             act.work.calls.extend(calls)
             act.work.busy = True
         now = run.ns()
-        code = finish(run, act, now, CANCELLED, run.pos, counted=False)
+        code = finish(run, act, now, CANCELLED, run.queue_start, counted=False)
     return code
 
 

@@ -49,7 +49,7 @@ class LoopThread:
         self._thread.start()
         finalize(self, self._jobs.put, None)
 
-    def begin(self, job: Job) -> Callable[[], Any]:
+    def submit(self, job: Job) -> Callable[[], Any]:
         """Run a job in that thread; return a function that waits for its end."""
         ended = threading.Event()
 
@@ -62,7 +62,7 @@ class LoopThread:
         self._jobs.put(done)
         return ended.wait
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Close the event loop and end the thread."""
         self._jobs.put(None)
         if threading.current_thread() is not self._thread:  # a failing branch may end another's node there
@@ -87,10 +87,10 @@ def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThre
         return asyncio.run(work())
     errand = RemoteCoroutine(work, home)
     try:
-        errand.ended()
+        errand.join()
     except BaseException:  # an interrupt: pending steps are cancelled, committed ones stay
         errand.cancel()
-        errand.ended()
+        errand.join()
         raise
     return errand.result()
 
@@ -107,22 +107,22 @@ class RemoteCoroutine:
         home: LoopThread | None = None,
         then: Callable[[], Any] = lambda: None,
     ) -> None:
-        self._work, self._then = work, then
-        self._found: list[Any] = []
+        self._work, self._on_end = work, then
+        self._outcome: list[Any] = []
         self._loops: list[asyncio.AbstractEventLoop] = []
         context = contextvars.copy_context()
-        self.ended = (
+        self.join = (
             _start_thread(lambda: context.run(self._run, asyncio.run))
             if home is None
-            else home.begin(lambda runner: context.run(self._run, runner.run))
+            else home.submit(lambda runner: context.run(self._run, runner.run))
         )
 
     def _run(self, runs: Callable[[Coroutine[Any, Any, int]], int]) -> None:
         try:
-            self._found.append(runs(self._run_main()))
+            self._outcome.append(runs(self._run_main()))
         except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
-            self._found.append(error)
-        self._then()
+            self._outcome.append(error)
+        self._on_end()
 
     async def _run_main(self) -> int:
         self._loops.append(asyncio.get_running_loop())
@@ -135,7 +135,7 @@ class RemoteCoroutine:
 
     def result(self) -> int:
         """Return the coroutine's result, or raise its exception."""
-        [found] = self._found
+        [found] = self._outcome
         if isinstance(found, BaseException):
             raise found
         return int(found)
@@ -151,7 +151,7 @@ async def run_beside(errand: Callable[[Callable[[], Any]], RemoteCoroutine]) -> 
         except asyncio.CancelledError as error:
             cancelled = error
             sent.cancel()
-    sent.ended()
+    sent.join()
     if cancelled is not None:
         raise cancelled
     return sent.result()

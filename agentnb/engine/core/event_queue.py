@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.core.events import make_event
-from agentnb.engine.core.history import CARRIED, LATE, ActRow
+from agentnb.engine.core.history import CARRIED, LATE, ActivationRow
 from agentnb.engine.core.time_travel import amend
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ _new_row = tuple.__new__  # the constructor of a named tuple costs twice as much
 def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
     """Return the queue entries for these events."""
     reactive, found = _get_reactive(run), list[int]()
-    act, index = run.tables.act, run.plan.index
+    act, index = run.tables.add_activation, run.plan.index
     for event in events:
         if not reactive.waits(event):
             continue
         names = reactive.list_triggered(run, event)
         if names:
-            found += [act(_new_row(ActRow, (index[name], 0, 0, event.seq, -1))) for name in names]
+            found += [act(_new_row(ActivationRow, (index[name], 0, 0, event.seq, -1))) for name in names]
         else:
-            found.append(act(_new_row(ActRow, (-1, 0, 0, event.seq, -1))))
+            found.append(act(_new_row(ActivationRow, (-1, 0, 0, event.seq, -1))))
     return found
 
 
@@ -46,9 +46,9 @@ def advance(run: Run, act: Activation) -> int:
         history.p_act.extend(new)
         history.p_val.extend([CARRIED] * len(new))
     _forget(run, act)
-    here = run.pos
+    here = run.queue_start
     if history.p_act[here] == act.id:
-        at = history.after(here)
+        at = history.row_after(here)
     else:  # a person has moved another activation to the front
         rest = history.queue(here, len(history.p_act))
         rest.remove(act.id)
@@ -65,13 +65,13 @@ def match_events(run: Run, at: int, over: int | None = None, emitted: Sequence[E
         over: the number of the event whose last activation may just have ended.
         emitted: the events of the step being committed, which are not in the history yet.
     """
-    history, reactive, acts = run.history, _get_reactive(run), run.tables.acts
+    history, reactive, acts = run.history, _get_reactive(run), run.tables.activations
     while True:
         row = acts[history.p_act[at]] if at < len(history.p_act) else None
         if over is not None and (row is None or row.event != over or row.about <= LATE):
             late = reactive.list_delayed(run, _find_event(run, over, emitted))
             if late:
-                return _put_before(
+                return _insert_before(
                     run, at, [_make_activation_id(run, node, event, about) for node, about, event in late]
                 )
         if row is None or row.node >= 0:
@@ -79,23 +79,23 @@ def match_events(run: Run, at: int, over: int | None = None, emitted: Sequence[E
         over = row.event
         found = reactive.list_deliveries(run, _find_event(run, over, emitted))
         if found:
-            return _put_before(
-                run, history.after(at), [_make_activation_id(run, name, over, about) for name, about in found]
+            return _insert_before(
+                run, history.row_after(at), [_make_activation_id(run, name, over, about) for name, about in found]
             )
-        at = history.after(at)
+        at = history.row_after(at)
 
 
 def settle(run: Run) -> None:
     """Match the external events at the front of the queue at the run's position, as part of its last step."""
     history = run.history
-    if run.plan.recipe.reactive is None or run.at is not history or run.position != history.tip:
+    if run.plan.recipe.reactive is None or run.current_history is not history or run.position != history.tip:
         return
     row = run.position - history.base
-    if run.pos >= history.s_pend[row] or run.tables.acts[history.p_act[run.pos]].node >= 0:
+    if run.queue_start >= history.s_pend[row] or run.tables.activations[history.p_act[run.queue_start]].node >= 0:
         return
-    at = match_events(run, run.pos)
+    at = match_events(run, run.queue_start)
     history.s_pend[row] = len(history.p_act)
-    history.s_pos[row] = run.pos = at
+    history.s_pos[row] = run.queue_start = at
 
 
 def append(run: Run, event: Event) -> None:
@@ -107,10 +107,10 @@ def append(run: Run, event: Event) -> None:
     history.s_pend[row] = len(history.p_act)
 
 
-def _put_before(run: Run, at: int, turns: Sequence[int]) -> int:
+def _insert_before(run: Run, at: int, turns: Sequence[int]) -> int:
     """Insert activations before the queue that begins at `at` without copying it; return where the new queue begins."""
     start = _write(run, turns)
-    run.history.put_before(at, start)
+    run.history.insert_before(at, start)
     return start
 
 
@@ -124,18 +124,18 @@ def _write(run: Run, queue: Sequence[int]) -> int:
 
 
 def _make_activation_id(run: Run, name: str, event: int, about: int) -> int:
-    return run.tables.act(ActRow(run.plan.index[name], 0, 0, event, about))
+    return run.tables.add_activation(ActivationRow(run.plan.index[name], 0, 0, event, about))
 
 
 def _forget(run: Run, act: Activation) -> None:
     """Forget a finished activation triggered by an event: a reactive run has as many of them as steps."""
     if act.event >= 0:
-        run.live.pop(act.id, None)
-        act.frame.acts.pop(act.id, None)
+        run.live_activations.pop(act.id, None)
+        act.frame.activations.pop(act.id, None)
 
 
 def _find_event(run: Run, seq: int, emitted: Sequence[Event]) -> Event:
-    found = next((event for event in emitted if event.seq == seq), None) or run.event(seq)
+    found = next((event for event in emitted if event.seq == seq), None) or run.get_event(seq)
     assert found is not None
     return found
 
@@ -161,7 +161,7 @@ def enqueue(run: Run, event: Event) -> None:
     if run.plan.recipe.reactive is not None:
         append(run, event)
     elif run.plan.listeners:
-        entry = run.tables.act(ActRow(-1, 0, 0, event.seq))
+        entry = run.tables.add_activation(ActivationRow(-1, 0, 0, event.seq))
         queue = expand(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
         amend(run, [number for number, _ in queue])
 

@@ -63,7 +63,7 @@ def get_visible_events(run: Run) -> list[Event]:
     for history, end in run.parts():
         first = history.base if history.parent else -1
         events += [event for event in history.events if first <= event.at <= end]
-    return [event for event in events if event.seq not in run.unseen] if run.unseen else events
+    return [event for event in events if event.seq not in run.hidden_events] if run.hidden_events else events
 
 
 __all__ = ["get_visible_events", "make_event", "restore_event", "stamp_events"]

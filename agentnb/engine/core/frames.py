@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.scopes import Scope
 from agentnb.board.values import thaw
-from agentnb.engine.core.history import COUNTED, ActRow, FrameRow
+from agentnb.engine.core.history import COUNTED, ActivationRow, FrameRow
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import History
@@ -26,13 +26,13 @@ UNKNOWN: Final = -2  # as `Activation.next`
 class Frame:
     """An open region of one run: its scope, the iteration of its body, and the activations in it."""
 
-    __slots__ = ("acts", "depth", "id", "iteration", "lane", "parent", "row", "scope", "stage")
+    __slots__ = ("activations", "depth", "id", "iteration", "lane", "parent", "row", "scope", "stage")
 
     def __init__(self, row: FrameRow, parent: Frame | None, scope: Scope) -> None:
         self.row, self.id, self.parent, self.scope = row, row.id, parent, scope
         self.depth: int = parent.depth + 1 if parent else 0
         self.iteration = 1
-        self.acts: dict[int, Activation] = {}
+        self.activations: dict[int, Activation] = {}
         self.stage: Stage | None = None
         # A lane is a unit of concurrency: the root, or a branch of a parallel section with everything inside it.
         self.lane: Frame = self if parent is None or row.branch >= 0 else parent.lane
@@ -59,7 +59,7 @@ class Activation:
 
     `next` is the number of the activation that always follows: UNKNOWN until it is determined, else as
     `PlanNode.always`. `quick` is True if the frontier can simply advance by one (an ordinary activation in the root
-    frame). `next_acts` has the numbers of the activations that its edges led to, by target.
+    frame). `next_activations` has the numbers of the activations that its edges led to, by target.
     """
 
     work: Work
@@ -71,31 +71,31 @@ class Activation:
         "frame",
         "id",
         "next",
-        "next_acts",
+        "next_activations",
         "node",
         "perform",
+        "purpose",
         "quick",
         "row",
         "scope",
-        "what",
         "work",
     )
 
-    def __init__(self, number: int, row: ActRow, node: PlanNode, frame: Frame, run: Run) -> None:
+    def __init__(self, number: int, row: ActivationRow, node: PlanNode, frame: Frame, run: Run) -> None:
         self.id = number
         self.row = row
         self.node = node
         self.frame = frame
         self.scope = frame.scope
         _, _, what, self.event, _ = row
-        self.what, plan = what, run.plan
+        self.purpose, plan = what, run.plan
         perform = plan.performs[node.index]
-        self.perform: Perform = perform if run.begins is None else run.begins(self, perform)
+        self.perform: Perform = perform if run.wrap_perform is None else run.wrap_perform(self, perform)
         self.cost = 0 if what else node.cost
         self.flag = COUNTED if self.cost else 0
         self.quick = plan.advances_by_one and not what and frame.parent is None
         self.next = UNKNOWN
-        self.next_acts: dict[int, int] = {}
+        self.next_activations: dict[int, int] = {}
 
 
 def get_frame_inputs(run: Run, frame: int) -> dict[str, Any]:
@@ -103,10 +103,10 @@ def get_frame_inputs(run: Run, frame: int) -> dict[str, Any]:
     layers: list[dict[str, Any]] = []
     while frame >= 0:
         row = run.tables.frames[frame]
-        if row.given is not None:
-            layers.append(thaw(row.given))
+        if row.inputs is not None:
+            layers.append(thaw(row.inputs))
         frame = row.parent
-    found: dict[str, Any] = thaw(run.given)
+    found: dict[str, Any] = thaw(run.inputs)
     for layer in reversed(layers):
         found |= layer
     return found
@@ -117,10 +117,10 @@ def get_last_observation(run: Run, frames: Sequence[Frame]) -> Any:
     numbers = {frame.id for frame in frames}
     if not numbers:
         return None
-    opened = min(frame.row.opened for frame in frames)
+    opened = min(frame.row.opened_at for frame in frames)
     for history, end in reversed(run.parts()):
         for step in range(end, max(history.base, opened), -1):
-            if run.tables.acts[history.s_act[step - history.base]].frame in numbers:
+            if run.tables.activations[history.s_act[step - history.base]].frame in numbers:
                 return get_step_result(history, step)
     return None
 

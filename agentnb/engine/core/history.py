@@ -2,9 +2,9 @@
 
 Layout, 33 bytes per step: the activation (4), begin and end in ns (8 + 8), flags (1), where the frontier begins (4),
 and where this step's writes (4) and pushes (4) end. The frontier after step k is the slice
-`p_act[s_pos[k] : s_pend[k]]`. Pushes inserted before the waiting ones form an aside: a queue that begins in an aside
-continues from its end with the waiting pushes, and a queue that reaches an aside skips it. So waiting pushes are never
-written again (see `queue`).
+`p_act[s_pos[k] : s_pend[k]]`. Pushes inserted before the waiting ones form an insertion: a queue that begins in an
+insertion continues from its end with the waiting pushes, and a queue that reaches an insertion skips it. So waiting
+pushes are never written again (see `queue`).
 A write row is 20 bytes: code (interned scope and path, and the op), the new value, and the previous value of the
 path's first key. A followed edge IS a push row with its condition's value. Rare data is in sparse dicts by step.
 """
@@ -36,10 +36,10 @@ STATUSES: Final = ("ok", "error", "cancelled", "skipped")
 OUTSIDE: Final = -1  # as `Call.call`: no committed step made the call
 COUNTED: Final = 64  # the step counts towards max_steps
 UNCAUGHT: Final = 32  # an error without a handler: the run stops there
-LATE: Final = -2  # as `ActRow.about`: the event was delivered before, and what it was postponed for has come.
+LATE: Final = -2  # as `ActivationRow.about`: the event was delivered before, and what it was postponed for has come.
 # Every lower number means the same about another event: LATE minus the number of that event.
-# As `ActRow.what` (0: an ordinary activation): the inside of a composite node has ended, or has failed; or the node
-# waits in supersteps, for the other sources of a join or for everything that is not deferred.
+# As `ActivationRow.purpose` (0: an ordinary activation): the inside of a composite node has ended or failed; or, in
+# supersteps, the node waits for the other sources of a join or for everything that is not deferred.
 RESUME, FAIL, PARKED = 1, 2, 3
 
 
@@ -55,7 +55,7 @@ CARRIED: Final = Carried()
 class FrameRow(NamedTuple):
     """A frame as it was opened: the owner node, the region, the scope and the step.
 
-    `given` holds the frozen inputs of its inside; None if it has the inputs of the enclosing frame.
+    `inputs` holds the frozen inputs of its inside; None if it has the inputs of the enclosing frame.
     """
 
     id: int
@@ -65,31 +65,31 @@ class FrameRow(NamedTuple):
     policy: str
     branch: int
     scope: int
-    opened: int
-    given: Any = None
+    opened_at: int
+    inputs: Any = None
 
 
-class ActRow(NamedTuple):
-    """An activation: a node of a frame that is to run (`what` 0), or whose inside has ended (RESUME) or failed (FAIL).
+class ActivationRow(NamedTuple):
+    """An activation: a node of a frame that is to run (`purpose` 0), or whose inside has ended (RESUME, or FAIL).
 
     `about` distinguishes activations of a node for one event: the number of another event it is about, or LATE.
     """
 
     node: int
     frame: int
-    what: int = 0
+    purpose: int = 0
     event: int = -1
     about: int = -1
 
 
-def is_inner_way(source: ActRow, target: ActRow, frames: Sequence[FrameRow]) -> bool:
+def crosses_region(source: ActivationRow, target: ActivationRow, frames: Sequence[FrameRow]) -> bool:
     """Return True if a push by a step of `source` leads into the inside of its composite node, or back from its end."""
     if source.node < 0 or target.node < 0:
         return False
     entered, left = frames[target.frame], frames[source.frame]
-    if target.what == RESUME:
+    if target.purpose == RESUME:
         return (target.node, target.frame) == (left.owner, left.parent)
-    return target.what == 0 and (entered.owner, entered.parent) == (source.node, source.frame)
+    return target.purpose == 0 and (entered.owner, entered.parent) == (source.node, source.frame)
 
 
 class Failure(NamedTuple):
@@ -160,7 +160,7 @@ class Call(NamedTuple):
     """
 
     step: int
-    act: int
+    activation: int
     call: int
     kind: str
     name: str
@@ -183,7 +183,7 @@ class Checkpoint(NamedTuple):
 
     step: int
     writes: int
-    used: int
+    counted_steps: int
     data: dict[int, dict[str, Any]]
     frames: tuple[tuple[int, int], ...]
 
@@ -194,27 +194,27 @@ class Tables:
     `shapes` are the names of the mappings in payloads of events: most events of a type have the same ones.
     """
 
-    __slots__ = ("act_ids", "acts", "code_ids", "codes", "frames", "plain", "shape_ids", "shapes")
+    __slots__ = ("activation_ids", "activations", "code_ids", "codes", "frames", "plain", "shape_ids", "shapes")
 
     def __init__(self) -> None:
         self.frames: list[FrameRow] = [FrameRow(0, -1, -1, "root", "isolated", -1, 0, 0)]
-        self.acts: list[ActRow] = []
-        self.act_ids: dict[ActRow, int] = {}
+        self.activations: list[ActivationRow] = []
+        self.activation_ids: dict[ActivationRow, int] = {}
         self.codes: list[tuple[int, Path]] = []
         self.code_ids: dict[tuple[int, Path], int] = {}
         self.plain: dict[int, str] = {}  # the codes that set a whole key of the root scope, with that key
         self.shapes: list[tuple[str, ...]] = []
         self.shape_ids: dict[tuple[str, ...], int] = {}
 
-    def act(self, row: ActRow) -> int:
+    def add_activation(self, row: ActivationRow) -> int:
         """Return the number of an activation, adding it if it is new."""
-        number = self.act_ids.get(row)
+        number = self.activation_ids.get(row)
         if number is None:
-            number = self.act_ids[row] = len(self.acts)
-            self.acts.append(row)
+            number = self.activation_ids[row] = len(self.activations)
+            self.activations.append(row)
         return number
 
-    def code(self, scope: int, path: Path) -> int:
+    def add_path(self, scope: int, path: Path) -> int:
         """Return the code of a path in a scope, adding it if it is new; the op is added to the code."""
         number = self.code_ids.get((scope, path))
         if number is None:
@@ -224,7 +224,7 @@ class Tables:
                 self.plain[number] = str(path[0])
         return number
 
-    def shape(self, names: tuple[str, ...]) -> int:
+    def add_shape(self, names: tuple[str, ...]) -> int:
         """Return the number of a shape, adding it if it is new."""
         number = self.shape_ids.get(names)
         if number is None:
@@ -247,15 +247,14 @@ class History(LazyAttributes):
 
     __slots__ = (
         "__weakref__",
+        "_last_inherited",
         "base",
-        "before",
         "calls",
         "checkpoints",
+        "counted_calls",
         "events",
-        "indexed",
         "interventions",
-        "listed",
-        "loose",
+        "listed_rows",
         "name",
         "p_act",
         "p_val",
@@ -263,8 +262,8 @@ class History(LazyAttributes):
         "plan",
         "r_code",
         "r_step",
-        "replaced",
-        "restored",
+        "replacements",
+        "restored_state",
         "s_act",
         "s_flag",
         "s_pend",
@@ -272,36 +271,38 @@ class History(LazyAttributes):
         "s_t0",
         "s_t1",
         "s_wend",
-        "sealed",
+        "sealed_step",
         "tables",
+        "uncommitted_calls",
         "w_code",
         "w_new",
         "w_old",
     )  # fmt: skip
 
     # Rare data, by step if not stated otherwise.
-    asides: dict[int, int]  # the first push of each aside -> the end of the aside
-    returns: dict[int, int]  # the last push of each -> where the waiting ones begin
-    blocks: dict[int, int]  # the first push of each replacement -> the end of it
-    places: dict[int, int]  # the last push of each replacement -> the push it replaces
+    insertions: dict[int, int]  # the first push of each insertion -> its end
+    insertion_returns: dict[int, int]  # the last push of each -> where the waiting ones begin
+    replacement_ends: dict[int, int]  # the first push of each replacement -> the end of it
+    replaced_rows: dict[int, int]  # the last push of each replacement -> the push it replaces
     in_place: set[int]  # numbers of writes
     order: dict[int, int]  # a write that deletes a key -> how many keys followed it
-    reduced: dict[int, tuple[Part, ...]]  # a write in a branch -> its parts
+    reduced_parts: dict[int, tuple[Part, ...]]  # a write in a branch -> its parts
     rare: list[int]  # the steps that changed the frames
-    opened: dict[int, tuple[int, ...]]
-    closed: dict[int, tuple[int, ...]]
+    opened_frames: dict[int, tuple[int, ...]]
+    closed_frames: dict[int, tuple[int, ...]]
     errors: dict[int, Failure]
     notes: dict[int, Note]
     waiting_ns: dict[int, int]  # ns that a step waited for a person
     times: dict[int, tuple[datetime, ...]]  # the clock times that a step read
-    counted: dict[tuple[str, int | None], list[int]]
-    steps: dict[int, list[int]]  # the steps of each node, of the first `listed` rows
-    tops: list[int]
+    effect_steps: dict[tuple[str, int | None], list[int]]
+    node_steps: dict[int, list[int]]  # the steps of each node, of the first `listed_rows` rows
+    highest_events: list[int]
 
     lazy: ClassVar = {
-        "asides": dict, "returns": dict, "blocks": dict, "places": dict, "in_place": set, "order": dict,
-        "reduced": dict, "rare": list, "opened": dict, "closed": dict, "errors": dict, "notes": dict,
-        "waiting_ns": dict, "times": dict, "counted": dict, "steps": dict, "tops": list,
+        "insertions": dict, "insertion_returns": dict, "replacement_ends": dict, "replaced_rows": dict,
+        "in_place": set, "order": dict, "reduced_parts": dict, "rare": list, "opened_frames": dict,
+        "closed_frames": dict, "errors": dict, "notes": dict, "waiting_ns": dict, "times": dict,
+        "effect_steps": dict, "node_steps": dict, "highest_events": list,
     }  # fmt: skip
 
     def __init__(
@@ -312,7 +313,7 @@ class History(LazyAttributes):
         name: str | None = None,
         plan: Plan | None = None,
     ) -> None:
-        self.made = {}  # see `LazyAttributes`
+        self.lazy_values = {}  # see `LazyAttributes`
         self.tables, self.base, self.parent, self.name, self.plan = tables, base, parent, name, plan
         self.s_act, self.s_pos, self.s_wend, self.s_pend = _ints(), _ints(), _ints(), _ints()
         self.s_t0, self.s_t1, self.s_flag = _times(), _times(), _flags()
@@ -323,13 +324,15 @@ class History(LazyAttributes):
         self.p_val: list[Any] = []
         self.events: list[Event] = []
         self.calls: list[Call] = []
-        self.replaced: dict[int, tuple[int, int, int]] = {}  # see `replace`
+        self.replacements: dict[int, tuple[int, int, int]] = {}  # see `replace`
         self.interventions: list[Intervention] = []
-        self.loose: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
+        self.uncommitted_calls: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
         self.checkpoints: list[Checkpoint] = []
-        self.restored: Checkpoint | None = None  # the state that was restored last, if not at the tip; shared by runs
-        self.sealed, self.indexed, self.listed = -1, 0, 0
-        self.before: int | None = None  # see `inherited`
+        self.restored_state: Checkpoint | None = (
+            None  # the state that was restored last, if not at the tip; shared by runs
+        )
+        self.sealed_step, self.counted_calls, self.listed_rows = -1, 0, 0
+        self._last_inherited: int | None = None  # see `last_inherited_event`
 
     def __repr__(self) -> str:
         """Return one line with the range of steps."""
@@ -343,9 +346,9 @@ class History(LazyAttributes):
     def working_time(self, row: int) -> int:
         """Return the nanoseconds that a step worked, without the time in which it waited for a person."""
         took = self.s_t1[row] - self.s_t0[row]
-        return took - self.waiting_ns.get(self.base + row, 0) if self.look("waiting_ns") else took
+        return took - self.waiting_ns.get(self.base + row, 0) if self.peek("waiting_ns") else took
 
-    def first_row(self, frontier: list[int], now: int) -> None:
+    def append_first_row(self, frontier: list[int], now: int) -> None:
         """Append row 0: the state in which this history starts."""
         self.p_act.extend(frontier)
         self.p_val.extend([CARRIED if self.parent else None] * len(frontier))
@@ -359,7 +362,7 @@ class History(LazyAttributes):
 
     def queue(self, row: int, end: int, step: int = NOW) -> list[int]:
         """Return the activations of the queue after `step` that begins at push row `row`; the pushes end at `end`."""
-        if not self.look("asides") and not self.replaced:
+        if not self.peek("insertions") and not self.replacements:
             return self.p_act[row:end].tolist()
         return [self.p_act[place] for place in self.queue_rows(row, end, step)]
 
@@ -370,12 +373,12 @@ class History(LazyAttributes):
             waiting = [row]
             while waiting:
                 place = waiting.pop()
-                since, first, last = self.replaced.get(place, (NOW + 1, 0, 0))
+                since, first, last = self.replacements.get(place, (NOW + 1, 0, 0))
                 if since > step:
                     found.append(place)
                 else:
                     waiting.extend(range(last - 1, first - 1, -1))
-            row = self.after(row)
+            row = self.row_after(row)
         return found
 
     def replace(self, row: int, step: int, start: int, end: int) -> None:
@@ -384,60 +387,60 @@ class History(LazyAttributes):
         So a branch that moves on changes its own place only, whatever waits before and behind it.
         """
         if start < end:
-            self.blocks[start], self.places[end - 1] = end, row
-        self.replaced[row] = (step, start, end)
+            self.replacement_ends[start], self.replaced_rows[end - 1] = end, row
+        self.replacements[row] = (step, start, end)
 
     def find_queue_start(self, row: int) -> int:
         """Return the first push row of the queue, which begins at `row` or at what replaces it."""
-        while row in self.replaced:
-            _, start, end = self.replaced[row]
-            row = start if start < end else self.after(row)
+        while row in self.replacements:
+            _, start, end = self.replacements[row]
+            row = start if start < end else self.row_after(row)
         return row
 
     def queue_after(self, step: int) -> list[int]:
         """Return the queue after a step of this history, front first."""
         return self.queue(self.s_pos[step - self.base], self.s_pend[step - self.base], step)
 
-    def after(self, row: int) -> int:
+    def row_after(self, row: int) -> int:
         """Return the push row that follows `row` in a queue."""
-        while row in self.places:
-            row = self.places[row]
-        if row in self.returns:
-            return self.returns[row]
+        while row in self.replaced_rows:
+            row = self.replaced_rows[row]
+        if row in self.insertion_returns:
+            return self.insertion_returns[row]
         row += 1
-        while row in self.asides or row in self.blocks:
-            row = self.asides.get(row) or self.blocks[row]
+        while row in self.insertions or row in self.replacement_ends:
+            row = self.insertions.get(row) or self.replacement_ends[row]
         return row
 
-    def put_before(self, row: int, start: int) -> None:
-        """Turn the pushes from `start` on into an aside that comes before the pushes that wait from `row` on."""
+    def insert_before(self, row: int, start: int) -> None:
+        """Make the pushes from `start` on an insertion, which comes before the pushes that wait from `row` on."""
         end = len(self.p_act)
         if row < start < end:
-            self.asides[start], self.returns[end - 1] = end, row
+            self.insertions[start], self.insertion_returns[end - 1] = end, row
 
     def mark_rare(self, step: int) -> None:
         """Record that a step changed the frames, so that undoing its writes is not enough to undo it."""
         if not self.rare or self.rare[-1] < step:
             self.rare.append(step)
 
-    def calls_of(self, kind: str, node: int | None, step: int) -> int:
+    def count_calls(self, kind: str, node: int | None, step: int) -> int:
         """Count the effects of a kind (of one node) up to a step; retries are not counted."""
-        for call in self.calls[self.indexed :]:
+        for call in self.calls[self.counted_calls :]:
             if call.attempt == 1 and call.call != OUTSIDE:
-                for key in ((call.kind, None), (call.kind, self.tables.acts[call.act].node)):
-                    self.counted.setdefault(key, []).append(call.step)
-        self.indexed = len(self.calls)
-        return bisect_right(self.counted.get((kind, node), ()), step)
+                for key in ((call.kind, None), (call.kind, self.tables.activations[call.activation].node)):
+                    self.effect_steps.setdefault(key, []).append(call.step)
+        self.counted_calls = len(self.calls)
+        return bisect_right(self.effect_steps.get((kind, node), ()), step)
 
-    def steps_of(self, node: int, step: int) -> list[int]:
+    def list_steps(self, node: int, step: int) -> list[int]:
         """Return the steps of a node up to a step."""
-        for row in range(self.listed, len(self.s_act)):
+        for row in range(self.listed_rows, len(self.s_act)):
             if row:
-                known = self.steps.setdefault(self.tables.acts[self.s_act[row]].node, [])
-                if not known or known[-1] < self.base + row:  # an interrupt may have come before `listed` was set
+                known = self.node_steps.setdefault(self.tables.activations[self.s_act[row]].node, [])
+                if not known or known[-1] < self.base + row:  # an interrupt may have come before `listed_rows` was set
                     known.append(self.base + row)
-        self.listed = len(self.s_act)
-        found = self.steps.get(node, [])
+        self.listed_rows = len(self.s_act)
+        found = self.node_steps.get(node, [])
         return found[: bisect_right(found, step)]
 
     def last_event(self, step: int) -> int:
@@ -445,21 +448,21 @@ class History(LazyAttributes):
 
         Among concurrent steps, the one committed last may have emitted first.
         """
-        events, tops = self.events, self.tops
+        events, tops = self.events, self.highest_events
         for event in events[len(tops) :] if len(tops) < len(events) else ():
             tops.append(max(event.seq, tops[-1] if tops else 0))
         row = len(events) if not events or events[-1].at <= step else bisect_right(events, step, key=_at_of)
         return tops[row - 1] if row else 0
 
     @property
-    def inherited(self) -> int:
+    def last_inherited_event(self) -> int:
         """The highest event number from before this history; it can no longer change."""
-        if self.before is None:
+        if self._last_inherited is None:
             above = self.parent
-            self.before = 0 if above is None else max(above.last_event(self.base), above.inherited)
-        return self.before
+            self._last_inherited = 0 if above is None else max(above.last_event(self.base), above.last_inherited_event)
+        return self._last_inherited
 
-    def place_of(self, seq: int) -> int:
+    def find_event_index(self, seq: int) -> int:
         """Return the index of the event with this number; -1 if there is none, or if it is not found by bisection.
 
         Events are ordered by number, mostly without gaps; but the events of concurrent steps are in the order in which
@@ -481,55 +484,55 @@ class History(LazyAttributes):
 
     def state_before(self, step: int) -> Checkpoint | None:
         """Return the last state at or before a step that need not be computed: a checkpoint, or one restored before."""
-        checkpoint, known = self.checkpoint_before(step), self.restored
+        checkpoint, known = self.checkpoint_before(step), self.restored_state
         if known is None or known.step > step or (checkpoint is not None and checkpoint.step >= known.step):
             return checkpoint
         return known
 
-    def _cut_writes(self, writes: int) -> None:
+    def _truncate_writes(self, writes: int) -> None:
         """Drop every write row from number `writes` on."""
         del self.w_code[writes:], self.w_new[writes:], self.w_old[writes:]
         if self.in_place and max(self.in_place) >= writes:
             self.in_place.difference_update([number for number in self.in_place if number >= writes])
         for number in [number for number in self.order if number >= writes]:
             del self.order[number]
-        while self.reduced and next(reversed(self.reduced)) >= writes:
-            self.reduced.popitem()
+        while self.reduced_parts and next(reversed(self.reduced_parts)) >= writes:
+            self.reduced_parts.popitem()
 
-    def cut(self, step: int) -> bool:
+    def truncate(self, step: int) -> bool:
         """Drop every row after `step`; return whether one of them had changed the frames."""
         row = step - self.base
         for column in (self.s_act, self.s_t0, self.s_t1, self.s_flag, self.s_pos, self.s_wend, self.s_pend):
             del column[row + 1 :]
         writes, pushes = self.s_wend[row], self.s_pend[row]
-        self._cut_writes(writes)
+        self._truncate_writes(writes)
         del self.p_act[pushes:], self.p_val[pushes:]
-        for table in (self.asides, self.returns):
+        for table in (self.insertions, self.insertion_returns):
             while table and next(reversed(table)) >= pushes:
                 table.popitem()
-        while self.replaced and next(reversed(self.replaced.values()))[0] > step:
-            _, (_, start, end) = self.replaced.popitem()
+        while self.replacements and next(reversed(self.replacements.values()))[0] > step:
+            _, (_, start, end) = self.replacements.popitem()
             if start < end:
-                self.blocks.pop(start, None)
-                self.places.pop(end - 1, None)
+                self.replacement_ends.pop(start, None)
+                self.replaced_rows.pop(end - 1, None)
         reads = bisect_right(self.r_step, step)
         del self.r_step[reads:], self.r_code[reads:]
         while self.events and self.events[-1].at > step:
             self.events.pop()
-        del self.tops[len(self.events) :]
+        del self.highest_events[len(self.events) :]
         while self.calls and self.calls[-1].step > step:
             self.calls.pop()
-            self.counted.clear()
-            self.indexed = 0
-        if self.listed > row + 1:
-            self.steps.clear()
-            self.listed = 0
+            self.effect_steps.clear()
+            self.counted_calls = 0
+        if self.listed_rows > row + 1:
+            self.node_steps.clear()
+            self.listed_rows = 0
         for sparse in (self.errors, self.notes, self.waiting_ns, self.times):
             sparse.pop(step + 1, None)
         while self.checkpoints and self.checkpoints[-1].step > step:
             self.checkpoints.pop()
-        moved = self.opened.pop(step + 1, None) is not None
-        moved |= self.closed.pop(step + 1, None) is not None
+        moved = self.opened_frames.pop(step + 1, None) is not None
+        moved |= self.closed_frames.pop(step + 1, None) is not None
         while self.rare and self.rare[-1] > step:
             self.rare.pop()
             moved = True

@@ -1,4 +1,4 @@
-"""Attributes that most objects of a class never use, made when they are first used: thousands of objects are made."""
+"""Attributes that most objects of a class never use, created on first access: there are thousands of such objects."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ class _Lazy:
 
     def __get__(self, holder: Any, _owner: type | None = None) -> Any:
         try:
-            return holder.made[self._name]
+            return holder.lazy_values[self._name]
         except KeyError:  # of two threads, both receive one; a lock could stay held after an interrupt
-            return holder.made.setdefault(self._name, self._make())
+            return holder.lazy_values.setdefault(self._name, self._make())
 
     def __set__(self, holder: Any, value: Any) -> None:
-        holder.made[self._name] = value
+        holder.lazy_values[self._name] = value
 
 
 class LazyAttributes:
-    """Base of classes whose `lazy` attributes, collections that few of their objects use, are made on first access.
+    """Base of classes with `lazy` attributes: collections that few of their objects use, created on first access.
 
-    The class annotates them, and they lie in `made`, by name. A reader that is content with "none" asks `look`, which
-    makes nothing. There is no `__getattr__`: it would slow down every other attribute of the class.
+    The class annotates them; their values are in `lazy_values`, by name. Use `peek` to read one without creating it.
+    There is no `__getattr__`: it would slow down every other attribute of the class.
     """
 
-    __slots__ = ("made",)
+    __slots__ = ("lazy_values",)
     lazy: ClassVar[Mapping[str, Callable[[], Any]]] = {}
-    made: dict[str, Any]
+    lazy_values: dict[str, Any]
 
     def __init_subclass__(cls) -> None:
         for name, make in cls.lazy.items():
             setattr(cls, name, _Lazy(name, make))
 
-    def look(self, name: str) -> Any:
-        """Return a lazy attribute if it has been made, else an empty tuple."""
-        return self.made.get(name, ())
+    def peek(self, name: str) -> Any:
+        """Return a lazy attribute if it has been created, else an empty tuple."""
+        return self.lazy_values.get(name, ())
 
 
 __all__ = ["LazyAttributes"]

@@ -64,56 +64,58 @@ class PendingStep:
     """
 
     __slots__ = (
-        "act",
-        "at",
-        "began",
+        "activation",
+        "awaited_future",
         "coro",
+        "held_since",
         "hold",
         "intervention_count",
         "is_cancelled",
         "needs_loop",
-        "stopped",
+        "start_position",
+        "started_at",
         "task",
-        "waited",
-        "waits",
+        "waiting_ns",
     )
 
     def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
-        self.act, self.began = act, began
-        self.at = act.work.run.position  # the step after which it started: a node has one activation per step
+        self.activation, self.started_at = act, began
+        self.start_position = (
+            act.work.run.position
+        )  # the step after which it started: a node has one activation per step
         own = type(awaitable) is CoroutineType
         self.coro: Coroutine[Any, Any, Any] = awaitable if own else _await_in_loop(awaitable)  # type: ignore[assignment]  # checked above
         self.hold: Hold | None = None
         self.task: asyncio.Task[int] | None = None
-        self.waits: asyncio.Future[Any] | None = None  # the future it awaits in another task
+        self.awaited_future: asyncio.Future[Any] | None = None  # the future it awaits in another task
         self.is_cancelled, self.intervention_count = False, 0
-        self.waited, self.stopped = 0, -1  # `stopped`: when it was last held; -1 if it is not
+        self.waiting_ns, self.held_since = 0, -1  # `stopped`: when it was last held; -1 if it is not
         self.needs_loop = False  # it cannot continue without an event loop
 
-    def take(self, yielded: Any) -> None:
+    def handle_yield(self, yielded: Any) -> None:
         """Handle what the coroutine yielded without an event loop: a hold, or that it needs an event loop."""
         if isinstance(yielded, Hold):
-            self.stop_at(yielded)
+            self.hold_at(yielded)
         else:
             assert yielded is NEED_LOOP
             self.needs_loop = True
 
-    def stop_at(self, hold: Hold) -> None:
+    def hold_at(self, hold: Hold) -> None:
         """Hold this step; its clock is paused until `resume`."""
-        self.hold, self.stopped = hold, self.act.work.run.ns()
+        self.hold, self.held_since = hold, self.activation.work.run.ns()
 
     def resume(self) -> None:
         """Resume the step's clock after a hold."""
-        if self.stopped >= 0:
-            self.waited += self.act.work.run.ns() - self.stopped
-            self.stopped = -1
+        if self.held_since >= 0:
+            self.waiting_ns += self.activation.work.run.ns() - self.held_since
+            self.held_since = -1
 
     @contextmanager
     def pause_clock(self) -> Iterator[None]:
         """Pause the clock of this step inside the `with` block; no effect if it is paused already."""
-        still = self.stopped >= 0
+        still = self.held_since >= 0
         if not still:
-            self.stopped = self.act.work.run.ns()
+            self.held_since = self.activation.work.run.ns()
         try:
             yield
         finally:
@@ -121,7 +123,7 @@ class PendingStep:
                 self.resume()
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """True if it waits for a person to resume it."""
         return self.hold is not None and not self.hold.is_resumed and not self.hold.is_expired
 
@@ -131,39 +133,39 @@ class PendingStep:
 
         Async code continues in the event loop that owns what it has opened; a node stepped into has its own thread.
         """
-        work = self.act.work
+        work = self.activation.work
         held = self.hold is not None and type(self.coro) is CoroutineType
-        return held and work.run.threaded and not (self.needs_loop or work.needs_loop)
+        return held and work.run.uses_threads and not (self.needs_loop or work.needs_loop)
 
     def cancel(self) -> None:
         """Abandon this step: its late writes are refused, its coroutine is closed or its task cancelled."""
-        work = self.act.work
+        work = self.activation.work
         work.has_ended = self.is_cancelled = True
-        self.act.work = type(work)(work.run, self.act)
+        self.activation.work = type(work)(work.run, self.activation)
         if self.task is not None:
             self.task.cancel()
             return
         if not getattr(self.coro, "cr_running", False):  # in a thread, it ends there
             self.coro.close()
-        if self.waits is not None:  # its driver must not wait for a result that is no longer needed
-            self.waits.get_loop().call_soon_threadsafe(self.waits.cancel)
+        if self.awaited_future is not None:  # its driver must not wait for a result that is no longer needed
+            self.awaited_future.get_loop().call_soon_threadsafe(self.awaited_future.cancel)
 
 
 def record_interrupted(run: Run, pending_step: PendingStep, act: str, step: int) -> Intervention:
     """Return the record that an intervention happened while a step was in flight (`held`), or that the step `ended`."""
-    work = pending_step.act.work
+    work = pending_step.activation.work
     how = (
         {"calls": work.call_count, "events": len(work.emitted)}
         if act == "held"
         else {"held": pending_step.intervention_count}
     )
-    new = freeze({"turn": pending_step.act.id, **how})
-    return Intervention(step, act, pending_step.act.node.id, ABSENT, new, "user", run.clock.peek())
+    new = freeze({"turn": pending_step.activation.id, **how})
+    return Intervention(step, act, pending_step.activation.node.id, ABSENT, new, "user", run.clock.peek())
 
 
 def cancel(run: Run, pending_step: PendingStep) -> None:
     """Cancel a step in flight; when it runs again, it does not repeat the calls that were answered."""
-    work = pending_step.act.work
+    work = pending_step.activation.work
     run.dispatcher.end_calls(work)
     run.dispatcher.remember(work)
     pending_step.cancel()

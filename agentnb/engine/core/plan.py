@@ -31,12 +31,12 @@ class PlanNode:
     of it counts towards max_steps.
     """
 
-    __slots__ = ("always", "cost", "errors", "id", "index", "kind", "node", "out", "routes", "timeouts")
+    __slots__ = ("always", "cost", "errors", "id", "index", "kind", "node", "outgoing_edges", "routes", "timeouts")
 
     def __init__(self, index: int, node: Node, kind: Kind) -> None:
         self.index, self.id, self.node, self.kind = index, node.id, node, kind
         self.always, self.cost = NO_EDGE, int(node.counted)
-        self.out: tuple[OutgoingEdge, ...] = ()
+        self.outgoing_edges: tuple[OutgoingEdge, ...] = ()
         self.routes: dict[int, Edge] = {}
         self.errors: tuple[int, ...] = ()
         self.timeouts: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class PlanNode:
         return PlanNode(self.index, replace(self.node, scope="", writes=(), bodies=(), on=()), self.kind)
 
 
-class Compiled:
+class CompiledRecipe:
     """A recipe compiled into tuples: the part of a plan that is the same in every world.
 
     `listeners` maps an event type to the nodes that listen to it, `reacts` is True if events trigger nodes; `joins` are
@@ -63,24 +63,24 @@ class Compiled:
             raise RecipeError(*unknown)
         self.nodes: list[PlanNode] = []
         self.index: dict[str, int] = {}
-        own = self._place_nodes(like.nodes if like is not None else [])
+        own = self._number_nodes(like.nodes if like is not None else [])
         for edge in recipe.outgoing_edges:
             self._add(edge)
         for node in own:
-            node.always = self._find_always(node.out)
+            node.always = self._find_always(node.outgoing_edges)
             if recipe.timeouts == "error":
                 node.timeouts = node.timeouts or node.errors
         self.entries = {region.id: self._get_numbers(region.entry) for region in recipe.regions.values()}
         self.entries["root"] = self._get_numbers(recipe.entry)
         self.joins = frozenset(node.index for node in own if node.kind.is_join)
-        self.ahead = {number: self._find_nodes_before(number) for number in self.joins}
+        self.nodes_before_join = {number: self._find_nodes_before(number) for number in self.joins}
         self.listeners: dict[str, list[PlanNode]] = {}
         for node in own:
             for event_type in node.node.on:
                 self.listeners.setdefault(event_type, []).append(node)
         self.reacts = bool(self.listeners) or recipe.reactive is not None
         self.advances_by_one = not (self.joins or self.reacts or self.supersteps)  # a step in the root frame
-        self.deferred = frozenset(node.index for node in own if node.node.params.get("defer"))
+        self.deferred_nodes = frozenset(node.index for node in own if node.node.params.get("defer"))
         self.nesting = measure_nesting(recipe)
         if self.supersteps:
             self.ranks = {node.index: rank for rank, node in enumerate(sorted(self.nodes, key=lambda node: node.id))}
@@ -99,7 +99,7 @@ class Compiled:
         """Return True if the code of a function was replaced in place, as autoreload does: its signature may differ."""
         return [*map(_code_of, self._functions)] != self._codes
 
-    def _place_nodes(self, known: list[PlanNode]) -> list[PlanNode]:
+    def _number_nodes(self, known: list[PlanNode]) -> list[PlanNode]:
         """Assign each node of the recipe its place in `nodes`; return them in the recipe's order."""
         numbers = {node.id: node.index for node in known}
         self.nodes += [node.as_removed() for node in known]
@@ -123,7 +123,7 @@ class Compiled:
             case "event":
                 pass
             case _:
-                source.out += ((self._compile_condition(edge.when), target, edge),)
+                source.outgoing_edges += ((self._compile_condition(edge.when), target, edge),)
 
     def _find_always(self, out: tuple[OutgoingEdge, ...]) -> int:
         if not out:
@@ -145,7 +145,7 @@ class Compiled:
         reached, border = set(), [join]
         sources: dict[int, list[int]] = {}
         for node in self.nodes:
-            for target in [way[1] for way in node.out] + list(node.routes):
+            for target in [way[1] for way in node.outgoing_edges] + list(node.routes):
                 sources.setdefault(target, []).append(node.index)
         while border:
             for source in sources.get(border.pop(), ()):
@@ -159,19 +159,19 @@ class Compiled:
         if node.kind.ignores_world is None or not node.kind.ignores_world(node.node):
             return False
         try:
-            self.performs[node.index] = self._bound(node, None)
+            self.performs[node.index] = self._bind_node(node, None)
         except RecipeError:  # reported with the problems of the nodes that depend on the world
             return False
         return True
 
-    def _bound(self, node: PlanNode, world: Any) -> Perform:
+    def _bind_node(self, node: PlanNode, world: Any) -> Perform:
         perform = node.kind.bind(node.node, world)
         if (reducers := node.node.params.get("reducers")) and not node.kind.returns_reduced:
             perform = wrap_reducers(perform, reducers, node.id)
         return isolate(node, perform) if self.supersteps else perform
 
 
-class Plan(Compiled):
+class Plan(CompiledRecipe):
     """A recipe ready to run with one world.
 
     A plan `like` another assigns each node the number that it has there, so that a run can continue with the new plan:
@@ -192,7 +192,7 @@ class Plan(Compiled):
         problems: list[Problem] = []
         for node in self.unbound:
             try:
-                self.performs[node.index] = self._bound(node, self.world)
+                self.performs[node.index] = self._bind_node(node, self.world)
             except RecipeError as error:
                 problems += error.problems
         if problems:
@@ -220,14 +220,14 @@ class Plan(Compiled):
         return number
 
 
-def _compile(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None) -> Compiled:
+def _compile(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None) -> CompiledRecipe:
     """Return a recipe compiled; without `like` that is done once, as long as neither it nor its functions change."""
     if like is not None:
-        return Compiled(recipe, kinds, strict=strict, like=like)
+        return CompiledRecipe(recipe, kinds, strict=strict, like=like)
     known, key = recipe.derived, ("plan", id(kinds), strict)  # it holds its kinds, so no others have their id
-    found: Compiled | None = known.get(key)
+    found: CompiledRecipe | None = known.get(key)
     if found is None or found.is_outdated():
-        found = known[key] = Compiled(recipe, kinds, strict=strict)
+        found = known[key] = CompiledRecipe(recipe, kinds, strict=strict)
     return found
 
 

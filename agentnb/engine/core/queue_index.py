@@ -24,7 +24,7 @@ class QueueIndex:
     holds the activations that were scheduled since and can run at once; None if that is not known.
     """
 
-    __slots__ = ("frame_counts", "groups", "ready", "rows", "seen")
+    __slots__ = ("frame_counts", "groups", "queue_version", "ready", "rows")
 
     def __init__(self, run: Run) -> None:
         history = run.history
@@ -32,17 +32,17 @@ class QueueIndex:
         self.frame_counts: Counter[int] = Counter()
         self.groups: Counter[tuple[int, int]] = Counter()
         self.ready: list[int] | None = None
-        rows = history.queue_rows(run.pos, len(history.p_act), run.position)
+        rows = history.queue_rows(run.queue_start, len(history.p_act), run.position)
         for row in rows:
             self.add(run, history.p_act[row], row)
-        self.seen = (history, run.position, run.pos, len(history.p_act))
+        self.queue_version = (history, run.position, run.queue_start, len(history.p_act))
         if len(self.rows) != len(rows):  # one is queued twice
             self.rows.clear()
 
     def is_current(self, run: Run) -> bool:
         """Return True if the queue has not changed since."""
-        history, *numbers = self.seen
-        return history is run.history and numbers == [run.position, run.pos, len(run.history.p_act)]
+        history, *numbers = self.queue_version
+        return history is run.history and numbers == [run.position, run.queue_start, len(run.history.p_act)]
 
     def add(self, run: Run, number: int, row: int) -> None:
         """Add an activation of the queue."""
@@ -66,7 +66,7 @@ class QueueIndex:
 
 
 def _get_frame(run: Run, number: int) -> Frame:
-    return run.root if run.tables.acts[number].node < 0 else run.find_activation(number).frame
+    return run.root if run.tables.activations[number].node < 0 else run.find_activation(number).frame
 
 
 def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: list[tuple[int, Any]]) -> int:
@@ -94,14 +94,14 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
     index.remove(act)
     for place, (number, _) in enumerate(new, start):
         index.add(run, number, place)
-    pos = history.find_queue_start(row) if row == run.pos else run.pos
-    index.seen = (history, step, pos, len(history.p_act))
+    pos = history.find_queue_start(row) if row == run.queue_start else run.queue_start
+    index.queue_version = (history, step, pos, len(history.p_act))
     if index.ready is not None:
-        _note_ready(run, index, act, new)
+        _record_ready(run, index, act, new)
     return pos
 
 
-def _note_ready(run: Run, index: QueueIndex, act: Activation, new: list[tuple[int, Any]]) -> None:
+def _record_ready(run: Run, index: QueueIndex, act: Activation, new: list[tuple[int, Any]]) -> None:
     """Note which activation can run after a step of `act`: the only one of its lane, if it is one."""
     lane = act.frame.lane if not new else run.find_activation(new[0][0]).frame.lane
     left = index.frame_counts[lane.id]

@@ -37,25 +37,25 @@ class Part(NamedTuple):
     value: Any
 
 
-class Reduced:
+class ReducedWrite:
     """A write that is computed when the step is committed: its parts, applied in order to the current value.
 
     A condition may have asked for it before; what starts from the same value is not computed again.
     """
 
-    __slots__ = ("_known", "parts")
+    __slots__ = ("_last_result", "parts")
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
-        self._known: tuple[Any, Any] | None = None  # a value to start from, and the result
+        self._last_result: tuple[Any, Any] | None = None  # a value to start from, and the result
 
     def apply_to(self, old: Any, key: str, plan: Plan) -> Any:
         """Return the value to write, starting from `old`; both are frozen, or ABSENT."""
-        known = self._known
+        known = self._last_result
         if known is not None and known[0] is old:
             return known[1]
         new = self._combine(old, key, plan)
-        self._known = old, new
+        self._last_result = old, new
         return new
 
     def _combine(self, old: Any, key: str, plan: Plan) -> Any:
@@ -94,13 +94,13 @@ def wrap_reducers(perform: Callable[..., Any], reducers: Mapping[str, Reducer], 
     from agentnb.engine.core.work import Append, Outcome
 
     def one(key: Any, value: Any) -> Any:
-        plain = key in reducers and value is not ABSENT and type(value) not in (Append, Reduced)
-        return Reduced([Part(node, SET, (), freeze(value))]) if plain else value
+        plain = key in reducers and value is not ABSENT and type(value) not in (Append, ReducedWrite)
+        return ReducedWrite([Part(node, SET, (), freeze(value))]) if plain else value
 
     def reduce_result(result: Any) -> Any:
         if isinstance(result, Outcome):
-            places = [(path, one(path[0], value) if len(path) == 1 else value) for path, value in result.places]
-            return replace(result, writes=reduce_result(result.writes), places=places)
+            places = [(path, one(path[0], value) if len(path) == 1 else value) for path, value in result.nested_writes]
+            return replace(result, writes=reduce_result(result.writes), nested_writes=places)
         if isinstance(result, Mapping):
             return {key: one(key, value) for key, value in result.items()}
         return later(result) if isinstance(result, Awaitable) else result
@@ -117,7 +117,9 @@ def wrap_reducers(perform: Callable[..., Any], reducers: Mapping[str, Reducer], 
     return lambda work: reduce_result(perform(work))
 
 
-def merge_writes(run: Run, frames: Sequence[Frame], node: str, reducers: Mapping[str, Reducer]) -> dict[str, Reduced]:
+def merge_writes(
+    run: Run, frames: Sequence[Frame], node: str, reducers: Mapping[str, Reducer]
+) -> dict[str, ReducedWrite]:
     """Return the branches' writes to the keys that reducers combine, all parts in branch order.
 
     These are the keys for which a node of a branch has a reducer, and those for which the section's own `node` has one:
@@ -125,7 +127,7 @@ def merge_writes(run: Run, frames: Sequence[Frame], node: str, reducers: Mapping
     """
     if not frames:
         return {}
-    start = min(frame.row.opened for frame in frames)
+    start = min(frame.row.opened_at for frame in frames)
     scopes = {frame.scope.id: place for place, frame in enumerate(frames)}
     spans = [(history, *_build_row_query(history, start, end)) for history, end in run.parts() if end >= start]
     keys = {*reducers, *(key for span in spans for key in _get_keys(run, scopes, *span))}
@@ -138,7 +140,7 @@ def merge_writes(run: Run, frames: Sequence[Frame], node: str, reducers: Mapping
                     key = str(path[0])
                     branches = parts.setdefault(key, [[] for _ in frames])
                     branches[scopes[scope]] += _get_parts(history, row, path[1:], node if key in reducers else "")
-    return {key: Reduced([part for branch in branches for part in branch]) for key, branches in parts.items()}
+    return {key: ReducedWrite([part for branch in branches for part in branch]) for key, branches in parts.items()}
 
 
 def _build_row_query(history: History, start: int, end: int) -> tuple[int, int]:
@@ -150,7 +152,7 @@ def _build_row_query(history: History, start: int, end: int) -> tuple[int, int]:
 def _get_keys(run: Run, scopes: Mapping[int, int], history: History, first: int, last: int) -> set[str]:
     """Return the keys of some scopes that reducers have written in a range of rows."""
     found = set()
-    for row in reversed(history.reduced):
+    for row in reversed(history.reduced_parts):
         if row < first:
             break
         scope, path = run.tables.codes[history.w_code[row] >> 2]
@@ -161,8 +163,8 @@ def _get_keys(run: Run, scopes: Mapping[int, int], history: History, first: int,
 
 def _get_parts(history: History, row: int, path: Path, node: str) -> Sequence[Part]:
     """Return the parts of one write; `node` is the reducer's node for a key that is set as a whole."""
-    parts = history.reduced.get(row) or (Part("", history.w_code[row] & 3, path, history.w_new[row]),)
+    parts = history.reduced_parts.get(row) or (Part("", history.w_code[row] & 3, path, history.w_new[row]),)
     return [part._replace(node=node) if not part.node and part.op == SET and not part.path else part for part in parts]
 
 
-__all__ = ["Part", "Reduced", "Reducer", "merge_writes", "replaces_value", "wrap_reducers"]
+__all__ = ["Part", "ReducedWrite", "Reducer", "merge_writes", "replaces_value", "wrap_reducers"]

@@ -30,24 +30,24 @@ class SeededRandom(random.Random):
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.words = 0
+        self.words_drawn = 0
         super().__init__(seed)
 
     def random(self) -> float:
         """Return the next number in [0, 1)."""
-        self.words += 2
+        self.words_drawn += 2
         return super().random()
 
     def getrandbits(self, k: int, /) -> int:
         """Return the next `k` bits."""
-        self.words += (k + WORD - 1) // WORD
+        self.words_drawn += (k + WORD - 1) // WORD
         return super().getrandbits(k)
 
     def get_state(self) -> list[Any]:
         """Return the state as JSON: the number of words drawn, and the spare value of `gauss`."""
-        return [self.words, self.gauss_next]
+        return [self.words_drawn, self.gauss_next]
 
-    def forward(self, kept: list[Any]) -> None:
+    def advance_to(self, kept: list[Any]) -> None:
         """Advance to a state returned by `get_state` for the same seed; nothing may have been drawn yet."""
         left, gauss = kept
         while left > 0:
@@ -58,28 +58,28 @@ class SeededRandom(random.Random):
 
 def get_draws(run: Run) -> dict[str, Any]:
     """Return what a run has drawn so far, as JSON: the states of its generator, its ids and its clock."""
-    chance, counters, clock = run.chance, run.ids.counters, run.clock.get_state()
+    chance, counters, clock = run.rng, run.ids.counters, run.clock.get_state()
     if not chance and clock is None and not counters:
         return NOTHING  # the usual case, before each step of most runs
     return {"random": chance.get_state() if chance else None, "ids": dict(counters), "clock": clock}
 
 
-def take_note(run: Run) -> None:
+def save_draws(run: Run) -> None:
     """Record the draws before a step starts that may be abandoned; not while others are in flight and draw, too."""
     if not run.pending_steps:
         run.random_state = (run.history, run.position, get_draws(run))
 
 
-def take_back(run: Run) -> None:
+def roll_back_draws(run: Run) -> None:
     """Roll back what the abandoned step has drawn since it started."""
     history, position, kept = run.random_state
     if run.pending_steps or history is not run.history or position != run.position:
         return
-    run.chance = None
+    run.rng = None
     if kept["random"] is not None:
-        run.random.forward(kept["random"])
+        run.random.advance_to(kept["random"])
     run.ids.counters = dict(kept["ids"])
     run.clock.go_back(kept["clock"])
 
 
-__all__ = ["SeededRandom", "get_draws", "take_back", "take_note"]
+__all__ = ["SeededRandom", "get_draws", "roll_back_draws", "save_draws"]

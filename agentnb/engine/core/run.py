@@ -16,8 +16,8 @@ from agentnb.clock import Clock
 from agentnb.engine.core.event_loops import NeedLoop, is_in_loop
 from agentnb.engine.core.events import get_visible_events
 from agentnb.engine.core.frames import Activation, Frame
-from agentnb.engine.core.history import ActRow, Checkpoint, Event, FrameRow, History, Note, Tables
-from agentnb.engine.core.reducers import Part, Reduced, find_added_items, replaces_value
+from agentnb.engine.core.history import ActivationRow, Checkpoint, Event, FrameRow, History, Note, Tables
+from agentnb.engine.core.reducers import Part, ReducedWrite, find_added_items, replaces_value
 from agentnb.engine.core.rng import SeededRandom
 from agentnb.engine.core.work import Append, Perform, Work, split_op
 from agentnb.errors import BoardError, Problem
@@ -53,10 +53,10 @@ def _go_on(_act: Activation, code: int) -> int:
 class Halt:
     """A request to start no further step; each run call checks the one that was current when it started."""
 
-    __slots__ = ("on",)
+    __slots__ = ("is_requested",)
 
     def __init__(self) -> None:
-        self.on = False
+        self.is_requested = False
 
 
 def make_key_error(key: object, where: str) -> BoardError:
@@ -70,82 +70,83 @@ def make_key_error(key: object, where: str) -> BoardError:
 class Run:
     """One run of a plan: its position, and everything that it needs to continue.
 
-    `chain` holds the histories from the oldest to this run's own (`history`); `at` is the one that contains the
-    position. `position` is the number of the last step, `pos` where its frontier begins in the push rows of `at`.
-    `used` counts the steps towards `limit`. `mark` is the next step after which a checkpoint or limit is due.
-    `is_rewound` is True if committed steps may lie after the position, `dirty` while the run moves there. `armed` is
-    True if there are listeners, watches or breakpoints. `threaded` sends blocking calls to threads; while
-    `keeps_loop_free`, a number of callers beside which other cells run, is not 0, also the first step of each node.
-    `blocked` has the number of the activation that last blocked an event loop which it shares, and for how many ns.
-    `halt` asks the run call active in a loop to start no further step. `left` holds the branches that this run has
-    left. `given` are its inputs, frozen. `dispatcher` performs its effects, `chaos` injects faults into them,
-    `limiter` admits each attempt or not. `random_state` holds the position before the last step and what had been
-    drawn by then. `recorded` has the calls and events that its next steps have made before, `unseen` the numbers of
-    recorded events that come later than the step being replayed; `recorder` is notified of what a step does before it
-    is committed. `tell` receives a model's output as it is streamed, if there is a listener: the fields of a
-    `listeners.Token`. `hold` returns whether a call is held; `at_emit` receives each event that a node emits and may
-    stop its step there. `begins` receives each activation's function and returns the one to call instead; `at_retry`
-    is notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's
-    id. `lanes` tells whether branches are running concurrently now; `before` is then called before each activation of
-    a branch and returns whether the run stops.
+    `chain` holds the histories from the oldest to this run's own (`history`); `current_history` is the one that
+    contains the position. `position` is the number of the last step, `queue_start` where its frontier begins in the
+    push rows of that history. `counted_steps` is the number of steps that count towards `limit`. `next_due` is the
+    next step after which a checkpoint or limit is due. `is_rewound` is True if committed steps may lie after the
+    position, `dirty` while the run moves there. `armed` is True if there are listeners, watches or breakpoints.
+    `uses_threads` sends blocking calls to threads; while `keeps_loop_free` is not 0, also the first step of each node
+    (it counts the callers that keep the event loop free for other cells). `blocked` has the number of the activation
+    that last blocked an event loop which it shares, and for how many ns. `halt` asks the run call active in a loop to
+    start no further step. `abandoned_branches` are the branches that this run has left. `inputs` are its inputs,
+    frozen. `dispatcher` performs its effects, `chaos` injects faults into them, `limiter` admits or refuses each
+    attempt. `random_state` holds the position before the last step and what had been drawn by then. `recorded` has the
+    calls and events that its next steps have made before; `hidden_events` are the numbers of recorded events that come
+    later than the step being replayed. `recorder` is notified of what a step does before it is committed. `on_token`
+    receives a model's output as it is streamed, if there is a listener: the fields of a `listeners.Token`.
+    `holds_call` returns whether a call is held. `on_emit` receives each event that a node emits and may stop its step
+    there. `wrap_perform` receives each activation's function and returns the one to call instead. `on_retry` is
+    notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's id.
+    `lanes` tells whether branches are running concurrently now; `before_activation` is then called before each
+    activation of a branch and returns whether the run stops.
     """
 
     # What few runs use stays unset until it is needed, and so many attributes would make a large dictionary.
     __slots__ = (
         "__weakref__",
-        "after",
+        "abandoned_branches",
+        "after_step",
         "armed",
-        "at",
-        "at_emit",
-        "at_retry",
-        "before",
-        "begins",
+        "before_activation",
         "blocked",
         "chain",
-        "chance",
         "chaos",
-        "check_at",
         "clock",
+        "counted_steps",
+        "current_history",
         "dirty",
         "dispatcher",
         "frames",
-        "given",
         "halt",
+        "has_masked_values",
+        "hidden_events",
         "history",
-        "hold",
+        "holds_call",
         "ids",
+        "inputs",
         "is_rewound",
         "keeps_loop_free",
         "lanes",
-        "left",
         "limit",
         "limiter",
-        "live",
-        "mark",
-        "masks",
+        "live_activations",
         "max_frames",
         "max_subgraph_depth",
+        "next_checkpoint",
+        "next_due",
         "ns",
         "numbering",
+        "on_emit",
+        "on_retry",
+        "on_token",
         "pending_steps",
-        "plain",
         "plan",
-        "pos",
         "position",
         "queue_index",
+        "queue_start",
         "random_state",
         "recorded",
         "recorder",
+        "rng",
         "root",
         "run_id",
         "seed",
         "stop_at",
         "tables",
-        "tell",
-        "threaded",
-        "unseen",
-        "used",
+        "uses_threads",
+        "without_loop",
         "world",
+        "wrap_perform",
     )  # fmt: skip
 
     def __init__(
@@ -158,96 +159,98 @@ class Run:
         history: History | None = None,
     ) -> None:
         self.plan, self.world, self.dispatcher = plan, plan.world, dispatcher
-        self.at_emit: Callable[[Work, Event], None] | None = None
-        self.at_retry: Callable[[Work, Effect, int, Exception], None] | None = None
-        self.before: Callable[[Activation], bool] | None = None  # called before an activation of a concurrent branch
-        self.chance: SeededRandom | None = None  # see `random`
+        self.on_emit: Callable[[Work, Event], None] | None = None
+        self.on_retry: Callable[[Work, Effect, int, Exception], None] | None = None
+        self.before_activation: Callable[[Activation], bool] | None = (
+            None  # called before an activation of a concurrent branch
+        )
+        self.rng: SeededRandom | None = None  # see `random`
         self.chaos: Chaos | None = None
-        self.hold: Callable[[Work, Any, str], bool] | None = None
-        self.keeps_loop_free, self.threaded = 0, False
+        self.holds_call: Callable[[Work, Any, str], bool] | None = None
+        self.keeps_loop_free, self.uses_threads = 0, False
         self.blocked = (-1, 0)
         self.max_subgraph_depth: int | None = None
         self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
         self.queue_index: QueueIndex | None = None  # while many branches are open
         self.run_id: Callable[[], str] = str
-        self.tell: Callable[[str, str, int, int, str], None] | None = None
-        self.unseen: frozenset[int] = frozenset()
+        self.on_token: Callable[[str, str, int, int, str], None] | None = None
+        self.hidden_events: frozenset[int] = frozenset()
         self.clock = clock or Clock()
         self.ns: Callable[[], int] = self.clock.ns
         self.seed, self.max_frames = seed, MAX_FRAMES
         self.ids = IDGen()
-        self.history = self.at = history or History(Tables(), plan=plan)
+        self.history = self.current_history = history or History(Tables(), plan=plan)
         self.tables = self.history.tables
         self.chain: list[History] = [self.history]
-        self.left: tuple[tuple[tuple[History, ...], int], ...] = ()
-        self.position = self.pos = self.used = 0
+        self.abandoned_branches: tuple[tuple[tuple[History, ...], int], ...] = ()
+        self.position = self.queue_start = self.counted_steps = 0
         self.limit = self.stop_at = NEVER
-        self.check_at, self.mark = CHECKPOINT_ROWS, CHECKPOINT_ROWS
+        self.next_checkpoint, self.next_due = CHECKPOINT_ROWS, CHECKPOINT_ROWS
         self.armed = self.dirty = self.is_rewound = False
-        self.plain = False  # driven without an event loop now, though one may be running around it (a kernel's)
+        self.without_loop = False  # driven without an event loop now, though one may be running around it (a kernel's)
         self.lanes, self.halt = NONE, Halt()
-        self.after: Callable[[Activation, int], int] = _go_on
+        self.after_step: Callable[[Activation, int], int] = _go_on
         self.random_state: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
-        self.live: dict[int, Activation] = {}
+        self.live_activations: dict[int, Activation] = {}
         self.pending_steps: dict[int, PendingStep] = {}
-        self.given = NOTHING
+        self.inputs = NOTHING
         self.limiter: Limiter | None = None
         self.recorded: RecordedSteps | None = None
-        self.masks = False  # whether values may be missing because they were masked when the run was saved
+        self.has_masked_values = False  # whether values may be missing because they were masked when the run was saved
         self.recorder: Recorder | None = None
-        self.begins: Callable[[Activation, Perform], Perform] | None = None
+        self.wrap_perform: Callable[[Activation, Perform], Perform] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
         self.frames: dict[int, Frame] = {0: self.root}
 
     @property
     def random(self) -> SeededRandom:
         """The run's random number generator, created from its seed."""
-        if self.chance is None:
-            self.chance = SeededRandom(self.seed)
-        return self.chance
+        if self.rng is None:
+            self.rng = SeededRandom(self.seed)
+        return self.rng
 
     def begin(self, inputs: Mapping[str, Any]) -> None:
         """Write row 0: the recipe's initial values and the inputs, and the entry nodes as the frontier."""
-        self.given, begin = freeze(dict(inputs)), self.plan.recipe.begin
+        self.inputs, begin = freeze(dict(inputs)), self.plan.recipe.begin
         board = {**self.plan.recipe.init, **inputs} if begin is None else begin(inputs)
         for key, value in board.items():
             self.write(self.root.scope, (key,), value)
         register_secrets(self.root.scope.data)
         entries = [self.get_activation(node, self.root).id for node in self.plan.entries["root"]]
-        self.history.first_row(entries, self.ns())
+        self.history.append_first_row(entries, self.ns())
         self.checkpoint()
 
     # -- activations and frames ------------------------------------------------------------------------------
 
     def get_activation(self, node: int, frame: Frame, what: int = 0, event: int = -1, about: int = -1) -> Activation:
         """Return the activation of a node in a frame, the same object each time."""
-        row = _new_row(ActRow, (node, frame.id, what, event, about))
-        number = self.tables.act(row)
-        act = self.live.get(number)
+        row = _new_row(ActivationRow, (node, frame.id, what, event, about))
+        number = self.tables.add_activation(row)
+        act = self.live_activations.get(number)
         if act is None:
             act = Activation(number, row, self.plan.nodes[node], frame, self)
             act.work = Work(self, act)
-            frame.acts[number] = self.live[number] = act
+            frame.activations[number] = self.live_activations[number] = act
         return act
 
     def find_activation(self, number: int) -> Activation:
         """Return the activation with this number, in this run's own frames."""
-        act = self.live.get(number)
+        act = self.live_activations.get(number)
         if act is None:
-            row = self.tables.acts[number]
-            act = self.get_activation(row.node, self.frames[row.frame], row.what, row.event, row.about)
+            row = self.tables.activations[number]
+            act = self.get_activation(row.node, self.frames[row.frame], row.purpose, row.event, row.about)
         return act
 
     def refresh_activation(self, act: Activation) -> Activation:
         """Return the current object of an activation, with the work it began: a repair may have rebuilt its frame."""
-        now = self.live.get(act.id)
+        now = self.live_activations.get(act.id)
         if now is not act:
             now = self.find_activation(act.id)
             work = now.work = act.work
-            work.act, work.scope = now, now.scope
+            work.activation, work.scope = now, now.scope
         return now
 
-    def work_of(self, act: Activation) -> Work:
+    def make_work(self, act: Activation) -> Work:
         """Return the Work object passed to an activation's node."""
         return Work(self, act)
 
@@ -257,7 +260,7 @@ class Run:
         if row.policy == "shared":
             scope = parent.scope
         else:
-            name = f"{row.region}@{row.opened}" if row.branch < 0 else f"{row.region}@{row.opened}.{row.branch}"
+            name = f"{row.region}@{row.opened_at}" if row.branch < 0 else f"{row.region}@{row.opened_at}.{row.branch}"
             scope = Scope(row.scope, name, parent.scope if row.policy == "child" else None)
             if row.policy == "child":
                 parent.scope.open += 1
@@ -269,8 +272,8 @@ class Run:
         frame = self.frames.pop(number)
         if frame.row.policy == "child" and frame.scope.parent is not None:
             frame.scope.parent.open -= 1
-        for act in frame.acts:
-            self.live.pop(act, None)
+        for act in frame.activations:
+            self.live_activations.pop(act, None)
 
     def list_inner_frames(self, act: Activation) -> list[Frame]:
         """Return the open frames that this activation's node opened, in branch order."""
@@ -280,12 +283,12 @@ class Run:
 
     def frontier(self) -> list[int]:
         """Return the numbers of the next activations, front first."""
-        at = self.at
-        return at.queue(self.pos, at.s_pend[self.position - at.base], self.position)
+        at = self.current_history
+        return at.queue(self.queue_start, at.s_pend[self.position - at.base], self.position)
 
     # -- writes: the only place that changes a key of a scope ------------------------------------------------
 
-    def code(self, scope: Scope, key: str) -> int:
+    def get_key_code(self, scope: Scope, key: str) -> int:
         """Return the code of a key in a scope; a key is text.
 
         Raises:
@@ -297,14 +300,14 @@ class Run:
                 if not isinstance(key, str):
                     raise make_key_error(key, "what a node returned")
                 key = str.__str__(key)
-            code = self.tables.code(scope.id, (key,))
+            code = self.tables.add_path(scope.id, (key,))
             if not is_secret(key):  # a secret's code is not cached, so that `write` sees each of its values
                 scope.codes[key] = code
         return code
 
-    def _get_code(self, scope: Scope, path: Path) -> int:
+    def _get_path_code(self, scope: Scope, path: Path) -> int:
         """Return the code of a path in a scope."""
-        return self.code(scope, path[0]) if len(path) == 1 else self.tables.code(scope.id, path)  # type: ignore[arg-type]  # `code` refuses what is not a text
+        return self.get_key_code(scope, path[0]) if len(path) == 1 else self.tables.add_path(scope.id, path)  # type: ignore[arg-type]  # `get_key_code` refuses what is not a text
 
     def write(self, scope: Scope, path: Path, value: Any, *, in_place: bool = False) -> None:
         """Write one value: its row first, then the board, so that `repair` can undo it at any moment.
@@ -316,12 +319,12 @@ class Run:
         if scope.open:
             raise make_closed_scope_error(scope, path)
         history = self.history
-        key: str = path[0]  # type: ignore[assignment]  # `code` refuses any other
+        key: str = path[0]  # type: ignore[assignment]  # `get_key_code` refuses any other
         known = scope.codes.get(key) if len(path) == 1 else None
-        code = known if known is not None else self._get_code(scope, path)
+        code = known if known is not None else self._get_path_code(scope, path)
         seen, inside = scope.get(key), path[1:]
         parts: tuple[Part, ...] | None = None
-        if type(value) is Reduced:
+        if type(value) is ReducedWrite:
             parts, value = self._combine(scope, value, seen, key)
             appends = self.plan.supersteps and not replaces_value(parts or ())
             if appends and self._write_appended(scope, path, find_added_items(seen, value)):
@@ -329,30 +332,30 @@ class Run:
         if type(value) is Append:
             op, new = APPEND, freeze(value.item)
             grows = not inside and type(seen) is FrozenList
-            top = seen.grown(new) if grows else apply_change(seen, inside, APPEND, new, path)
+            top = seen.with_item(new) if grows else apply_change(seen, inside, APPEND, new, path)
         elif value is ABSENT:
             op, new = DELETE, ABSENT
             top = apply_change(seen, inside, DELETE, ABSENT, path)
             if top is seen:
                 return
         else:
-            op, new = SET, freeze(value, scope.look(path) if inside else seen)
+            op, new = SET, freeze(value, scope.get_at(path) if inside else seen)
             top = apply_change(seen, inside, SET, new, path) if inside else new
         if known is None and (inside or key not in scope.codes):  # the key of a secret is never known
             for name in filter(is_secret, path):
                 register_secrets(new, name)
         if top is ABSENT:
-            self._order(scope, key, len(history.w_new))
+            self._record_key_order(scope, key, len(history.w_new))
         if in_place:
             history.in_place.add(len(history.w_new))
         if parts:
-            history.reduced[len(history.w_new)] = parts
+            history.reduced_parts[len(history.w_new)] = parts
         history.w_code.append(code + op)
         history.w_new.append(new)
         history.w_old.append(scope.data.get(key, ABSENT))
         put(scope, key, top)
 
-    def _combine(self, scope: Scope, write: Reduced, old: Any, key: str) -> tuple[tuple[Part, ...] | None, Any]:
+    def _combine(self, scope: Scope, write: ReducedWrite, old: Any, key: str) -> tuple[tuple[Part, ...] | None, Any]:
         """Return the value of a write that reducers combine, and its parts if they are needed later.
 
         The section that merges a branch needs them; so do the siblings, in a superstep, of a node that replaces it.
@@ -367,7 +370,7 @@ class Run:
             self.write(scope, path, Append(item))
         return len(items) > 0
 
-    def _order(self, scope: Scope, key: str, row: int) -> None:
+    def _record_key_order(self, scope: Scope, key: str, row: int) -> None:
         """Record how many keys follow the deleted one, so that undoing the deletion restores its place."""
         behind = 0
         for other in reversed(scope.data):
@@ -380,7 +383,7 @@ class Run:
     def make_preview(self, work: Work) -> Scope:
         """Return a scope that shows what a node has written before its step is committed."""
         seen = Scope(-1, "preview", work.scope)
-        for path, value in work.own:
+        for path, value in work.own_writes:
             op, new = split_op(value)
             key = str(path[0])
             put(seen, key, apply_change(seen.get(key), path[1:], op, freeze(new), path))
@@ -399,43 +402,46 @@ class Run:
             frames = tuple((frame.id, frame.iteration) for frame in self.frames.values())
         if not history.checkpoints or history.checkpoints[-1].step < position:
             writes = history.s_wend[position - history.base]
-            history.checkpoints.append(Checkpoint(position, writes, self.used, data, frames))
-        self.check_at = position + CHECKPOINT_ROWS + sum(map(len, data.values())) + len(frames) - 1
-        self.set_mark()
+            history.checkpoints.append(Checkpoint(position, writes, self.counted_steps, data, frames))
+        self.next_checkpoint = position + CHECKPOINT_ROWS + sum(map(len, data.values())) + len(frames) - 1
+        self.set_next_due()
 
-    def set_mark(self) -> None:
-        """Set `mark`, the next step after which a checkpoint or limit is due."""
-        self.mark = min(self.check_at, self.stop_at, self.position + self.limit - self.used)
+    def set_next_due(self) -> None:
+        """Set `next_due`, the next step after which a checkpoint or limit is due."""
+        self.next_due = min(self.next_checkpoint, self.stop_at, self.position + self.limit - self.counted_steps)
 
     def handle_due(self) -> int:
         """Handle what is due: a checkpoint, the end of this call, or the end of the budget."""
-        if self.position >= self.check_at:
+        if self.position >= self.next_checkpoint:
             self.checkpoint()
         code = GO
         if self.position >= self.stop_at:
             code = PAUSED
-        if self.halt.on:
+        if self.halt.is_requested:
             code = PAUSED
         if self.is_exhausted():
             code = EXHAUSTED
-        self.set_mark()
+        self.set_next_due()
         return code
 
     def is_exhausted(self) -> bool:
         """Return True if the step limit is reached: the next activation counts, and no step remains."""
-        if self.used < self.limit or self.pos >= self.at.s_pend[self.position - self.at.base]:
+        if (
+            self.counted_steps < self.limit
+            or self.queue_start >= self.current_history.s_pend[self.position - self.current_history.base]
+        ):
             return False
-        number = self.at.p_act[self.pos]
-        return self.tables.acts[number].node < 0 or self.find_activation(number).cost > 0
+        number = self.current_history.p_act[self.queue_start]
+        return self.tables.activations[number].node < 0 or self.find_activation(number).cost > 0
 
     # -- events and effects, called by Work ------------------------------------------------------------------
 
-    def event(self, seq: int) -> Event | None:
+    def get_event(self, seq: int) -> Event | None:
         """Return the event with this number."""
         if seq < 0:
             return None
         for history in reversed(self.chain):
-            place = history.place_of(seq)
+            place = history.find_event_index(seq)
             if place >= 0:
                 return history.events[place]
         found = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
@@ -451,30 +457,30 @@ class Run:
         Events of steps in flight count, too, and those of interrupted steps that have not started again.
         """
         here = next(history for history in reversed(self.chain) if history.base <= self.position)
-        kept = max(here.last_event(self.position), here.inherited)
+        kept = max(here.last_event(self.position), here.last_inherited_event)
         if self.recorded is not None:
             kept = max(kept, self.recorded.last_event())
         if not self.pending_steps:
             return kept
         flying = [
-            pending_step.act.work.emitted for pending_step in tuple(self.pending_steps.values())
+            pending_step.activation.work.emitted for pending_step in tuple(self.pending_steps.values())
         ]  # a copy: threads may ask
         return max([kept, *(emitted[-1].seq for emitted in flying if emitted)])
 
-    def calls_before(self, kind: str, node: str | None = None) -> int:
+    def count_calls(self, kind: str, node: str | None = None) -> int:
         """Count the effects of a kind (of one node) called by the steps up to here, without retries."""
         number = None if node is None else self.plan.index.get(node, -1)
-        return sum(history.calls_of(kind, number, end) for history, end in self.parts())
+        return sum(history.count_calls(kind, number, end) for history, end in self.parts())
 
-    def seed_of(self, act: Activation) -> str:
+    def derive_seed(self, act: Activation) -> str:
         """Return the random seed for a step that starts: independent of what runs concurrently."""
         number, lane = act.node.index, self._lane(act.frame.id)
         earlier = 0
         with self.numbering:  # nodes in threads may call this at once
             for history, end in self.parts():
-                steps = history.steps_of(number, end)
+                steps = history.list_steps(number, end)
                 if lane:
-                    frames = (self.tables.acts[history.s_act[step - history.base]].frame for step in steps)
+                    frames = (self.tables.activations[history.s_act[step - history.base]].frame for step in steps)
                     earlier += sum(self._lane(frame) == lane for frame in frames)
                 else:
                     earlier += len(steps)
@@ -497,9 +503,11 @@ class Run:
         """
         number = self.plan.index.get(node, -1)
         for history, end in reversed(self.parts()):
-            ends = [(kind, history.calls_of(kind, number, end)) for kind in kinds]  # this also updates `counted`
+            ends = [
+                (kind, history.count_calls(kind, number, end)) for kind in kinds
+            ]  # this also updates `effect_steps`
             steps = [
-                map(history.counted[kind, number].__getitem__, range(count - 1, -1, -1))
+                map(history.effect_steps[kind, number].__getitem__, range(count - 1, -1, -1))
                 for kind, count in ends
                 if count
             ]
@@ -514,19 +522,19 @@ class Run:
         pairs = zip(self.chain, ends, strict=True)
         return [(history, min(end, self.position)) for history, end in pairs if history.base <= self.position]
 
-    def node_of(self, act: int) -> str:
+    def get_node_id(self, act: int) -> str:
         """Return the id of an activation's node."""
-        return self.plan.nodes[self.tables.acts[act].node].id
+        return self.plan.nodes[self.tables.activations[act].node].id
 
     def release(self) -> None:
         """Break the reference cycles of a run that is no longer used: its memory is freed without the collector."""
-        for act in self.live.values():
+        for act in self.live_activations.values():
             del act.work.board, act.work
         for frame in self.frames.values():
-            frame.acts.clear()
-        self.live.clear()
+            frame.activations.clear()
+        self.live_activations.clear()
 
     async def require_loop(self) -> None:
         """Continue inside an event loop."""
-        if self.plain or not is_in_loop():
+        if self.without_loop or not is_in_loop():
             await NeedLoop()

@@ -13,7 +13,7 @@ from agentnb.engine.core.history import (
     CARRIED,
     ENTER,
     RESUME,
-    ActRow,
+    ActivationRow,
     Event,
     FrameRow,
 )
@@ -37,30 +37,30 @@ def find_next_activations(run: Run, act: Activation) -> Pushes:
     """Return the activations that a node's ordinary edges lead to, each with its condition's value."""
     found: Pushes = []
     taken = False
-    for call, target, edge in act.node.out:
+    for call, target, edge in act.node.outgoing_edges:
         parallel = edge.kind == "parallel"
         if taken and run.plan.first and not parallel:
             continue
         value = None if call is None else _evaluate(act, call, edge)
         if call is None or value:
-            found.append((lead(run, act, target, edge), value))
+            found.append((get_target(run, act, target, edge), value))
             taken = taken or not parallel
     return found
 
 
-def lead(run: Run, act: Activation, target: int, edge: Edge | None = None, event: int = -1) -> int:
+def get_target(run: Run, act: Activation, target: int, edge: Edge | None = None, event: int = -1) -> int:
     """Return the number of the activation that a step leads to; `event` carries the input of a target with its own."""
     if run.plan.supersteps:
-        return supersteps.lead(run, act, target, edge, event)
-    number = act.next_acts.get(target)
+        return supersteps.get_target(run, act, target, edge, event)
+    number = act.next_activations.get(target)
     if number is None:
-        number = act.next_acts[target] = run.get_activation(target, act.frame).id
+        number = act.next_activations[target] = run.get_activation(target, act.frame).id
     return number
 
 
 def find_handler(run: Run, act: Activation, target: int) -> int:
     """Return the number of the activation that a failed step leads to."""
-    return supersteps.find_handler(run, act, target) if run.plan.supersteps else lead(run, act, target)
+    return supersteps.find_handler(run, act, target) if run.plan.supersteps else get_target(run, act, target)
 
 
 def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
@@ -98,7 +98,7 @@ def follow(run: Run, act: Activation) -> None:
         act.next = always
         if always == NO_EDGE:
             return
-    out: tuple[OutgoingEdge, ...] = act.node.out
+    out: tuple[OutgoingEdge, ...] = act.node.outgoing_edges
     p_act, p_val = history.p_act, history.p_val
     if act.next == FIRST:
         board = act.work.board
@@ -113,8 +113,8 @@ def follow(run: Run, act: Activation) -> None:
                     raise _make_condition_error(edge, error) from error
                 if not value:
                     continue
-            number = act.next_acts.get(target)
-            p_act.append(lead(run, act, target, edge) if number is None else number)
+            number = act.next_activations.get(target)
+            p_act.append(get_target(run, act, target, edge) if number is None else number)
             p_val.append(value)
             return
         return
@@ -146,7 +146,7 @@ def choose_targets(run: Run, act: Activation, targets: Sequence[str | SendTarget
                     did_you_mean(target, _list_region_nodes(run, act), "add the node, or change the route"),
                 )
             )
-        pushes.append((lead(run, act, number, event=event), value))
+        pushes.append((get_target(run, act, number, event=event), value))
     return pushes
 
 
@@ -187,7 +187,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     history = run.history
     index = run.queue_index
     if (
-        ((index is not None and index.is_current(run)) or len(history.p_act) - run.pos > SHORT)
+        ((index is not None and index.is_current(run)) or len(history.p_act) - run.queue_start > SHORT)
         and not run.plan.joins
         and not run.plan.listeners
     ):
@@ -200,15 +200,15 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     rest = [number for place, number in enumerate(queue) if place != here or number != act.id]
     last = max((i for i, number in enumerate(rest) if get_frame(run, number).is_within(act.frame)), default=here - 1)
     at = last + 1
-    plain = here == 0 and at == len(rest) and not front and not history.replaced
+    plain = here == 0 and at == len(rest) and not front and not history.replacements
     new: Pushes = [*front, *_carry(rest[:at]), *pushes, *_carry(rest[at:])]
     if here:
         new = [*_carry(rest[:here]), *front, *_carry(rest[here:at]), *pushes, *_carry(rest[at:])]
-    new = _schedule_resume(run, act, expand(run, _place_joins(run, new), act.work.emitted), here)
+    new = _schedule_resume(run, act, expand(run, _queue_joins(run, new), act.work.emitted), here)
     kept = zip(new, rest, strict=False)
     if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in kept):
         new = new[len(rest) :]
-        pos = run.pos + 1
+        pos = run.queue_start + 1
     else:
         pos = len(history.p_act)
     history.p_act.extend([number for number, _ in new])
@@ -218,22 +218,24 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
 
 def get_frame(run: Run, number: int) -> Frame:
     """Return the frame of a frontier entry; an event not yet matched belongs to the root frame."""
-    return run.root if run.tables.acts[number].node < 0 else run.find_activation(number).frame
+    return run.root if run.tables.activations[number].node < 0 else run.find_activation(number).frame
 
 
 def _carry(numbers: Sequence[int]) -> Pushes:
     return [(number, CARRIED) for number in numbers]
 
 
-def _place_joins(run: Run, queue: Pushes) -> Pushes:
+def _queue_joins(run: Run, queue: Pushes) -> Pushes:
     """Queue each join once, and behind the activations of its own frame while one of them can still reach it."""
-    joins, acts = run.plan.joins, run.tables.acts
+    joins, acts = run.plan.joins, run.tables.activations
     for number in dict.fromkeys(number for number, _ in queue if acts[number].node in joins):
         found = [push for push in queue if push[0] == number]
         place, others = queue.index(found[0]), [push for push in queue if push[0] != number]
         push = next((push for push in found if push[1] is not CARRIED), found[0])  # a followed edge is recorded as one
         node, frame = acts[number].node, acts[number].frame
-        if any(acts[other].frame == frame and acts[other].node in run.plan.ahead[node] for other, _ in others):
+        if any(
+            acts[other].frame == frame and acts[other].node in run.plan.nodes_before_join[node] for other, _ in others
+        ):
             own = get_frame(run, number)
             place = max(n for n, (other, _) in enumerate(others) if get_frame(run, other).is_within(own)) + 1
         queue = [*others[:place], push, *others[place:]]
@@ -247,9 +249,9 @@ def expand(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
     """
     if not run.plan.listeners:
         return queue
-    while queue and run.tables.acts[queue[0][0]].node < 0:
-        seq = run.tables.acts[queue[0][0]].event
-        event = next((event for event in emitted if event.seq == seq), None) or run.event(seq)
+    while queue and run.tables.activations[queue[0][0]].node < 0:
+        seq = run.tables.activations[queue[0][0]].event
+        event = next((event for event in emitted if event.seq == seq), None) or run.get_event(seq)
         nodes = run.plan.listeners.get(event.type, ()) if event else ()
         queue = [(run.get_activation(node.index, run.root, 0, seq).id, CARRIED) for node in nodes] + queue[1:]
     return queue
@@ -275,7 +277,10 @@ def make_event_entries(run: Run, work: Any) -> Pushes:
     """Return the queue entries for the events that a node emitted."""
     if not run.plan.listeners or run.plan.recipe.reactive is not None:  # a reactive run queues the events themselves
         return []
-    return [(run.tables.act(_new_row(ActRow, (-1, 0, 0, event.seq, -1))), CARRIED) for event in work.emitted]
+    return [
+        (run.tables.add_activation(_new_row(ActivationRow, (-1, 0, 0, event.seq, -1))), CARRIED)
+        for event in work.emitted
+    ]
 
 
 # -- opening and closing frames --------------------------------------------------------------------------------------
@@ -302,23 +307,23 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
         )
     number, front, opened, frames = run.position + 1, [], [], run.tables.frames
     if opening.bodies:
-        run.history.opened[number] = ()  # known to `repair` before the first frame is open
+        run.history.opened_frames[number] = ()  # known to `repair` before the first frame is open
         run.history.mark_rare(number)
-    for path, value in act.work.own:  # before a child scope is open: afterwards this scope cannot be written
+    for path, value in act.work.own_writes:  # before a child scope is open: afterwards this scope cannot be written
         run.write(act.scope, path, value)
     for body in opening.bodies:
-        id_, given = len(frames), None if body.given is None else freeze(dict(body.given))
+        id_, given = len(frames), None if body.inputs is None else freeze(dict(body.inputs))
         own = id_ if body.policy != "shared" else act.frame.row.scope
         fields = (id_, act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number, given)
         row = _new_row(FrameRow, fields)
         frames.append(row)
         opened.append(id_)
         frame = run.open_frame(row)
-        for key, value in body.inputs.items():
+        for key, value in body.values.items():
             run.write(frame.scope, (key,), value)
         front += [(run.get_activation(node, frame).id, CARRIED) for node in run.plan.entries[body.region]]
     if opened:
-        run.history.opened[number] = tuple(opened)
+        run.history.opened_frames[number] = tuple(opened)
     if not front:
         front = [(run.get_activation(act.node.index, act.frame, RESUME).id, CARRIED)]
     code = finish(run, act, began, ENTER, advance(run, act, [], front))
@@ -330,7 +335,7 @@ def repeat_body(run: Run, act: Activation, began: int) -> int:
     from agentnb.engine.core.step import finish
 
     run.history.mark_rare(run.position + 1)
-    for path, value in act.work.own:
+    for path, value in act.work.own_writes:
         run.write(act.scope, path, value)
     front: Pushes = []
     for frame in run.list_inner_frames(act):
@@ -351,7 +356,7 @@ def close_frames(run: Run, frames: Sequence[Frame], step: int) -> None:
     closing = sorted(frames, key=lambda frame: -frame.depth)
     if not closing:
         return
-    run.history.closed[step] = run.history.closed.get(step, ()) + tuple(frame.id for frame in closing)
+    run.history.closed_frames[step] = run.history.closed_frames.get(step, ()) + tuple(frame.id for frame in closing)
     run.history.mark_rare(step)
     for frame in closing:
         run.close_frame(frame.id)
@@ -367,7 +372,7 @@ __all__ = [
     "find_next_activations",
     "follow",
     "get_frame",
-    "lead",
+    "get_target",
     "leave",
     "make_event_entries",
     "repeat_body",

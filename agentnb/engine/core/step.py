@@ -18,7 +18,7 @@ from agentnb.engine.core.frames import Activation
 from agentnb.engine.core.history import ERROR, FAIL, LEAVE, RUN, Note
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import PendingStep, record_interrupted
-from agentnb.engine.core.rng import take_back, take_note
+from agentnb.engine.core.rng import roll_back_draws, save_draws
 from agentnb.engine.core.run import DONE, EXHAUSTED, GO, PLAIN, SUSPENDED, Run
 from agentnb.engine.core.time_travel import repair
 from agentnb.engine.core.work import Enter, Outcome, Repeat, Work
@@ -33,13 +33,15 @@ def step(run: Run, act: Activation | None = None) -> int:
     `act` selects an activation of the frontier other than the first (the head of another branch).
     """
     if act is None:
-        number = run.history.p_act[run.pos]
-        act = run.live.get(number) or run.find_activation(number)  # a rebuilt frame may lack its activations
+        number = run.history.p_act[run.queue_start]
+        act = run.live_activations.get(number) or run.find_activation(
+            number
+        )  # a rebuilt frame may lack its activations
     began = run.ns()
     if run.armed:
-        take_note(run)
+        save_draws(run)
     try:
-        if act.what == FAIL:
+        if act.purpose == FAIL:
             code = error_routing.leave_after_failure(run, act, began)
         else:
             result: Any = act.perform(act.work)
@@ -48,7 +50,7 @@ def step(run: Run, act: Activation | None = None) -> int:
         code = error_routing.fail(run, act, error, began)
     except StepAbandoned:
         return abandon(run, act)
-    return run.after(act, code) if run.armed else code
+    return run.after_step(act, code) if run.armed else code
 
 
 def abandon(run: Run, act: Activation) -> int:
@@ -58,37 +60,37 @@ def abandon(run: Run, act: Activation) -> int:
     run.pending_steps.pop(act.id, None)
     run.dispatcher.remember(act.work)
     act.work.has_ended = True
-    act.work = run.work_of(act)
-    take_back(run)
+    act.work = run.make_work(act)
+    roll_back_draws(run)
     return EXHAUSTED
 
 
 def commit_pending_step(run: Run, pending_step: PendingStep, result: Any, error: Exception | None = None) -> int:
     """Commit the step of a finished pending step: with the result of its node, or as a failure."""
-    act, step = run.refresh_activation(pending_step.act), run.position + 1
+    act, step = run.refresh_activation(pending_step.activation), run.position + 1
     del run.pending_steps[act.id]
     try:
         if error is not None:
             raise error
-        began = pending_step.began
+        began = pending_step.started_at
         code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
     except Exception as raised:  # noqa: BLE001  (as in `step`)
-        code = error_routing.fail(run, act, raised, pending_step.began)
+        code = error_routing.fail(run, act, raised, pending_step.started_at)
     except StepAbandoned:
         return abandon(run, act)
-    if pending_step.waited and run.position >= step:
-        run.history.waiting_ns[step] = pending_step.waited
+    if pending_step.waiting_ns and run.position >= step:
+        run.history.waiting_ns[step] = pending_step.waiting_ns
     if pending_step.intervention_count and run.position >= step:
         run.history.interventions.append(record_interrupted(run, pending_step, "ended", step))
-    return run.after(act, code) if run.armed else code
+    return run.after_step(act, code) if run.armed else code
 
 
 def settle(run: Run, act: Activation, result: Any, began: int) -> int:
     """Commit what a node returned, in any form; an awaitable becomes a pending step."""
     if type(result) is CoroutineType:  # by far the most common; an ABC check costs as much as a step
         if not run.armed:
-            take_note(run)  # its code has not started yet: if interrupted, it draws the same again
-        if run.plain:
+            save_draws(run)  # its code has not started yet: if interrupted, it draws the same again
+        if run.without_loop:
             return _drive(run, act, result, began)
         run.pending_steps[act.id] = PendingStep(act, result, began)
         return SUSPENDED
@@ -124,15 +126,15 @@ def _drive(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], b
         raise
     else:
         pending_step = run.pending_steps[act.id] = PendingStep(act, coroutine, began)
-        pending_step.take(yielded)
+        pending_step.handle_yield(yielded)
         return SUSPENDED
     return commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
 
 
 def _commit_outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
     act.work.result = outcome.result
-    if outcome.places:
-        act.work.own.extend(outcome.places)
+    if outcome.nested_writes:
+        act.work.own_writes.extend(outcome.nested_writes)
         act.work.busy = True
     if outcome.thought is not None or outcome.action is not None or outcome.observation is not None or outcome.inputs:
         action, observation, inputs = outcome.action, outcome.observation, outcome.inputs
@@ -162,14 +164,14 @@ def commit(
     """
     history, scope, work = run.history, act.scope, act.work
     data, codes = scope.own_data() if scope.shared else scope.data, scope.codes
-    if act.what:  # the inside closes before a composite node writes to its own scope
+    if act.purpose:  # the inside closes before a composite node writes to its own scope
         scheduler.leave(run, act)
-    if work.own:
-        for path, value in work.own:
+    if work.own_writes:
+        for path, value in work.own_writes:
             run.write(scope, path, value)
-        work.own, work.applied_writes = [], work.own
+        work.own_writes, work.applied_writes = [], work.own_writes
     if work.copies and scope.parent is None:
-        _write_in_place(run, act, work.in_place_before(writes))
+        _write_in_place(run, act, work.find_changes_before_reducers(writes))
     for key, value in writes.items():
         if type(value) in PLAIN and key in codes and not scope.open:
             history.w_code.append(codes[key])
@@ -179,7 +181,7 @@ def commit(
         else:
             run.write(scope, (key,), value)
     if work.copies:
-        _write_in_place(run, act, work.in_place(writes))
+        _write_in_place(run, act, work.find_in_place_changes(writes))
     if act.quick and chosen is None:
         after = act.next
         if after >= 0:
@@ -187,10 +189,14 @@ def commit(
             history.p_val.append(None)
         elif after < -1:
             scheduler.follow(run, act)
-        pos = history.find_queue_start(history.after(run.pos)) if history.replaced else run.pos + 1
+        pos = (
+            history.find_queue_start(history.row_after(run.queue_start))
+            if history.replacements
+            else run.queue_start + 1
+        )
     else:
         pos = scheduler.append_next_activations(run, act, chosen, handlers or [])
-    flag = LEAVE if act.what else RUN
+    flag = LEAVE if act.purpose else RUN
     return finish(run, act, began, flag if handlers is None else flag | ERROR, pos)
 
 
@@ -208,7 +214,7 @@ def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counte
     if work.reads:
         codes = act.scope.codes
         for key in work.reads:
-            history.r_code.append(codes[key] if key in codes else run.code(act.scope, key))
+            history.r_code.append(codes[key] if key in codes else run.get_key_code(act.scope, key))
             history.r_step.append(number)
         work.reads.clear()
     flushes = work.busy or work.copies
@@ -222,13 +228,13 @@ def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counte
     history.s_pos.append(pos)
     history.s_wend.append(len(history.w_new))
     history.s_pend.append(pends)
-    used = run.used + act.cost if counted else run.used
-    run.pos = pos
-    run.used = used
+    used = run.counted_steps + act.cost if counted else run.counted_steps
+    run.queue_start = pos
+    run.counted_steps = used
     run.position = number
     if flushes:
         work.reset()  # only now: an interrupted step must know what it has done
-    if number >= run.mark:
+    if number >= run.next_due:
         code = run.handle_due()
         return DONE if pos == pends else code
     return DONE if pos == pends else GO

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME, ActRow
-from agentnb.engine.core.reducers import Reduced, replaces_value
+from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME, ActivationRow
+from agentnb.engine.core.reducers import ReducedWrite, replaces_value
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import END
@@ -62,7 +62,7 @@ class Joins:
     def __init__(self, nodes: Sequence[PlanNode]) -> None:
         names: dict[tuple[int, str], list[int]] = {}
         for node in nodes:
-            for _, target, edge in node.out:
+            for _, target, edge in node.outgoing_edges:
                 if edge.join:
                     names.setdefault((target, edge.join), []).append(node.index)
         self.arrivals: dict[tuple[int, int, str], int] = {}
@@ -76,7 +76,7 @@ class Joins:
 # -- where a step leads --------------------------------------------------------------------------------------------
 
 
-def lead(run: Run, act: Activation, target: int, edge: Edge | None, event: int) -> int:
+def get_target(run: Run, act: Activation, target: int, edge: Edge | None, event: int) -> int:
     """Return the number of the activation in the next superstep that a step leads to.
 
     It is an arrival, if the edge is part of a join; it is parked, if the target is deferred.
@@ -84,7 +84,7 @@ def lead(run: Run, act: Activation, target: int, edge: Edge | None, event: int) 
     if edge is not None and edge.join:
         code = run.plan.waiting.arrivals[act.node.index, target, edge.join]
         return run.get_activation(target, act.frame, PARKED, -1, code).id
-    if event < 0 and target in run.plan.deferred:
+    if event < 0 and target in run.plan.deferred_nodes:
         return run.get_activation(target, act.frame, PARKED).id
     return run.get_activation(target, act.frame, 0, event, -1 - act.row.about).id
 
@@ -101,7 +101,7 @@ def find_handled_failure(run: Run, act: Activation, source: str) -> Failure | No
     """Return the failure of a node that an activation handles: its last one in the same superstep."""
     for step in iter_superstep_steps(run, act):
         history = next(history for history, end in run.parts() if history.base < step <= end)
-        row = run.tables.acts[history.s_act[step - history.base]]
+        row = run.tables.activations[history.s_act[step - history.base]]
         if row.event == act.row.event and run.plan.nodes[row.node].id == source:
             return history.errors.get(step)
     return None
@@ -121,7 +121,7 @@ def list_events_of_node(run: Run, act: Activation) -> list[int]:
 
     Those of activations that have run come first.
     """
-    acts, ran = run.tables.acts, []
+    acts, ran = run.tables.activations, []
     for _, row in _iter_steps_back(run, run.position):
         if row.frame == act.row.frame:
             if row.about != act.row.about:
@@ -131,7 +131,7 @@ def list_events_of_node(run: Run, act: Activation) -> list[int]:
     return [
         row.event
         for row in [*reversed(ran), *due]
-        if row.node == act.row.node and row.frame == act.row.frame and row.about == act.row.about and not row.what
+        if row.node == act.row.node and row.frame == act.row.frame and row.about == act.row.about and not row.purpose
     ]  # fmt: skip  (it begins; it is neither parked nor does it resume)
 
 
@@ -154,9 +154,9 @@ def iter_writes(run: Run, frame: Frame, step: int) -> Iterator[tuple[str, Any, A
 
 def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation:
     """Return the activation of a node in the current superstep of a frame, where a person sets it next."""
-    acts = run.tables.acts
+    acts = run.tables.activations
     about = next((acts[entry].about for entry in run.frontier()
-                  if acts[entry].frame == frame.id and acts[entry].what != PARKED), None)  # fmt: skip
+                  if acts[entry].frame == frame.id and acts[entry].purpose != PARKED), None)  # fmt: skip
     if about is None:  # the frame's superstep has ended, or is that of the composite node which is next
         last = next((row for _, row in _iter_steps_back(run, run.position) if row.frame == frame.id), None)
         about = START if last is None else -1 - last.about
@@ -165,28 +165,28 @@ def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation
 
 def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
     """Append the pushes of a step and return where the frontier begins then."""
-    history, acts, frame = run.history, run.tables.acts, act.frame
-    here = run.pos
+    history, acts, frame = run.history, run.tables.activations, act.frame
+    here = run.queue_start
     if not front and frame.parent is None and history.p_act[here] == act.id:
         after = here + 1
         if after == len(history.p_act):
             _append(history, _plan_next_superstep(run, frame, act, pushes))
             return after
         row = acts[history.p_act[after]]
-        if row.frame == frame.id and row.about == act.row.about and row.what != PARKED:
+        if row.frame == frame.id and row.about == act.row.about and row.purpose != PARKED:
             _append(history, pushes)
             return after
     queue = history.p_act[here:].tolist()
     if act.id in queue:
         queue.remove(act.id)
-    if front and run.tables.acts[front[0][0]].frame != frame.id:  # a composite node opens its inside
+    if front and run.tables.activations[front[0][0]].frame != frame.id:  # a composite node opens its inside
         return _rewrite(history, [*front, *_carry(queue)])
     resumes = [push for push in pushes if acts[push[0]].frame != frame.id]  # the step has ended its frame
     if resumes:
         return _rewrite(history, [*resumes[:1], *_carry([n for n in queue if acts[n].frame != frame.id])])
     own = [number for number in queue if acts[number].frame == frame.id]
     outer = _carry([number for number in queue if acts[number].frame != frame.id])
-    current = [number for number in own if acts[number].about == act.row.about and acts[number].what != PARKED]
+    current = [number for number in own if acts[number].about == act.row.about and acts[number].purpose != PARKED]
     if front or current:  # `front`: what handles a failed step
         later = [number for number in own if number not in set(current)]
         return _rewrite(history, [*front, *_carry(current), *_carry(later), *pushes, *outer])
@@ -211,15 +211,15 @@ def _carry(numbers: list[int]) -> Pushes:
 def _plan_next_superstep(run: Run, frame: Frame, act: Activation, pushes: Pushes) -> Pushes:
     """Return the next superstep of a frame; when there is none, what its composite node does next."""
     _clear_transients(run, act)
-    acts, plan = run.tables.acts, run.plan
+    acts, plan = run.tables.activations, run.plan
     if len(pushes) == 1:
         row = acts[pushes[0][0]]
-        if row.what != PARKED:
+        if row.purpose != PARKED:
             return pushes
     due: dict[int, Any] = {}
     parked: dict[int, Any] = {}
     for number, value in pushes:
-        found = parked if acts[number].what == PARKED else due
+        found = parked if acts[number].purpose == PARKED else due
         if found.get(number, CARRIED) is CARRIED:
             found[number] = value
     about = -1 - act.row.about
@@ -240,14 +240,14 @@ def _open_gates(
     run: Run, frame: Frame, due: dict[int, Any], parked: dict[int, Any], about: int, *, deferred: bool
 ) -> None:
     """Replace the arrivals at each complete join by its target."""
-    acts, gates = run.tables.acts, run.plan.waiting.gates
+    acts, gates = run.tables.activations, run.plan.waiting.gates
     arrived: dict[int, list[int]] = {}
     for number in parked:
         if acts[number].about >= 0:
             arrived.setdefault(gates[acts[number].about][1], []).append(number)
     for numbers in arrived.values():
         gate, _ = gates[acts[numbers[0]].about]
-        if len(numbers) == gate.sources and (gate.target in run.plan.deferred) == deferred:
+        if len(numbers) == gate.sources and (gate.target in run.plan.deferred_nodes) == deferred:
             value = [parked.pop(number) for number in numbers][-1]
             due.setdefault(run.get_activation(gate.target, frame, 0, -1, about).id, value)
 
@@ -279,11 +279,11 @@ def find_failed_activation(run: Run, frame: Frame) -> int:
     return run.get_activation(owner.node, frame.parent, FAIL, owner.event, owner.about).id
 
 
-def find_owner(run: Run, frame: Frame) -> ActRow:
+def find_owner(run: Run, frame: Frame) -> ActivationRow:
     """Return the activation that opened a frame."""
-    opened = frame.row.opened
+    opened = frame.row.opened_at
     history = next(history for history in reversed(run.chain) if history.base < opened)
-    return run.tables.acts[history.s_act[opened - history.base]]
+    return run.tables.activations[history.s_act[opened - history.base]]
 
 
 def _clear_transients(run: Run, act: Activation) -> None:
@@ -347,7 +347,7 @@ def get_stage(run: Run, act: Activation) -> Stage:
     elif stage.about != about:
         stage = Stage(run.history, about, stage.number + 1, frame.scope)
     for step in reversed(steps):
-        _note_writes(run, stage, frame.scope.id, step)
+        _record_writes(run, stage, frame.scope.id, step)
     stage.position = run.position
     frame.stage = stage
     return stage
@@ -365,7 +365,7 @@ def _follows(run: Run, frame: Frame, stage: Stage, about: int) -> bool:
     """Return True if the next superstep follows one of a single step: by far the most common case."""
     if not stage.position == run.position - 1 >= run.history.base:
         return False
-    row = run.tables.acts[run.history.s_act[-1]]
+    row = run.tables.activations[run.history.s_act[-1]]
     return row.frame == frame.id and row.about == stage.about != about
 
 
@@ -390,14 +390,14 @@ def _count(run: Run, act: Activation) -> int:
     return number
 
 
-def _iter_steps_back(run: Run, position: int) -> Iterator[tuple[int, ActRow]]:
+def _iter_steps_back(run: Run, position: int) -> Iterator[tuple[int, ActivationRow]]:
     """Yield the steps up to a position, the last first, with their activations."""
     for history, end in reversed(run.parts()):
         for step in range(min(end, position), history.base, -1):
-            yield step, run.tables.acts[history.s_act[step - history.base]]
+            yield step, run.tables.activations[history.s_act[step - history.base]]
 
 
-def _note_writes(run: Run, stage: Stage, number: int, step: int) -> None:
+def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
     """Add the previous values of the keys that a step has written; what a person edited after it is seen."""
     scope = stage.scope
     history = next(history for history in reversed(run.chain) if history.base < step)
@@ -412,7 +412,7 @@ def _note_writes(run: Run, stage: Stage, number: int, step: int) -> None:
         owner, path = codes[history.w_code[at] >> 2]
         if owner != number:
             continue
-        if replaces_value(history.reduced.get(at, ())):
+        if replaces_value(history.reduced_parts.get(at, ())):
             stage.replaced.add(str(path[0]))
         if at >= end - edits:
             scope.data.pop(str(path[0]), None)
@@ -428,7 +428,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
     """
     choose = node.node.params.get("choose")
     most: int | None = node.node.params.get("max_supersteps")
-    asks = choose is not None or any(condition is not None for condition, _, _ in node.out)
+    asks = choose is not None or any(condition is not None for condition, _, _ in node.outgoing_edges)
 
     def finish(work: Work, result: Any) -> Any:
         if type(result) is Outcome:  # first: the other checks ask abstract classes, which takes a µs
@@ -439,7 +439,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
             return result  # it opens its inside
         else:
             outcome = result if isinstance(result, Outcome) else Outcome(result or {})
-        if _fit_in(work, outcome):
+        if _drop_overwritten_additions(work, outcome):
             result = outcome
         if not asks:
             return result
@@ -455,12 +455,12 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
         return finish(work, await result)
 
     def run_isolated(work: Work) -> Any:
-        act = work.act
+        act = work.activation
         stage = get_stage(work.run, act)
         if most is not None and stage.number > most:
             raise _make_limit_error(work, most)
         work.scope = stage.scope if stage.scope.data else act.scope
-        if act.event >= 0 and not act.what and not node.kind.returns_reduced:
+        if act.event >= 0 and not act.purpose and not node.kind.returns_reduced:
             work.scope = _make_scope_with_input(work)
         return finish(work, perform(work))
 
@@ -492,7 +492,7 @@ def _make_error(work: Work, code: str, what: str, why: str, do: str) -> Superste
     return error
 
 
-def _fit_in(work: Work, outcome: Outcome) -> bool:
+def _drop_overwritten_additions(work: Work, outcome: Outcome) -> bool:
     """Drop what a node adds to keys that a sibling has replaced; return True if there was any.
 
     L530: two nodes of a superstep write a key that no reducer combines, or both replace its value.
@@ -500,15 +500,18 @@ def _fit_in(work: Work, outcome: Outcome) -> bool:
     Raises:
         SuperstepError: L530.
     """
-    stage = work.act.frame.stage
+    stage = work.activation.frame.stage
     written = {} if stage is None else stage.scope.data
     if stage is None or not written:
         return False
     dropped = set()
-    for key, value in [*outcome.writes.items(), *((path[0], value) for path, value in [*outcome.places, *work.own])]:
+    for key, value in [
+        *outcome.writes.items(),
+        *((path[0], value) for path, value in [*outcome.nested_writes, *work.own_writes]),
+    ]:
         if key not in written:
             continue
-        combined = type(value) is Reduced
+        combined = type(value) is ReducedWrite
         if combined and key in stage.replaced and not replaces_value(value.parts):
             dropped.add(key)
         elif not combined or key in stage.replaced:
@@ -527,17 +530,17 @@ def _make_scope_with_writes(work: Work, outcome: Outcome) -> Scope:
     seen, plan = Scope(-1, work.scope.name, work.scope), work.run.plan
     for key, value in outcome.writes.items():
         put(seen, key, apply_write(seen.get(key), key, value, plan))
-    if outcome.places or work.own:
-        work.scope, own = seen, work.own
-        work.own = [*own, *outcome.places]
+    if outcome.nested_writes or work.own_writes:
+        work.scope, own = seen, work.own_writes
+        work.own_writes = [*own, *outcome.nested_writes]
         seen = work.run.make_preview(work)
-        work.own = own
+        work.own_writes = own
     return seen
 
 
 def apply_write(old: Any, key: str, value: Any, plan: Plan) -> Any:
     """Return the frozen value of a key after a write; `old` is the frozen value before, or ABSENT."""
-    if type(value) is Reduced:
+    if type(value) is ReducedWrite:
         return value.apply_to(old, key, plan)
     if type(value) is Append:
         return freeze([*(() if old is ABSENT else old), value.item])

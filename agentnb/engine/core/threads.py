@@ -16,7 +16,7 @@ from typing import Any, Final
 from agentnb.threadless import has_threads
 
 # An event loop's own pool is small: branches that wait for one another could deadlock.
-MOST: Final = 256
+MAX_THREADS: Final = 256
 
 
 class _Threads:
@@ -26,17 +26,17 @@ class _Threads:
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._lock = threading.Lock()
-        self._made = 0
+        self._thread_count = 0
 
-    def begin(self, call: Callable[[], Any]) -> Future[Any]:
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
         """Call a function in the next free thread."""
         future: Future[Any] = Future()
         self._calls.put((future, call))
         if not self._idle.acquire(blocking=False):
             with self._lock:
-                if self._made < MOST:
-                    self._made += 1
-                    threading.Thread(target=self._serve, name=f"agentnb_{self._made}", daemon=True).start()
+                if self._thread_count < MAX_THREADS:
+                    self._thread_count += 1
+                    threading.Thread(target=self._serve, name=f"agentnb_{self._thread_count}", daemon=True).start()
         return future
 
     def _serve(self) -> None:
@@ -79,7 +79,7 @@ async def call_in_thread(call: Callable[..., Any], *words: Any) -> Any:
         future: Future[Any] = Future()
         _run_call(future, partial(context.run, call, *words))
         return future.result()
-    begun = _get_threads().begin(partial(context.run, call, *words))
+    begun = _get_threads().submit(partial(context.run, call, *words))
     try:
         return await asyncio.wrap_future(begun)
     except asyncio.CancelledError:

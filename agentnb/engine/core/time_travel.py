@@ -24,7 +24,7 @@ _UNCOUNTED: Final = bytes(number for number in range(256) if not number & COUNTE
 def repair(run: Run) -> None:
     """Roll back uncommitted changes, left by an interrupt or an error. Idempotent."""
     run.queue_index = None
-    if run.is_rewound or run.at is not run.history:  # the rows beyond are committed steps
+    if run.is_rewound or run.current_history is not run.history:  # the rows beyond are committed steps
         if run.dirty:
             restore(run, run.position)
         return
@@ -32,12 +32,16 @@ def repair(run: Run) -> None:
     row = run.position - history.base
     writes = history.s_wend[row]
     number = run.position + 1
-    if (history.rare and history.rare[-1] >= number) or number in history.opened or number in history.closed:
+    if (
+        (history.rare and history.rare[-1] >= number)
+        or number in history.opened_frames
+        or number in history.closed_frames
+    ):
         run.dirty = True
     filled = min(len(history.w_code), len(history.w_new), len(history.w_old))
     if filled > writes and not run.dirty:
         _undo_writes(run, history, writes, filled)
-    history.cut(run.position)
+    history.truncate(run.position)
     if run.dirty:
         restore(run, run.position)
         run.is_rewound = False
@@ -69,7 +73,7 @@ def get_scopes(run: Run) -> dict[int, Scope]:
 
 def undo(run: Run) -> None:
     """Move one step back."""
-    at, position = run.at, run.position
+    at, position = run.current_history, run.position
     row = position - at.base
     run.is_rewound = True
     if row == 0 or (at.rare and _has_changed_frames(at, position)):
@@ -88,8 +92,8 @@ def undo(run: Run) -> None:
             end = start
     if end > start:
         _undo_writes(run, at, start, end)
-    run.pos = at.s_pos[row - 1]
-    run.used -= at.s_flag[row] & COUNTED > 0
+    run.queue_start = at.s_pos[row - 1]
+    run.counted_steps -= at.s_flag[row] & COUNTED > 0
     run.position = position - 1
     run.dirty = False
 
@@ -137,16 +141,16 @@ def restore(run: Run, step: int) -> None:
         _remember(run, target, step)
     start = target.s_pos[step - target.base]
     for number in target.queue_after(step):
-        if run.tables.acts[number].node >= 0:
+        if run.tables.activations[number].node >= 0:
             run.find_activation(number)
     past = target is not run.history or step < target.tip
     # With no call in between: an interrupt finds the run either there or here.
-    run.at = target
-    run.pos = start
+    run.current_history = target
+    run.queue_start = start
     run.position = step
     run.is_rewound = past
     run.dirty = False
-    run.set_mark()
+    run.set_next_due()
 
 
 def _remember(run: Run, history: History, step: int) -> None:
@@ -159,13 +163,13 @@ def _remember(run: Run, history: History, step: int) -> None:
         scope.shared = True
     data = {number: scope.data for number, scope in scopes.items()}
     frames = tuple((frame.id, frame.iteration) for frame in run.frames.values())
-    history.restored = Checkpoint(step, history.s_wend[step - history.base], run.used, data, frames)
+    history.restored_state = Checkpoint(step, history.s_wend[step - history.base], run.counted_steps, data, frames)
 
 
 def _load_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
     root = run.root
     run.frames = {0: root}
-    run.live = dict(root.acts)
+    run.live_activations = dict(root.activations)
     root.scope.open = 0
     root.scope.data, root.scope.shared = checkpoint.data[0], True
     for number, iteration in checkpoint.frames:
@@ -174,7 +178,7 @@ def _load_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
     for frame in run.frames.values():
         if frame.row.policy != "shared" and frame.id:
             frame.scope.data, frame.scope.shared = checkpoint.data[frame.scope.id], True
-    run.used = checkpoint.used
+    run.counted_steps = checkpoint.counted_steps
 
 
 def _apply_steps(run: Run, history: History, start: int, end: int, writes: int) -> None:
@@ -185,24 +189,24 @@ def _apply_steps(run: Run, history: History, start: int, end: int, writes: int) 
         if step == start and start != base:
             # Only the interventions after this step, and after its checkpoint, are still to be applied.
             writes = _apply(run, history, writes, history.s_wend[row])
-            for number in history.closed.get(step, ()):
+            for number in history.closed_frames.get(step, ()):
                 if number in run.frames:
                     run.close_frame(number)
             continue
         if row:
             writes = _apply(run, history, writes, history.s_wend[row - 1])
-        for number in history.opened.get(step, ()):
+        for number in history.opened_frames.get(step, ()):
             run.open_frame(run.tables.frames[number])
         if row and history.s_flag[row] & 3 == AGAIN:
             for frame in run.list_inner_frames(run.find_activation(history.s_act[row])):
                 frame.iteration += 1
         writes = _apply(run, history, writes, history.s_wend[row])
-        for number in history.closed.get(step, ()):
+        for number in history.closed_frames.get(step, ()):
             if number in run.frames:
                 run.close_frame(number)
     _apply(run, history, writes, history.s_wend[end - base])
     flags = history.s_flag[start - base + 1 : end - base + 1].tobytes()
-    run.used += len(flags.translate(None, _UNCOUNTED))
+    run.counted_steps += len(flags.translate(None, _UNCOUNTED))
 
 
 def _apply(run: Run, history: History, start: int, end: int) -> int:
@@ -236,7 +240,11 @@ def open_tip(run: Run, *, amend: bool = False) -> bool:
     """
     repair(run)
     history = run.history
-    if run.at is history and run.position == history.tip and not (amend and history.sealed >= run.position):
+    if (
+        run.current_history is history
+        and run.position == history.tip
+        and not (amend and history.sealed_step >= run.position)
+    ):
         run.is_rewound = False
         return False
     start_branch(run)
@@ -248,7 +256,7 @@ def start_branch(run: Run, name: str | None = None) -> History:
 
     Return the new history; the steps after this point stay with the old one.
     """
-    old, left = run.at, run.left
+    old, left = run.current_history, run.abandoned_branches
     leaves = run.position < run.history.tip or old is not run.history
     if leaves:
         left = (*left, (tuple(run.chain), run.history.tip))
@@ -257,22 +265,22 @@ def start_branch(run: Run, name: str | None = None) -> History:
         name = name or f"branch {len(left)}"  # the ids of its steps depend on it
     new = History(run.tables, base=run.position, parent=old, name=name, plan=run.plan)
     chain = [*run.chain[: run.chain.index(old) + 1], new]  # by identity: histories compare by identity
-    sealed = max(old.sealed, run.position)
-    new.first_row(run.frontier(), run.ns())
-    new.loose = () if leaves else old.loose
+    sealed = max(old.sealed_step, run.position)
+    new.append_first_row(run.frontier(), run.ns())
+    new.uncommitted_calls = () if leaves else old.uncommitted_calls
     # With no call in between: an interrupt finds the whole branch, or none.
-    old.sealed = sealed
-    run.left = left
+    old.sealed_step = sealed
+    run.abandoned_branches = left
     run.chain = chain
-    run.history = run.at = new
-    run.pos = 0
+    run.history = run.current_history = new
+    run.queue_start = 0
     run.is_rewound = False
     run.stop_at = NEVER
     last = _get_last_checkpoint(chain, run.position)
-    run.check_at = last.step + CHECKPOINT_ROWS + sum(map(len, last.data.values()))
-    if run.check_at <= run.position:
+    run.next_checkpoint = last.step + CHECKPOINT_ROWS + sum(map(len, last.data.values()))
+    if run.next_checkpoint <= run.position:
         run.checkpoint()
-    run.set_mark()
+    run.set_next_due()
     return new
 
 
@@ -296,19 +304,19 @@ def fork_run(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
     else:
         restore(new, step)
     start_branch(new, name)
-    new.left = ()  # later branches belong to the parent only
+    new.abandoned_branches = ()  # later branches belong to the parent only
     return new
 
 
 @contextmanager
-def look_at(run: Run, step: int) -> Iterator[Run]:
+def inspect_at(run: Run, step: int) -> Iterator[Run]:
     """Yield a run positioned after a step of this one, for inspection only; this run is not affected."""
     origin = find_history(run, step)
-    sealed = origin.sealed
+    sealed = origin.sealed_step
     try:
         yield fork_run(run, run.plan, step)
     finally:
-        origin.sealed = sealed
+        origin.sealed_step = sealed
 
 
 def reopen_branch(run: Run, chain: tuple[History, ...], tip: int) -> Run:
@@ -323,7 +331,7 @@ def _make_run(run: Run, plan: Plan, history: History) -> Run:
     """Return a new run, without state, in a history of this one."""
     new = Run(plan, run.dispatcher, clock=run.clock, seed=run.seed, history=history)
     new.root.scope.codes = run.root.scope.codes
-    new.limit, new.max_frames, new.chaos, new.given = run.limit, run.max_frames, run.chaos, run.given
+    new.limit, new.max_frames, new.chaos, new.inputs = run.limit, run.max_frames, run.chaos, run.inputs
     return new
 
 
@@ -336,7 +344,7 @@ def _copy_state(new: Run, run: Run) -> None:
             opened.iteration = frame.iteration
             if frame.row.policy != "shared":
                 opened.scope.share_data(frame.scope)
-    new.position, new.pos, new.used = run.position, run.pos, run.used
+    new.position, new.queue_start, new.counted_steps = run.position, run.queue_start, run.counted_steps
 
 
 def amend(run: Run, queue: list[int]) -> None:
@@ -348,7 +356,7 @@ def amend(run: Run, queue: list[int]) -> None:
     end = len(history.p_act)
     history.s_pend[row] = end
     history.s_pos[row] = pos
-    run.pos = pos
+    run.queue_start = pos
 
 
 __all__ = ["CHECKPOINT_ROWS", "NO_ACTIVATION", "OPS", "amend", "goto", "repair", "restore", "start_branch", "undo"]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.board.copies import make_reader_copy, seems_unchanged
 from agentnb.board.key_checks import UnknownKey
-from agentnb.board.paths import APPEND, DELETE, SET, Path, look
+from agentnb.board.paths import APPEND, DELETE, SET, Path, get_at
 from agentnb.board.scopes import Policy
 from agentnb.board.values import ABSENT, ATOMS, FrozenRecord, is_unchanged, thaw
 from agentnb.engine.core.events import make_event, restore_event
 from agentnb.engine.core.frames import get_frame_inputs, get_last_observation
-from agentnb.engine.core.reducers import Reduced, replaces_value
+from agentnb.engine.core.reducers import ReducedWrite, replaces_value
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import resolve_path
 from agentnb.recipe.model import Node
@@ -59,15 +59,15 @@ class SendTarget(NamedTuple):
 class Outcome:
     """The result of a node beyond a dict of writes (a plain dict is short for `Outcome(dict)`).
 
-    `writes` maps keys to values, `places` are writes below a key: (path, value). `route` holds the targets that the
-    node chose itself, with `value` as the reason; None means that the edges decide (in supersteps they are followed
-    besides). The rest is for the trace; `score` is the quality of the run's work, if the node judged it. `result` is
+    `writes` maps keys to values, `nested_writes` are writes below a key: (path, value). `route` holds the targets that
+    the node chose itself, with `value` as the reason; None means that the edges decide (in supersteps they are followed
+    as well). The rest is for the trace; `score` is the quality of the run's work, if the node judged it. `result` is
     the node's result for the conditions of its edges and for an enclosing loop; it is not on the board. `error` is a
     failure after the node had done its work: if an error edge handles it, the writes stay and the route is taken, too.
     """
 
     writes: Mapping[str, Any] = field(default_factory=dict)
-    places: Sequence[tuple[Path, Any]] = ()
+    nested_writes: Sequence[tuple[Path, Any]] = ()
     route: Sequence[str | SendTarget] | None = None
     value: Any = None
     thought: str | None = None
@@ -88,9 +88,9 @@ class Body:
 
     region: str
     policy: Policy = "shared"
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     branch: int = -1
-    given: Mapping[str, Any] | None = None
+    inputs: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -139,22 +139,22 @@ class Work:
     """
 
     __slots__ = (
-        "act",
+        "activation",
         "applied_writes",
         "asked_kinds",
         "board",
         "busy",
         "call_count",
         "calls",
-        "chance",
+        "calls_in_flight",
         "copies",
         "emitted",
         "has_ended",
         "needs_loop",
-        "out",
-        "own",
+        "own_writes",
         "reads",
         "result",
+        "rng",
         "run",
         "scope",
         "times",
@@ -162,22 +162,22 @@ class Work:
 
     def __init__(self, run: Run, act: Activation) -> None:
         self.run = run
-        self.act = act
+        self.activation = act
         self.scope = act.scope
         self.board = NodeBoard(self)
         self.reads: dict[str, None] = {}
         self.copies: dict[str, tuple[Any, Any]] = {}
-        # The node's own writes: in `own` until they are on the board, in `applied_writes` after that.
-        self.own: list[tuple[Path, Any]] = []
+        # The node's own writes: in `own_writes` until they are on the board, in `applied_writes` after that.
+        self.own_writes: list[tuple[Path, Any]] = []
         self.applied_writes: list[tuple[Path, Any]] = []
         self.emitted: list[Event] = []
         self.times: list[datetime] = []  # the times this step has read from a real clock
         self.calls: list[Call] = []
-        self.out: dict[int, tuple[int, Effect, Any, int]] = {}  # calls in flight
+        self.calls_in_flight: dict[int, tuple[int, Effect, Any, int]] = {}  # calls in flight
         self.asked_kinds: list[str] = []  # the kinds of the calls to a model or a person that this step has started
         self.call_count = 0  # how many calls this step has started; a retried call has several rows
         self.result: Any = None
-        self.chance: Random | None = None
+        self.rng: Random | None = None
         self.has_ended = False  # whether the step has ended
         self.needs_loop = False  # whether its own code awaits an event loop
         self.busy = False  # whether there is more to record than the writes that a node returns
@@ -185,22 +185,22 @@ class Work:
     @property
     def node(self) -> Node:
         """The node, as written in the recipe."""
-        return self.act.node.node
+        return self.activation.node.node
 
     @property
     def phase(self) -> Phase:
         """`start`, or `resume` when the node's inside has ended."""
-        return "resume" if self.act.what else "start"
+        return "resume" if self.activation.purpose else "start"
 
     @property
     def frames(self) -> list[Frame]:
         """The frames that this composite node opened, in branch order."""
-        return self.run.list_inner_frames(self.act)
+        return self.run.list_inner_frames(self.activation)
 
     @property
     def iteration(self) -> int:
         """How often the body ran, starting at 1; 0 before the first time."""
-        frames = self.frames if self.act.what else []
+        frames = self.frames if self.activation.purpose else []
         return frames[0].iteration if frames else 0
 
     @property
@@ -210,25 +210,25 @@ class Work:
         So a step that is replayed, or run again after going back, draws the same numbers, and so does a branch that
         runs concurrently with others.
         """
-        if self.chance is None:
-            self.chance = Random(self.run.seed_of(self.act))  # noqa: S311  (for reproducibility, not for security)
+        if self.rng is None:
+            self.rng = Random(self.run.derive_seed(self.activation))  # noqa: S311  (for reproducibility, not for security)
             self.busy = True  # so that it is reset when the step ends
-        return self.chance
+        return self.rng
 
     @property
-    def given(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, Any]:
         """The inputs of the run, overridden by those of each enclosing frame; a new copy."""
-        return get_frame_inputs(self.run, self.act.frame.id)
+        return get_frame_inputs(self.run, self.activation.frame.id)
 
     @property
-    def last(self) -> Any:
+    def last_observation(self) -> Any:
         """The observation of the last step directly inside this composite node; None if there is none."""
         return get_last_observation(self.run, self.frames)
 
     @property
     def event(self) -> Event | None:
         """The event that triggered this node; None outside a reactive run."""
-        return self.run.event(self.act.event)
+        return self.run.get_event(self.activation.event)
 
     @property
     def events(self) -> list[Event]:
@@ -242,7 +242,7 @@ class Work:
         if len(path) == 1:
             return value if type(value) in ATOMS else self.copy(str(key), value)
         if key not in self.copies:
-            found = look(value, path[1:])
+            found = get_at(value, path[1:])
             if type(found) in ATOMS:
                 return found
         return _find_inside(self.copy(str(key), value), value, path[1:])
@@ -259,7 +259,7 @@ class Work:
         if self.has_ended:
             self._refuse(f"write {path!r}")
         self.busy = True
-        self.own.append(((path,) if isinstance(path, str) else path, value))
+        self.own_writes.append(((path,) if isinstance(path, str) else path, value))
 
     def emit(
         self, type: str, payload: Any = None, actor: str | None = None, *, keep: Keep = "now", **words: Any
@@ -283,10 +283,10 @@ class Work:
                 else restore_event(known, actor, words)
             )
             self.emitted.append(event)
-        if run.recorder is not None and known is None and keep != "step" and self.act.node.kind.keeps_writes:
+        if run.recorder is not None and known is None and keep != "step" and self.activation.node.kind.keeps_writes:
             run.recorder.record_event(self, event, alone=keep == "now")
-        if run.at_emit is not None:
-            run.at_emit(self, event)
+        if run.on_emit is not None:
+            run.on_emit(self, event)
         return event
 
     def send(self, node: str, input: Any) -> SendTarget:
@@ -330,24 +330,24 @@ class Work:
         self.needs_loop = True
         await self.run.require_loop()
 
-    def in_place_before(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    def find_changes_before_reducers(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return the keys whose copies this node has changed before reducers add to them what it wrote.
 
         Changes inside the objects of a long list are not among them.
         """
         found = []
         for key, value in writes.items():
-            if type(value) is Reduced and key in self.copies and not replaces_value(value.parts):
+            if type(value) is ReducedWrite and key in self.copies and not replaces_value(value.parts):
                 mine, frozen = self.copies[key]
                 if not seems_unchanged(mine, frozen):
                     found.append((key, mine))
         return found
 
-    def in_place(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    def find_in_place_changes(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return the keys whose copies this node has changed, with the changed copies.
 
-        A copy of a key that the node also wrote is dropped: the explicit write takes precedence. `in_place_before` has
-        those that reducers add to.
+        A copy of a key that the node also wrote is dropped: the explicit write takes precedence.
+        `find_changes_before_reducers` returns those that reducers add to.
         """
         for key in writes:
             self.copies.pop(key, None)
@@ -359,13 +359,13 @@ class Work:
         """Clear what was read, copied and written: the step has ended."""
         self.reads.clear()
         self.copies.clear()
-        self.own.clear()
+        self.own_writes.clear()
         self.emitted.clear()
         self.times.clear()
         self.applied_writes = []  # a commit sets it
-        for each in (self.calls, self.out, self.asked_kinds):
+        for each in (self.calls, self.calls_in_flight, self.asked_kinds):
             each.clear()
-        self.chance = None
+        self.rng = None
         self.call_count = 0
         self.busy = self.needs_loop = False
 
@@ -397,7 +397,7 @@ class NodeBoard(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         work = self._work
         work.reads[key] = None
-        if not work.own:
+        if not work.own_writes:
             value = work.scope.data.get(key)
             if value is not None and type(value) in ATOMS:
                 return value
@@ -410,7 +410,7 @@ class NodeBoard(Mapping[str, Any]):
         """Return the value of a key or path, or `default`."""
         work = self._work
         work.reads[key] = None
-        if not work.own:
+        if not work.own_writes:
             value = work.scope.data.get(key)
             if value is not None and type(value) in ATOMS:
                 return value
@@ -419,7 +419,7 @@ class NodeBoard(Mapping[str, Any]):
 
     def _find(self, key: str) -> Any:
         work = self._work
-        if work.own:
+        if work.own_writes:
             return self._find_own(key)
         value = work.scope.get(key)
         if type(value) in ATOMS and value is not ABSENT:
@@ -434,7 +434,7 @@ class NodeBoard(Mapping[str, Any]):
         """Return the value of a key after this node's own writes, which take precedence."""
         seen = self._work.run.make_preview(self._work)
         path = resolve_path(key, seen.visible_items())
-        return thaw(seen.look(path)) if path[0] in seen.data else self._copy_at(key, path)
+        return thaw(seen.get_at(path)) if path[0] in seen.data else self._copy_at(key, path)
 
     def _copy_at(self, key: str, path: tuple[str, ...]) -> Any:
         """Return the value at a path in this step's copy, so that a change made below a key is detected."""
@@ -445,7 +445,7 @@ class NodeBoard(Mapping[str, Any]):
 
     def _get_keys(self) -> dict[str, Any]:
         work = self._work
-        return work.run.make_preview(work).visible_items() if work.own else work.scope.visible_items()
+        return work.run.make_preview(work).visible_items() if work.own_writes else work.scope.visible_items()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._get_keys())
@@ -467,8 +467,8 @@ def _find_inside(copied: Any, frozen: Any, rest: Path) -> Any:
     """Return the value at `rest` inside a node's copy; the fields of an object are its attributes."""
     for key in rest:
         fields = type(frozen) is FrozenRecord
-        copied = getattr(copied, str(key), ABSENT) if fields else look(copied, (key,))
-        frozen = look(frozen, (key,))
+        copied = getattr(copied, str(key), ABSENT) if fields else get_at(copied, (key,))
+        frozen = get_at(frozen, (key,))
     return copied
 
 

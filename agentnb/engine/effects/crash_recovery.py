@@ -11,7 +11,13 @@ from agentnb.board.codec import encode
 from agentnb.board.values import freeze
 from agentnb.engine.core.history import OUTSIDE
 from agentnb.engine.core.time_travel import repair
-from agentnb.engine.effects.recorded_calls import ASKED, cut_short, end_calls, freeze_arguments, must_log_start
+from agentnb.engine.effects.recorded_calls import (
+    ASKED,
+    end_calls,
+    freeze_arguments,
+    make_interrupted_row,
+    must_log_start,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,13 +35,13 @@ NOTHING: Final[Mapping[int, Any]] = {}  # read-only
 class UnansweredCall(NamedTuple):
     """A call without a recorded response: its activation, its index within the step, and the request."""
 
-    act: int
+    activation: int
     number: int
     attempt: int
     kind: str
     name: str
     arguments: Any
-    began: int
+    started_at: int
 
 
 class InterruptedSteps:
@@ -52,24 +58,26 @@ class InterruptedSteps:
         events: Mapping[int, Iterable[Event]] = NOTHING,
         times: Mapping[int, Iterable[datetime]] = NOTHING,
     ) -> None:
-        self._answered = {act: list(rows) for act, rows in told.items()}
-        self._unanswered = {act: dict(calls) for act, calls in out.items()}
+        self._attempts = {act: list(rows) for act, rows in told.items()}
+        self._sent_calls = {act: dict(calls) for act, calls in out.items()}
         self._events = {act: list(made) for act, made in events.items()}
         self._times = {act: list(read) for act, read in times.items()}
-        self._lost: dict[int, list[Call]] = {}  # of steps that make a different call now
+        self._superseded_attempts: dict[int, list[Call]] = {}  # of steps that make a different call now
 
     def __bool__(self) -> bool:
         """Return True if anything is left."""
-        return bool(self._answered or self._unanswered or self._events or self._lost)
+        return bool(self._attempts or self._sent_calls or self._events or self._superseded_attempts)
 
     def rows(self) -> tuple[Call, ...]:
         """Return the attempts that belong to no committed step."""
-        return tuple(row for table in (self._answered, self._lost) for rows in table.values() for row in rows)
+        return tuple(
+            row for table in (self._attempts, self._superseded_attempts) for rows in table.values() for row in rows
+        )
 
     def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
         """Return the recorded attempts of a call, in order."""
-        act = work.act.id
-        rows = [row for row in self._answered.get(act, ()) if row.call == number]
+        act = work.activation.id
+        rows = [row for row in self._attempts.get(act, ()) if row.call == number]
         if rows and not _is_same_call(rows[0], effect):
             self._forget(act, number)
             return ()
@@ -77,27 +85,34 @@ class InterruptedSteps:
 
     def get_next_kind(self, work: Work) -> str | None:
         """Return the kind of the next call if it was made before, also if it failed or is unanswered; else None."""
-        act, number = work.act.id, work.call_count
-        rows = [row for row in self._answered.get(act, ()) if row.call == number]
+        act, number = work.activation.id, work.call_count
+        rows = [row for row in self._attempts.get(act, ()) if row.call == number]
         if rows:
             return rows[-1].kind
-        return next((call.kind for call in self.find_unanswered() if (call.act, call.number) == (act, number)), None)
+        return next(
+            (call.kind for call in self.find_unanswered() if (call.activation, call.number) == (act, number)), None
+        )
 
     def get_sent_time(self, work: Work, number: int) -> int | None:
         """Return when a call without a recorded response was sent; None for any other call."""
         return next(
-            (call.began for call in self.find_unanswered() if (call.act, call.number) == (work.act.id, number)), None
+            (
+                call.started_at
+                for call in self.find_unanswered()
+                if (call.activation, call.number) == (work.activation.id, number)
+            ),
+            None,
         )
 
     def find_emitted(self, work: Work, type: str, payload: Any) -> Event | None:
         """Return the event that the step emitted at this point before."""
-        events = self._events.get(work.act.id, ())
+        events = self._events.get(work.activation.id, ())
         place = len(work.emitted)
         if place >= len(events):
             return None
         event = events[place]
         if event.type != type or encode(event.payload, lenient=True) != encode(freeze(payload), lenient=True):
-            self._forget(work.act.id, work.call_count)
+            self._forget(work.activation.id, work.call_count)
             return None
         known = self.time(work)
         if known is None:
@@ -108,12 +123,12 @@ class InterruptedSteps:
 
     def next_event(self, work: Work) -> Event | None:
         """Return the next event that the step emitted before."""
-        events = self._events.get(work.act.id, ())
+        events = self._events.get(work.activation.id, ())
         return events[len(work.emitted)] if len(work.emitted) < len(events) else None
 
     def time(self, work: Work) -> datetime | None:
         """Return the clock time that the step read at this point before."""
-        times = self._times.get(work.act.id, ())
+        times = self._times.get(work.activation.id, ())
         return times[len(work.times)] if len(work.times) < len(times) else None
 
     def last_event(self) -> int:
@@ -122,8 +137,8 @@ class InterruptedSteps:
 
     def find_unanswered(self) -> Iterator[UnansweredCall]:
         """Yield the calls without a recorded response."""
-        for act, calls in self._unanswered.items():
-            back = {(row.call, row.attempt) for row in self._answered.get(act, ())}
+        for act, calls in self._sent_calls.items():
+            back = {(row.call, row.attempt) for row in self._attempts.get(act, ())}
             for number, (attempt, kind, name, arguments, began) in calls.items():
                 if (number, attempt) not in back:
                     yield UnansweredCall(act, number, attempt, kind, name, arguments, began)
@@ -131,29 +146,32 @@ class InterruptedSteps:
     def iter_facts(self) -> Iterator[tuple[str, int, Any]]:
         """Yield what is known: its type ("times", "out", "back" or "emit"), the activation, and the fact itself."""
         yield from (("times", act, times) for act, times in self._times.items())
-        yield from (("out", call.act, call) for call in self.find_unanswered())
-        yield from (("back", act, row) for act, rows in self._answered.items() for row in rows)
+        yield from (("out", call.activation, call) for call in self.find_unanswered())
+        yield from (("back", act, row) for act, rows in self._attempts.items() for row in rows)
         yield from (("emit", act, event) for act, events in self._events.items() for event in events)
 
-    def take(self, other: InterruptedSteps) -> None:
+    def merge(self, other: InterruptedSteps) -> None:
         """Merge everything that another one knows."""
-        self._answered.update(other._answered)
-        self._lost.update(other._lost)
-        self._unanswered.update({act: {**calls} for act, calls in other._unanswered.items()})
+        self._attempts.update(other._attempts)
+        self._superseded_attempts.update(other._superseded_attempts)
+        self._sent_calls.update({act: {**calls} for act, calls in other._sent_calls.items()})
         self._events.update(other._events)
         self._times.update(other._times)
 
     def add(self, work: Work) -> None:
         """Add what a step of this process has done so far."""
-        act, emitted = work.act.id, work.emitted
-        out = {number: [attempt, effect.kind, effect.name, sent, began]
-               for number, (attempt, effect, sent, began) in work.out.items() if must_log_start(effect)}  # fmt: skip
-        rows = {(row.call, row.attempt): row for row in (*self._answered.get(act, ()), *work.calls)}
+        act, emitted = work.activation.id, work.emitted
+        out = {
+            number: [attempt, effect.kind, effect.name, sent, began]
+            for number, (attempt, effect, sent, began) in work.calls_in_flight.items()
+            if must_log_start(effect)
+        }
+        rows = {(row.call, row.attempt): row for row in (*self._attempts.get(act, ()), *work.calls)}
         events = [*emitted, *self._events.get(act, [])[len(emitted) :]]
         if out:
-            self._unanswered.setdefault(act, {}).update(out)
+            self._sent_calls.setdefault(act, {}).update(out)
         if rows:
-            self._answered[act] = list(rows.values())
+            self._attempts[act] = list(rows.values())
         if events:
             self._events[act] = events
         if work.times:
@@ -161,34 +179,34 @@ class InterruptedSteps:
 
     def list_acts(self) -> list[int]:
         """Return the activations of the steps of which anything is known."""
-        return list({**self._answered, **self._unanswered, **self._events})
+        return list({**self._attempts, **self._sent_calls, **self._events})
 
     def end_calls(self, run: Run) -> None:
         """Record the calls without a response as interrupted, as `recorded_calls.end_calls` does."""
         for call in list(self.find_unanswered()):
             if call.kind in ASKED:
                 if run.recorder is not None:
-                    run.recorder.record_withdrawal(call.act, call.number)
+                    run.recorder.record_withdrawal(call.activation, call.number)
                 continue
-            row = cut_short(
-                run, (call.act, call.number, call.kind, call.name, call.attempt), call.arguments, call.began
+            row = make_interrupted_row(
+                run, (call.activation, call.number, call.kind, call.name, call.attempt), call.arguments, call.started_at
             )
-            self._answered.setdefault(call.act, []).append(row)
+            self._attempts.setdefault(call.activation, []).append(row)
             if run.recorder is not None:
                 run.recorder.record_response(row)
-        self._unanswered.clear()
+        self._sent_calls.clear()
         self._update_loose(run)
 
     def forget_step(self, run: Run, act: int) -> None:
         """Forget a committed step; attempts that it has not made again stay in the log outside of it."""
-        known, lost = self._answered.pop(act, []), self._lost.pop(act, [])
-        self._unanswered.pop(act, None)
+        known, lost = self._attempts.pop(act, []), self._superseded_attempts.pop(act, [])
+        self._sent_calls.pop(act, None)
         self._events.pop(act, None)
         self._times.pop(act, None)
         if known or lost:
             calls = run.history.calls
             made = {(row.call, row.attempt) for row in calls[bisect_left(calls, run.position, key=_step_of) :]
-                    if row.act == act}  # fmt: skip
+                    if row.activation == act}  # fmt: skip
             self._log(run, [*lost, *(row for row in known if (row.call, row.attempt) not in made)])
         self._update_loose(run)
 
@@ -198,7 +216,7 @@ class InterruptedSteps:
             (
                 act
                 for act in self.list_acts()
-                if _is_committed(run, act, self._answered.get(act, ()), self._events.get(act, ()))
+                if _is_committed(run, act, self._attempts.get(act, ()), self._events.get(act, ()))
             ),
             None,
         )
@@ -209,7 +227,7 @@ class InterruptedSteps:
         for act in self.list_acts():
             if run.recorder is not None:
                 run.recorder.drop(act)
-        for table in (self._answered, self._unanswered, self._events, self._times, self._lost):
+        for table in (self._attempts, self._sent_calls, self._events, self._times, self._superseded_attempts):
             table.clear()
         self._update_loose(run)
 
@@ -220,29 +238,29 @@ class InterruptedSteps:
 
     def _update_loose(self, run: Run) -> None:
         """Update the list of uncommitted attempts in the run's history."""
-        run.history.loose = self.rows()
+        run.history.uncommitted_calls = self.rows()
         if not self and run.recorded is self:
             run.recorded = None
 
     def _forget(self, act: int, number: int) -> None:
         """Discard what is known of a step from one of its calls on: it is a different step."""
-        rows = self._answered.get(act, [])
-        self._lost.setdefault(act, []).extend(row for row in rows if row.call >= number)
-        self._answered[act] = [row for row in rows if row.call < number]
-        for table in (self._unanswered, self._events, self._times):
+        rows = self._attempts.get(act, [])
+        self._superseded_attempts.setdefault(act, []).extend(row for row in rows if row.call >= number)
+        self._attempts[act] = [row for row in rows if row.call < number]
+        for table in (self._sent_calls, self._events, self._times):
             table.pop(act, None)
 
 
-def cut(run: Run, work: Work) -> None:
+def save_interrupted_step(run: Run, work: Work) -> None:
     """Record what an interrupted step has done, for when it runs again."""
-    if run.recorded is None and (work.calls or work.out or work.emitted):
+    if run.recorded is None and (work.calls or work.calls_in_flight or work.emitted):
         run.recorded, run.armed = InterruptedSteps(), True
     if isinstance(run.recorded, InterruptedSteps):
         run.recorded.add(work)
-        run.history.loose = run.recorded.rows()
+        run.history.uncommitted_calls = run.recorded.rows()
 
 
-def cut_by_interrupt(run: Run) -> bool:
+def roll_back_interrupted_step(run: Run) -> bool:
     """Roll back what an interrupt left of a step, even in the middle of its commit; return True if it cut one.
 
     When it runs again, the step knows what it has done. Steps in flight are not affected.
@@ -251,13 +269,13 @@ def cut_by_interrupt(run: Run) -> bool:
     repair(run)
     if isinstance(known, InterruptedSteps) and (done := known.find_committed(run)) is not None:
         known.forget_step(run, done)
-    for act in list(run.live.values()):
+    for act in list(run.live_activations.values()):
         if act.id not in run.pending_steps:
             work = act.work
             if not _is_committed(run, act.id, work.calls, work.emitted):
-                was_cut = was_cut or bool(work.calls or work.out or work.emitted)
+                was_cut = was_cut or bool(work.calls or work.calls_in_flight or work.emitted)
                 end_calls(work)
-                cut(run, work)
+                save_interrupted_step(run, work)
             work.reset()
     return was_cut
 
@@ -268,21 +286,21 @@ def _is_committed(run: Run, act: int, calls: Sequence[Call], events: Sequence[Ev
     A step that failed and runs again is the same activation, but begins its calls after the failed step.
     """
     history, row = run.history, run.position - run.history.base
-    if run.at is not history or row <= 0 or history.s_act[row] != act:
+    if run.current_history is not history or row <= 0 or history.s_act[row] != act:
         return False
     if any(call.step is not None and call.step <= run.position for call in calls):
         return True
     last = history.events[-1].seq if history.events else 0
-    return bool(events) and events[0].seq <= last and history.place_of(events[0].seq) >= 0
+    return bool(events) and events[0].seq <= last and history.find_event_index(events[0].seq) >= 0
 
 
 def collect_interrupted_steps(run: Run) -> InterruptedSteps:
     """Return what the pending steps have done, including those of another process that have not started again."""
     found = InterruptedSteps()
     if isinstance(run.recorded, InterruptedSteps):
-        found.take(run.recorded)
+        found.merge(run.recorded)
     for pending_step in tuple(run.pending_steps.values()):
-        found.add(pending_step.act.work)
+        found.add(pending_step.activation.work)
     return found
 
 
@@ -291,7 +309,7 @@ def find_unanswered(run: Run) -> list[UnansweredCall]:
     known = run.recorded
     if not isinstance(known, InterruptedSteps):
         return []
-    return [call for call in known.find_unanswered() if call.act not in run.pending_steps]
+    return [call for call in known.find_unanswered() if call.activation not in run.pending_steps]
 
 
 def _is_same_call(row: Call, effect: Effect) -> bool:
@@ -300,4 +318,10 @@ def _is_same_call(row: Call, effect: Effect) -> bool:
     return same and encode(row.arguments, lenient=True) == encode(freeze_arguments(effect), lenient=True)
 
 
-__all__ = ["InterruptedSteps", "UnansweredCall", "collect_interrupted_steps", "cut", "find_unanswered"]
+__all__ = [
+    "InterruptedSteps",
+    "UnansweredCall",
+    "collect_interrupted_steps",
+    "find_unanswered",
+    "save_interrupted_step",
+]

@@ -16,7 +16,7 @@ from agentnb.board.values import freeze
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import Hold
 from agentnb.engine.core.threads import call_in_thread, replace_unraisable
-from agentnb.engine.effects.crash_recovery import cut
+from agentnb.engine.effects.crash_recovery import save_interrupted_step
 from agentnb.engine.effects.recorded_calls import (
     ASKED,
     CUT_SHORT,
@@ -47,7 +47,7 @@ class EffectDispatcher:
     def call(self, work: Work, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Return a coroutine that performs an effect; it pauses first if call breakpoints may apply."""
         run = work.run
-        return perform(run, work, effect) if run.hold is None else perform_with_breakpoints(run, work, effect)
+        return perform(run, work, effect) if run.holds_call is None else perform_with_breakpoints(run, work, effect)
 
     def end_calls(self, work: Work) -> None:
         """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
@@ -55,7 +55,7 @@ class EffectDispatcher:
 
     def remember(self, work: Work) -> None:
         """Remember what an interrupted step has done, for when it runs again."""
-        cut(work.run, work)
+        save_interrupted_step(work.run, work)
 
 
 async def perform(run: Run, work: Work, effect: Effect, number: int | None = None) -> Any:
@@ -70,7 +70,7 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
     if run.recorded is not None:
         effect, attempt, wait, known = await _find_recorded_state(run, work, effect, number)
         if known is not None:
-            return known[0] if run.hold is None else await _review_answer(run, work, effect, known[0], number)
+            return known[0] if run.holds_call is None else await _review_answer(run, work, effect, known[0], number)
     key = None if run.chaos is None else _make_chaos_key(work, effect, number)
     if effect.kind == "llm" or effect.prepare is not None:
         await _prepare(run, work, effect)
@@ -83,9 +83,14 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         began, error, answer, sent = run.ns(), None, None, freeze_arguments(effect)
         if recorder is not None and not effect.is_simulated:
             recorder.record_sent(work, number, attempt, effect, sent, began)
-        work.out[number] = (attempt, effect, sent, began)  # set now, so that it is known even if recording failed
+        work.calls_in_flight[number] = (
+            attempt,
+            effect,
+            sent,
+            began,
+        )  # set now, so that it is known even if recording failed
         try:
-            if run.threaded or effect.timeout is not None or effect.blocking or key is not None:
+            if run.uses_threads or effect.timeout is not None or effect.blocking or key is not None:
                 answer = await _call_slowly(run, call, effect, key and (*key, attempt))
             else:
                 answer = call(effect)
@@ -98,7 +103,7 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
             answer = find_refused(error, answer, effect)
         error = _record_attempt(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - began)
         if error is None:
-            return answer if run.hold is None else await _review_answer(run, work, effect, answer, number)
+            return answer if run.holds_call is None else await _review_answer(run, work, effect, answer, number)
         wait = _get_next_delay(work, effect, attempt, error)
 
 
@@ -141,7 +146,7 @@ def _record_attempt(
     """Record the end of an attempt; return its failure. `sent`: the call, the arguments, the attempt, its delay."""
     number, arguments, attempt, wait = sent
     work.busy = True
-    work.out.pop(number, None)
+    work.calls_in_flight.pop(number, None)
     try:
         row = make_row(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
     except BoardError as unfit:  # an answer that cannot be recorded is the attempt's failure
@@ -201,20 +206,20 @@ def _compute_delay(effect: Effect, attempt: int, error: Exception) -> float:
 def _get_next_delay(work: Work, effect: Effect, attempt: int, error: Exception) -> float:
     """Return the delay before a retry, and notify the listener of retries."""
     wait = _compute_delay(effect, attempt, error)
-    if work.run.at_retry is not None:
-        work.run.at_retry(work, effect, attempt + 1, error)
+    if work.run.on_retry is not None:
+        work.run.on_retry(work, effect, attempt + 1, error)
     return wait
 
 
 def _is_permanent(error: Exception) -> bool:
     """Return True if a retry would fail, too: an error of the run itself, or a request that a server rejects."""
-    return isinstance(error, AgentRuntimeError) or (isinstance(error, LLMError) and not error.again)
+    return isinstance(error, AgentRuntimeError) or (isinstance(error, LLMError) and not error.is_retryable)
 
 
 async def perform_with_breakpoints(run: Run, work: Work, effect: Effect) -> Any:
     """Perform an effect, pausing first if a call breakpoint matches; a person may change or answer the call."""
     number = begin_call(work)
-    if run.hold is not None and run.hold(work, effect, "before"):
+    if run.holds_call is not None and run.holds_call(work, effect, "before"):
         held = await Hold(effect, "call", "before")
         effect = held.effect
         if held.has_answer:
@@ -234,7 +239,7 @@ def _make_node_answer(held: Hold) -> Any:
 
 async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, number: int) -> Any:
     """Return an answer, pausing first if a call breakpoint matches; a person may change the answer."""
-    if run.hold is None or not run.hold(work, effect, "after"):
+    if run.holds_call is None or not run.holds_call(work, effect, "after"):
         return answer
     back = await Hold(effect, "call", "after", answer)
     if not back.has_answer:
@@ -260,7 +265,7 @@ async def _prepare(run: Run, work: Work, effect: Effect) -> None:
     if ready is None:
         return
     await run.require_loop()
-    pending_step = run.pending_steps.get(work.act.id)
+    pending_step = run.pending_steps.get(work.activation.id)
     if pending_step is None:
         await ready
         return
@@ -272,7 +277,7 @@ def _make_chaos_key(work: Work, effect: Effect, number: int) -> tuple[str, str, 
     """Return a key that identifies a call across runs: its node, its kind, and the number of such calls before it."""
     node, kind = work.node.id, effect.kind
     before = {row.call for row in work.calls if row.kind == kind and row.call != number}
-    return node, kind, work.run.calls_before(kind, node) + len(before)
+    return node, kind, work.run.count_calls(kind, node) + len(before)
 
 
 async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, key: Key | None) -> Any:
@@ -283,7 +288,7 @@ async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, 
     await run.require_loop()
     if is_async(effect.target or call):
         answer = await _await_limited(call(effect), effect, spent)
-    elif run.threaded or effect.timeout is not None or effect.blocking:
+    elif run.uses_threads or effect.timeout is not None or effect.blocking:
         answer = await _await_limited(call_in_thread(call, effect), effect, spent)
     else:
         answer = call(effect)

@@ -67,7 +67,7 @@ def make_row(
 ) -> Call:
     """Return the row of an attempt."""
     # The step number is provisional; a parallel branch may commit first, and `step._flush` then renumbers.
-    step, act, kind, name = work.run.position + 1, work.act.id, effect.kind, effect.name
+    step, act, kind, name = work.run.position + 1, work.activation.id, effect.kind, effect.name
     message = None if error is None else f"{type(error).__name__}: {error}"
     if type(answer) in PLAIN_ANSWERS:
         known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
@@ -100,7 +100,7 @@ def _get_text(answer: Any, name: str, kind: str) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-def cut_short(run: Run, which: tuple[int, int, str, str, int], sent: Any, began: int) -> Call:
+def make_interrupted_row(run: Run, which: tuple[int, int, str, str, int], sent: Any, began: int) -> Call:
     """Return the row of an interrupted attempt; `which` is its activation, call, kind, name and attempt."""
     act, number, kind, name, attempt = which
     seconds = (run.ns() - began) / 1e9
@@ -110,16 +110,18 @@ def cut_short(run: Run, which: tuple[int, int, str, str, int], sent: Any, began:
 def end_calls(work: Work) -> None:
     """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
     run = work.run
-    for number, (attempt, effect, sent, began) in work.out.items():
+    for number, (attempt, effect, sent, began) in work.calls_in_flight.items():
         if effect.kind in ASKED:
             if run.recorder is not None:
-                run.recorder.record_withdrawal(work.act.id, number)
+                run.recorder.record_withdrawal(work.activation.id, number)
         elif not effect.is_simulated:
-            row = cut_short(run, (work.act.id, number, effect.kind, effect.name, attempt), sent, began)
+            row = make_interrupted_row(
+                run, (work.activation.id, number, effect.kind, effect.name, attempt), sent, began
+            )
             work.calls.append(row)
             if run.recorder is not None:
                 run.recorder.record_response(row)
-    work.out.clear()
+    work.calls_in_flight.clear()
 
 
 def answer_of(row: Call) -> Any:

@@ -76,7 +76,7 @@ def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
     problems = parse_problems(message)
     if issubclass(base, AgentNbError) and base.__module__.startswith("agentnb."):
         if issubclass(base, LLMError):  # a retry may succeed; the server rejects again what it rejected for good
-            return LLMError(*(problems or (message,)), again=True)
+            return LLMError(*(problems or (message,)), is_retryable=True)
         return base(*(problems or (message,)))
     if base is _PLAIN_ERRORS.get(kind) and str(base(message)) == message:
         return base(message)

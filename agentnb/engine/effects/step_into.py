@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.engine.core.event_loops import LoopThread, RemoteCoroutine, run_beside, run_in_own_loop
 from agentnb.engine.core.pending_step import Hold, PendingStep
-from agentnb.engine.core.rng import take_note
+from agentnb.engine.core.rng import save_draws
 from agentnb.engine.core.run import PAUSED
 from agentnb.errors import ExecutionError, Problem, require_library
 from agentnb.threadless import has_threads
@@ -48,7 +48,7 @@ def enter(run: Run, act: Activation) -> PendingStep:
         )  # fmt: skip
     with require_library("greenlet", "stepinto", "step_into()"):
         import greenlet  # noqa: F401  (for the error, before anything has begun)
-    take_note(run)
+    save_draws(run)
     pending_step = run.pending_steps[act.id] = PendingStep(act, _perform(act), run.ns())
     pending_step.coro = SuspendableCode(act.work, pending_step.coro)
     return pending_step
@@ -65,7 +65,11 @@ async def _perform(act: Activation) -> Any:
 
 def move_to_own_thread(pending_step: PendingStep) -> None:
     """Let an activation that has run no code yet run in a thread of its own, so that slow code blocks no loop."""
-    if isinstance(pending_step.coro, SuspendableCode) and not pending_step.held and not pending_step.coro.has_begun:
+    if (
+        isinstance(pending_step.coro, SuspendableCode)
+        and not pending_step.is_held
+        and not pending_step.coro.has_started
+    ):
         pending_step.needs_loop = True
 
 
@@ -117,7 +121,7 @@ async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -
 
 def stops_at_calls(work: Work) -> bool:
     """Return True if a call can be held while a step runs: not if a task that the step created makes it."""
-    pending_step = work.run.pending_steps.get(work.act.id)
+    pending_step = work.run.pending_steps.get(work.activation.id)
     return pending_step is not None and (
         not isinstance(pending_step.coro, SuspendableCode) or pending_step.coro.is_here(work)
     )
@@ -125,7 +129,7 @@ def stops_at_calls(work: Work) -> bool:
 
 def stop(work: Work, event: Event) -> None:
     """Stop inside the node that has just emitted an event; return when its activation resumes."""
-    pending_step = work.run.pending_steps.get(work.act.id)
+    pending_step = work.run.pending_steps.get(work.activation.id)
     if pending_step is not None and isinstance(pending_step.coro, SuspendableCode) and pending_step.coro.is_here(work):
         pending_step.coro.stop(event)
 
@@ -137,9 +141,9 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         self._work, self._code, self._context = work, code, copy_context()
         self._greenlet: greenlet | None = None
         self._thread = 0
-        self._home: LoopThread | None = None
-        self._errand: RemoteCoroutine | None = None  # it is running in its own loop now, awaited from another one
-        self._given_up = False
+        self._loop_thread: LoopThread | None = None
+        self._remote: RemoteCoroutine | None = None  # it is running in its own loop now, awaited from another one
+        self._is_closed = False
 
     @property
     def is_paused(self) -> bool:
@@ -147,7 +151,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         return self._greenlet is not None
 
     @property
-    def has_begun(self) -> bool:
+    def has_started(self) -> bool:
         """True if some of its code has run."""
         return inspect.getcoroutinestate(self._code) != inspect.CORO_CREATED
 
@@ -182,19 +186,19 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
 
         If it is running in its own loop now, it is cancelled there.
         """
-        if self._errand is not None:
-            self._given_up = True
-            self._errand.cancel()
+        if self._remote is not None:
+            self._is_closed = True
+            self._remote.cancel()
             return
         with suppress(RuntimeError):  # its code ignores the exit and continues, but is not awaited
             if self._greenlet is None or self._thread == threading.get_ident():
-                self._give_up()
-            elif self._home is not None:
-                self._home.begin(lambda _: self._give_up())()
+                self._exit_code()
+            elif self._loop_thread is not None:
+                self._loop_thread.submit(lambda _: self._exit_code())()
         self._greenlet = None  # in another thread, it is abandoned when that thread next switches
-        self.leave()
+        self.close_thread()
 
-    def _give_up(self) -> None:
+    def _exit_code(self) -> None:
         from greenlet import GreenletExit, getcurrent
 
         with suppress(Exception):
@@ -223,42 +227,42 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
 
     def drive(self, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         """Run a coroutine that drives this activation, in the thread whose loop stays open until it has ended."""
-        self._home = self._home or LoopThread()
+        self._loop_thread = self._loop_thread or LoopThread()
         try:
-            return run_in_own_loop(work, self._home)
+            return run_in_own_loop(work, self._loop_thread)
         finally:
-            if self._ended:
-                self.leave()
+            if self._has_ended:
+                self.close_thread()
 
     async def drive_beside(self, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         """Do the same while the current event loop continues."""
-        home = self._home = self._home or LoopThread()
+        home = self._loop_thread = self._loop_thread or LoopThread()
 
         def sent(then: Callable[[], Any]) -> RemoteCoroutine:
-            self._errand = RemoteCoroutine(work, home, then)
-            return self._errand
+            self._remote = RemoteCoroutine(work, home, then)
+            return self._remote
 
         try:
             return await run_beside(sent)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if not self._given_up or (task is not None and task.cancelling()):
+            if not self._is_closed or (task is not None and task.cancelling()):
                 raise
             return PAUSED
         finally:
-            self._errand = None
-            if self._ended:
-                self.leave()
+            self._remote = None
+            if self._has_ended:
+                self.close_thread()
 
     @property
-    def _ended(self) -> bool:
+    def _has_ended(self) -> bool:
         return getattr(self._code, "cr_frame", None) is None
 
-    def leave(self) -> None:
+    def close_thread(self) -> None:
         """Close its thread, if it has one."""
-        if self._home is not None:
-            self._home.leave()
-            self._home = None
+        if self._loop_thread is not None:
+            self._loop_thread.close()
+            self._loop_thread = None
 
     def check_thread(self) -> None:
         """Raise an error if it is suspended inside its code and cannot continue in this thread.
@@ -266,7 +270,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         Raises:
             ExecutionError: X122, it was started in another thread.
         """
-        if self._greenlet is not None and self._home is None and self._thread != threading.get_ident():
+        if self._greenlet is not None and self._loop_thread is None and self._thread != threading.get_ident():
             raise ExecutionError(
                 Problem(
                     "X122",

@@ -17,7 +17,7 @@ from agentnb.bounds import DEPTH_LIMIT
 from agentnb.clock import from_microseconds
 from agentnb.engine.core.history import (
     CARRIED,
-    ActRow,
+    ActivationRow,
     Call,
     Event,
     Failure,
@@ -31,7 +31,7 @@ from agentnb.engine.core.reducers import Part
 from agentnb.engine.effects.crash_recovery import InterruptedSteps
 from agentnb.engine.persistence.deltas import VERSION, Key
 from agentnb.engine.persistence.state_projection import StateProjection
-from agentnb.engine.persistence.value_deltas import decode_value, put_back
+from agentnb.engine.persistence.value_deltas import decode_difference, decode_value
 from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError, with_article
 from agentnb.text import class_name, safe_str
 
@@ -53,7 +53,7 @@ class DeltaLoader:
         self.tables = Tables()
         self.histories: list[History] = []
         self.recorded_calls: dict[int, dict[Key, Call]] = {}
-        self.out: dict[int, dict[int, list[Any]]] = {}
+        self.sent_calls: dict[int, dict[int, list[Any]]] = {}
         self.recorded_events: dict[int, list[Event]] = {}
         self.recorded_times: dict[int, list[datetime]] = {}
         self._columns: list[list[list[int]]] = []  # per history, the seven columns of its steps, as differences
@@ -87,12 +87,12 @@ class DeltaLoader:
 
     def list_in_flight(self) -> set[int]:
         """Return the activations of the steps that are in flight."""
-        return {*self.recorded_calls, *self.out, *self.recorded_events}
+        return {*self.recorded_calls, *self.sent_calls, *self.recorded_events}
 
     def collect_interrupted(self) -> InterruptedSteps:
         """Return what the steps in flight had done: run again, they need not repeat it."""
         told = {act: rows.values() for act, rows in self.recorded_calls.items()}
-        return InterruptedSteps(told, self.out, self.recorded_events, self.recorded_times)
+        return InterruptedSteps(told, self.sent_calls, self.recorded_events, self.recorded_times)
 
     def finish(self) -> tuple[Tables, list[History]]:
         """Compute the previous value of each write, and the checkpoints; return the tables and the histories.
@@ -105,10 +105,10 @@ class DeltaLoader:
             for history, columns in zip(self.histories, self._columns, strict=True):
                 _fill_steps(history, columns)
             for history, values in zip(self.histories, self._values, strict=True):
-                StateProjection.of(history).fill(history, values, _EventValues(history).put_back)
-                StateProjection.of(history).mark(history)
+                StateProjection.of(history).fill(history, values, _EventValues(history).decode)
+                StateProjection.of(history).add_checkpoints(history)
                 if history.parent is not None:
-                    history.parent.sealed = max(history.parent.sealed, history.base)
+                    history.parent.sealed_step = max(history.parent.sealed_step, history.base)
         except _DAMAGED as error:
             raise make_damage_error(error) from error
         return self.tables, self.histories
@@ -121,18 +121,18 @@ class DeltaLoader:
         if "frames" in rows:
             for row in _select_new_rows(rows["frames"], len(tables.frames)):
                 frame = FrameRow(*row)
-                tables.frames.append(frame._replace(owner=new(frame.owner), given=decode_value(frame.given)))
+                tables.frames.append(frame._replace(owner=new(frame.owner), inputs=decode_value(frame.inputs)))
         if "acts" in rows:
-            for node, *rest in _select_new_rows(rows["acts"], len(tables.acts)):
-                tables.act(ActRow(new(node), *rest))
+            for node, *rest in _select_new_rows(rows["acts"], len(tables.activations)):
+                tables.add_activation(ActivationRow(new(node), *rest))
         if "codes" in rows:
             for scope, path in _select_new_rows(rows["codes"], len(tables.codes)):
-                tables.code(scope, tuple(map(decode, path)))
+                tables.add_path(scope, tuple(map(decode, path)))
         if "shapes" in rows:
             for names in _select_new_rows(rows["shapes"], len(tables.shapes)):
                 if not all(type(name) is str for name in names):
                     raise TypeError("a name of a shape is a text")
-                tables.shape(tuple(names))
+                tables.add_shape(tuple(names))
 
     def _load_part(self, number: int, steps: list[Any], writes: list[Any], pushes: list[int], rare: Any) -> None:
         if "new" in rare:
@@ -157,7 +157,7 @@ class DeltaLoader:
         if rare:
             for name, rows in rare.items():
                 _APPLIERS[name](self, history, rows)
-        if steps and (self.recorded_calls or self.out or self.recorded_events):
+        if steps and (self.recorded_calls or self.sent_calls or self.recorded_events):
             for act in done:
                 self.drop(act)
 
@@ -169,16 +169,16 @@ class DeltaLoader:
                 self.recorded_times.setdefault(act, []).extend(map(from_microseconds, rest[1]))
         elif what == "out":
             number, attempt, kind, name, arguments, began = rest
-            known = self.out.setdefault(act, {})
+            known = self.sent_calls.setdefault(act, {})
             given = known[number][3] if arguments is None and number in known else decode_value(arguments)
             known[number] = [attempt, kind, name, given, began]
         elif what == "back":
             row = Call(*map(decode_value, rest[0]))
             if rest[1]:
-                row = row._replace(arguments=self.out[act][row.call][3])
-            self.recorded_calls.setdefault(act, {})[row.act, row.call, row.attempt] = row
+                row = row._replace(arguments=self.sent_calls[act][row.call][3])
+            self.recorded_calls.setdefault(act, {})[row.activation, row.call, row.attempt] = row
         elif what == "stays":
-            self.out.get(act, {}).pop(rest[0], None)
+            self.sent_calls.get(act, {}).pop(rest[0], None)
         elif what == "times":
             self.recorded_times.setdefault(act, []).extend(map(from_microseconds, rest[0]))
         else:
@@ -186,7 +186,7 @@ class DeltaLoader:
 
     def drop(self, act: int | None = None) -> None:
         """Forget what a step in flight has done; by default, all of them."""
-        for table in (self.recorded_calls, self.out, self.recorded_events, self.recorded_times):
+        for table in (self.recorded_calls, self.sent_calls, self.recorded_events, self.recorded_times):
             if act is None:
                 table.clear()
             else:
@@ -203,9 +203,9 @@ class DeltaLoader:
         for row in rows:
             history.p_val[row] = CARRIED
 
-    def _load_asides(self, history: History, rows: list[list[int]]) -> None:
+    def _load_insertions(self, history: History, rows: list[list[int]]) -> None:
         for start, end, waiting in rows:
-            history.asides[start], history.returns[end - 1] = end, waiting
+            history.insertions[start], history.insertion_returns[end - 1] = end, waiting
 
     def _load_replaced(self, history: History, rows: list[list[int]]) -> None:
         for row, step, start, end in rows:
@@ -284,12 +284,12 @@ class _EventValues:
     def _events(self) -> dict[int, Event]:
         return {event.seq: event for event in self._history.events}
 
-    def put_back(self, document: Any, old: Any) -> Any:
+    def decode(self, document: Any, old: Any) -> Any:
         """Return the value of one write, given the previous one."""
         if type(document) is dict and document.get(TAG) == "event":
             number, name = document["v"]
             return self._events[number].payload[name]
-        return put_back(document, old)
+        return decode_difference(document, old)
 
 
 def _decode_failure(
@@ -317,14 +317,14 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "amend": lambda _joined, _history, _rows: None,
     "values": DeltaLoader._load_conditions,  # noqa: SLF001  (parts of it)
     "carried": DeltaLoader._load_carried,  # noqa: SLF001
-    "asides": DeltaLoader._load_asides,  # noqa: SLF001
+    "asides": DeltaLoader._load_insertions,  # noqa: SLF001
     "replaced": DeltaLoader._load_replaced,  # noqa: SLF001
     "reads": DeltaLoader._reads,  # noqa: SLF001
     "rare": DeltaLoader._load_rare_steps,  # noqa: SLF001
     "calls": DeltaLoader._load_calls,  # noqa: SLF001
     "events": DeltaLoader._load_events,  # noqa: SLF001
-    "opened": lambda _, history, rows: history.opened.update((step, tuple(frames)) for step, frames in rows),
-    "closed": lambda _, history, rows: history.closed.update((step, tuple(frames)) for step, frames in rows),
+    "opened": lambda _, history, rows: history.opened_frames.update((step, tuple(frames)) for step, frames in rows),
+    "closed": lambda _, history, rows: history.closed_frames.update((step, tuple(frames)) for step, frames in rows),
     "timed": DeltaLoader._load_times,  # noqa: SLF001
     "errors": lambda _, history, rows: history.errors.update((row[0], _decode_failure(*row[1:])) for row in rows),
     "times": lambda _, history, rows: history.times.update(
@@ -334,7 +334,7 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "waited": lambda _, history, rows: history.waiting_ns.update(rows),
     "in_place": lambda _, history, rows: history.in_place.update(rows),
     "order": lambda _, history, rows: history.order.update(rows),
-    "reduced": lambda _, history, rows: history.reduced.update(
+    "reduced": lambda _, history, rows: history.reduced_parts.update(
         (row, tuple(map(_get_part, made))) for row, made in rows
     ),
     "people": lambda _, history, rows: history.interventions.extend(
@@ -411,7 +411,7 @@ def load_document(document: Mapping[str, Any]) -> DeltaLoader:
     found.add(slices)
     _, histories = found.finish()
     if histories:
-        histories[-1].loose = tuple(row for rows in found.recorded_calls.values() for row in rows.values())
+        histories[-1].uncommitted_calls = tuple(row for rows in found.recorded_calls.values() for row in rows.values())
     return found
 
 

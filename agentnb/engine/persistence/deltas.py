@@ -146,7 +146,7 @@ class DeltaEncoder:
         number = self._numbers.get(id(history))
         return size - (0 if number is None else self.watermarks[number].rows)
 
-    def take_delta(self, histories: Sequence[tuple[History, int]], *, rows: bool = False) -> Json:
+    def encode_delta(self, histories: Sequence[tuple[History, int]], *, rows: bool = False) -> Json:
         """Return the delta of some histories, each up to so many rows; empty if nothing is new. It counts as recorded.
 
         The tables are shared with forks: if nothing else is new, their rows are included only if `rows` is True.
@@ -168,9 +168,9 @@ class DeltaEncoder:
         ends = _compute_ends(tables)
         if ends[0] > kept[0]:
             rows = tables.frames[kept[0] : ends[0]]
-            found["frames"] = [kept[0], [[*row[:-1], encode(row.given, lenient=self.lenient)] for row in rows]]
+            found["frames"] = [kept[0], [[*row[:-1], encode(row.inputs, lenient=self.lenient)] for row in rows]]
         if ends[1] > kept[1]:
-            found["acts"] = [kept[1], [list(row) for row in tables.acts[kept[1] : ends[1]]]]
+            found["acts"] = [kept[1], [list(row) for row in tables.activations[kept[1] : ends[1]]]]
         if ends[2] > kept[2]:
             found["codes"] = [
                 kept[2],
@@ -221,28 +221,28 @@ class DeltaEncoder:
         steps: Sequence[int] = range(history.base + first, history.base + size)
         if "amend" in rare:
             steps = range(history.base + first - 1, history.base + size)
-        if history.look("rare") and steps:
+        if history.peek("rare") and steps:
             found = history.rare[bisect_left(history.rare, steps[0]) : bisect_right(history.rare, steps[-1])]
             if found:
                 rare["rare"] = found
-        for name, table in (("opened", history.look("opened")), ("closed", history.look("closed"))):
+        for name, table in (("opened", history.peek("opened_frames")), ("closed", history.peek("closed_frames"))):
             if table and (given := [[step, list(table[step])] for step in steps if step in table]):
                 rare[name] = given
-        if history.look("times") and (read := [step for step in steps if step in history.times]):
+        if history.peek("times") and (read := [step for step in steps if step in history.times]):
             self._add_times(history, read, rare)
-        if history.look("errors") and (failed := [step for step in steps if step in history.errors]):
+        if history.peek("errors") and (failed := [step for step in steps if step in history.errors]):
             rare["errors"] = [_encode_failure(step, history.errors[step]) for step in failed]
-        if history.look("notes") and (noted := [step for step in steps if step in history.notes]):
+        if history.peek("notes") and (noted := [step for step in steps if step in history.notes]):
             rare["notes"] = [
                 [step, self._encode(history, step, "what it noted", partial(_encode_row, history.notes[step]))]
                 for step in noted
             ]
-        if (waits := history.look("waiting_ns")) and (
+        if (waits := history.peek("waiting_ns")) and (
             waited := [[step, waits[step]] for step in steps if step in waits]
         ):
             rare["waited"] = waited
-        if history.replaced and steps:
-            latest = takewhile(lambda item: item[1][0] >= steps[0], reversed(history.replaced.items()))
+        if history.replacements and steps:
+            latest = takewhile(lambda item: item[1][0] >= steps[0], reversed(history.replacements.items()))
             if moved := [[row, *places] for row, places in latest if places[0] <= steps[-1]]:
                 rare["replaced"] = moved[::-1]
 
@@ -258,11 +258,11 @@ class DeltaEncoder:
 
     def _add_writes(self, history: History, writes: tuple[int, int], rare: Json) -> None:
         """Add the sparse data by write."""
-        if history.look("in_place") and (placed := [row for row in range(*writes) if row in history.in_place]):
+        if history.peek("in_place") and (placed := [row for row in range(*writes) if row in history.in_place]):
             rare["in_place"] = placed
-        if (ends := history.look("order")) and (ordered := [[row, ends[row]] for row in range(*writes) if row in ends]):
+        if (ends := history.peek("order")) and (ordered := [[row, ends[row]] for row in range(*writes) if row in ends]):
             rare["order"] = ordered
-        if history.look("reduced") and (made := [row for row in range(*writes) if row in history.reduced]):
+        if history.peek("reduced_parts") and (made := [row for row in range(*writes) if row in history.reduced_parts]):
             rare["reduced"] = [self._encode_reduced(history, row) for row in made]
 
     def _encode_reduced(self, history: History, row: int) -> list[Any]:
@@ -272,16 +272,16 @@ class DeltaEncoder:
 
         def encode_parts(*, lenient: bool) -> list[Any]:
             return [[part.node, part.op, [*map(encode_atom, part.path)], encode(part.value, name, lenient=lenient)]
-                    for part in history.reduced[row]]  # fmt: skip
+                    for part in history.reduced_parts[row]]  # fmt: skip
 
         return [row, self._encode(history, step, f"key {format_path(path)!r}", encode_parts)]
 
     def _add_pushes(self, history: History, rows: tuple[int, int], rare: Json) -> None:
         """Add the sparse data of the pushes."""
         start, end = rows
-        if history.look("asides") and (
-            aside := [[at, history.asides[at], history.returns[history.asides[at] - 1]]
-                      for at in range(start, end) if at in history.asides]
+        if history.peek("insertions") and (
+            aside := [[at, history.insertions[at], history.insertion_returns[history.insertions[at] - 1]]
+                      for at in range(start, end) if at in history.insertions]
         ):  # fmt: skip
             rare["asides"] = aside
         values = history.p_val[start:end]
@@ -358,7 +358,7 @@ class DeltaEncoder:
             self.unsavable = step
             problem, row = error.problems[0], step - history.base
             begun = "the inputs" if not step else f"step {step}"
-            node = f", {self.run.node_of(history.s_act[row])!r}" if 0 < row < len(history.s_act) else ""
+            node = f", {self.run.get_node_id(history.s_act[row])!r}" if 0 < row < len(history.s_act) else ""
             do = f"{problem.do}: session.edit(...), then go on; or session.retry()"
             raise StoreError(replace(problem, where=f"{begun}{node}, {what}", do=do)) from None
 
@@ -374,9 +374,9 @@ class DeltaEncoder:
 
     def call(self, call: Call, *, lenient: bool = False) -> list[Any]:
         """Return a call's row: a reference if it is recorded already, else the whole row."""
-        known = self.recorded_calls.get((call.act, call.call, call.attempt))
+        known = self.recorded_calls.get((call.activation, call.call, call.attempt))
         if known is not None and known.result is call.result and known.error == call.error:
-            return [call.step, call.act, call.call, call.attempt]
+            return [call.step, call.activation, call.call, call.attempt]
         return encode_call(call, lenient=lenient)
 
     def event(self, event: Event, *, lenient: bool = False) -> list[Any]:
@@ -409,7 +409,7 @@ class DeltaEncoder:
         if number is None:
             if len(tables.shapes) >= MOST_SHAPES or len(names) > MOST_NAMES or not are_plain_names(names):
                 return None
-            number = tables.shape(names)
+            number = tables.add_shape(names)
         return number
 
     def _find_parts(self, events: Sequence[Event]) -> dict[int, tuple[int, str]]:
@@ -424,7 +424,7 @@ class DeltaEncoder:
 
 
 def _compute_ends(tables: Tables) -> list[int]:
-    return [len(tables.frames), len(tables.acts), len(tables.codes), len(tables.shapes)]
+    return [len(tables.frames), len(tables.activations), len(tables.codes), len(tables.shapes)]
 
 
 def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
@@ -506,7 +506,7 @@ def encode_whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
     """
     encoder = DeltaEncoder(chain[0].tables, lenient=lenient)
     ends = [*(after.base - history.base + 1 for history, after in pairwise(chain)), len(chain[-1].s_pend)]
-    return encoder.take_delta(list(zip(chain, ends, strict=True)))
+    return encoder.encode_delta(list(zip(chain, ends, strict=True)))
 
 
 def collect_family(chains: Iterable[Sequence[History]]) -> list[History]:

@@ -65,17 +65,17 @@ class Journal:
         self.failure: StoreError | None = None
         self.is_writer = False  # whether it holds the run, so that no other writer may
         self.takes_over = False  # a reference to the function that releases the run
-        self.hand_over: Callable[[], Callable[[], bool] | None] = lambda: None  # a reference to what lets it go
+        self.get_release: Callable[[], Callable[[], bool] | None] = lambda: None  # a reference to what lets it go
         self.aux: dict[str, Any] = {}
         self._saved_state: dict[str, Any] = {}
         self._chain: list[History] = []
-        self._left = 0
+        self._branch_count = 0
         self._facts: list[list[Any]] = []
         self._keys: dict[int, list[Key]] = {}  # by step in flight: the recorded attempts
         self._requests: dict[tuple[int, int], int] = {}  # by call of a step in flight: the attempt recorded as sent
         self._emitted: dict[int, list[Event]] = {}  # by step in flight: the recorded events
         self._recorded_times: dict[int, list[int]] = {}  # by step in flight: its recorded clock times, in microseconds
-        self._ended_acts: set[int] = set()  # the steps that are committed, but not yet saved
+        self._committed_steps: set[int] = set()  # the steps that are committed, but not yet saved
         self._unconfirmed: Entry | None = None  # an entry that may or may not have arrived
         self._step_count = self._sent_steps = self._saved_steps = (
             0  # steps: committed, in the entry sent last, and saved
@@ -109,8 +109,8 @@ class Journal:
         Raises:
             StoreError: no codec supports one of its values.
         """
-        self._note_position()
-        self.take_over()
+        self._record_position()
+        self.record_steps_in_flight()
         entry = self._make_entry()
         assert entry is not None
         return entry
@@ -128,16 +128,16 @@ class Journal:
     def continue_run(self, seq: int, said: Mapping[str, Any], aux: Mapping[str, Any], flying: Iterable[int]) -> None:
         """Continue after entry `seq` with a run that was rebuilt from the log; `flying` are its steps in flight."""
         self.seq, self._saved_state, self.aux = seq, {**said, "aux": dict(aux)}, dict(aux)
-        self._chain, self._left = self.run.chain, len(self.run.left)
+        self._chain, self._branch_count = self.run.chain, len(self.run.abandoned_branches)
         self._keys = {act: [key for key in self.encoder.recorded_calls if key[0] == act] for act in flying}
-        self._note_position()
+        self._record_position()
         LIVE.add(self)
 
     # -- after each step -----------------------------------------------------------------------------------------
 
     def save_step(self) -> bool:
         """Save the last step, now or with the batch; return True if the run may continue."""
-        self._note_position()
+        self._record_position()
         self._step_count += 1
         if self.batch is not None and self._step_count - self._saved_steps < self.batch.steps:
             if not self._flushes and has_threads():  # without threads, only the number of steps limits a batch
@@ -146,7 +146,7 @@ class Journal:
             return self.failure is None or self._try_flush()
         return self._try_flush()
 
-    def _note_position(self) -> None:
+    def _record_position(self) -> None:
         """Record the run's position between two steps, and the states it continues from.
 
         What a step in flight draws or reads from the clock belongs to that step: if interrupted, it does the same
@@ -177,7 +177,7 @@ class Journal:
             self._requests = {key: attempt for key, attempt in self._requests.items() if key[0] != act}
             if times := self._recorded_times.pop(act, None):
                 self.encoder.recorded_times[act] = times[: len(times) - unsaved]
-            self._ended_acts.add(act)
+            self._committed_steps.add(act)
 
     def _try_flush(self) -> bool:
         try:
@@ -223,9 +223,9 @@ class Journal:
 
     def _mark_saved(self, entry: Entry) -> None:
         self.seq, self._saved_steps = entry.seq, self._sent_steps
-        for act in self._ended_acts:
+        for act in self._committed_steps:
             self._forget(act)
-        self._ended_acts.clear()
+        self._committed_steps.clear()
         self._unconfirmed = None  # last: if interrupted before this, saving is repeated
 
     # -- entries -------------------------------------------------------------------------------------------------
@@ -236,11 +236,11 @@ class Journal:
         If interrupted (by a value that no codec accepts, by an interrupt), the state is rolled back.
         """
         run, encoder = self.run, self.encoder
-        known, before = encoder.get_mark(), (self._facts, self._saved_state, self._chain, self._left)
+        known, before = encoder.get_mark(), (self._facts, self._saved_state, self._chain, self._branch_count)
         self._sent_steps = self._step_count
         try:
             state, tip = self._encode_state(), self._get_tip()
-            document: Json = encoder.take_delta(self._list_histories(tip), rows=bool(self._facts))
+            document: Json = encoder.encode_delta(self._list_histories(tip), rows=bool(self._facts))
             if self._facts:
                 document["told"], self._facts = self._facts, []
             if state:
@@ -249,27 +249,31 @@ class Journal:
             if self.aux != said.get("aux", {}):
                 document["aux"] = said["aux"] = dict(self.aux)
             self._saved_state = said
-            self._chain, self._left = run.chain, len(run.left)
+            self._chain, self._branch_count = run.chain, len(run.abandoned_branches)
             self._unconfirmed = seal(self.run_id, self.seq + 1, tip, to_json_text(document)) if document else None
         finally:
             if self._unconfirmed is None:
                 encoder.forget(known)
-                self._facts, self._saved_state, self._chain, self._left = before
+                self._facts, self._saved_state, self._chain, self._branch_count = before
         return self._unconfirmed
 
     def _get_tip(self) -> int:
         """Return the last step to save, excluding one that another thread is just committing."""
         run, (history, position, _) = self.run, self._position_state
-        if run.is_rewound or run.at is not run.history:
+        if run.is_rewound or run.current_history is not run.history:
             return run.history.tip
         return position if history is run.history else run.position
 
     def _list_histories(self, tip: int) -> list[tuple[History, int]]:
         run = self.run
         here = (run.history, tip - run.history.base + 1)
-        if run.chain is self._chain and len(run.left) == self._left:
+        if run.chain is self._chain and len(run.abandoned_branches) == self._branch_count:
             return [here]
-        others = {id(history): history for chain, _ in [*run.left[self._left :], (run.chain, 0)] for history in chain}
+        others = {
+            id(history): history
+            for chain, _ in [*run.abandoned_branches[self._branch_count :], (run.chain, 0)]
+            for history in chain
+        }
         others.pop(id(run.history), None)
         return [*((history, len(history.s_pend)) for history in others.values()), here]
 
@@ -277,10 +281,10 @@ class Journal:
         """Return what has changed in the run besides its histories."""
         run, said = self.run, self._saved_state
         found: Json = {}
-        if run.chain is not self._chain or len(run.left) != self._left:
+        if run.chain is not self._chain or len(run.abandoned_branches) != self._branch_count:
             know = self.encoder.number_history
             found["chain"] = [know(history) for history in run.chain]
-            found["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.left]
+            found["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.abandoned_branches]
         found.update(self._position_state[2])
         return {name: value for name, value in found.items() if name not in said or said[name] != value}
 
@@ -292,7 +296,7 @@ class Journal:
         Raises:
             StepAbandoned: it cannot be saved, so the call must not be sent.
         """
-        act = work.act.id
+        act = work.activation.id
         if not must_log_start(effect):
             return
         self._record_sent(UnansweredCall(act, number, attempt, effect.kind, effect.name, sent, began))
@@ -310,7 +314,7 @@ class Journal:
         arguments = None if call[:2] in self._requests else encode(call.arguments, lenient=True)
         with self._lock:
             self._requests[call[:2]] = call.attempt
-            self._facts.append(["out", *call[:5], arguments, call.began])
+            self._facts.append(["out", *call[:5], arguments, call.started_at])
 
     def record_response(self, row: Call) -> None:
         """Record the end of an attempt."""
@@ -318,22 +322,22 @@ class Journal:
             self._try_flush()
 
     def _record_attempt(self, row: Call) -> bool:
-        key, known = (row.act, row.call, row.attempt), (row.act, row.call) in self._requests
+        key, known = (row.activation, row.call, row.attempt), (row.activation, row.call) in self._requests
         try:
             told = encode_call(row._replace(arguments=None) if known else row)
         except StoreError as error:  # the step will be saved as a whole, and raise this again
             self.failure = error
             return False
-        self._record_times(row.act, self.run.find_activation(row.act).work.times)
+        self._record_times(row.activation, self.run.find_activation(row.activation).work.times)
         with self._lock:
-            self._facts.append(["back", row.act, told, known])
+            self._facts.append(["back", row.activation, told, known])
             self.encoder.recorded_calls[key] = row
-            self._keys.setdefault(row.act, []).append(key)
+            self._keys.setdefault(row.activation, []).append(key)
         return True
 
     def record_event(self, work: Work, event: Event, *, alone: bool = True) -> None:
         """Record an event of a step; unless `alone`, with the next record."""
-        if self._record_event(work.act.id, event) and alone and self.batch is None:
+        if self._record_event(work.activation.id, event) and alone and self.batch is None:
             self._try_flush()
 
     def _record_event(self, act: int, event: Event) -> bool:
@@ -361,7 +365,7 @@ class Journal:
     def _find_unrecorded_times(self, act: int, times: Sequence[datetime]) -> list[int]:
         return [*map(to_microseconds, times[len(self._recorded_times.get(act, ())) :])]
 
-    def take_over(self) -> None:
+    def record_steps_in_flight(self) -> None:
         """Record everything the steps in flight have done so far, of a run saved elsewhere or not at all."""
         run = self.run
         if not (run.pending_steps or run.recorded or self._facts or self._keys or self._requests or self._emitted):
@@ -392,7 +396,9 @@ class Journal:
             elif what == "back" and self.encoder.recorded_calls.get((act, fact.call, fact.attempt)) is not fact:
                 self._record_attempt(fact)
             elif (
-                what == "emit" and id(fact) not in emits and run.plan.nodes[run.tables.acts[act].node].kind.keeps_writes
+                what == "emit"
+                and id(fact) not in emits
+                and run.plan.nodes[run.tables.activations[act].node].kind.keeps_writes
             ):
                 self._record_event(act, fact)
 
@@ -402,7 +408,7 @@ class Journal:
             known = act in self._list_interventions()
             self._discard_committed(act)
             self._forget(act)
-            self._ended_acts.discard(act)
+            self._committed_steps.discard(act)
             if known:
                 self._facts.append(["drop", act])
 
@@ -410,12 +416,12 @@ class Journal:
         """Record again what uncommitted steps have done: an interrupt may have cut a record short."""
         for act in self._list_interventions():
             self.drop(act)
-        self.take_over()
+        self.record_steps_in_flight()
 
     def _list_interventions(self) -> set[int]:
         """Return the activations of the uncommitted steps with records."""
         told = {fact[1] for fact in self._facts if fact[0] in ("emit", "back")}
-        return {*self._keys, *(key[0] for key in self._requests), *told} - self._ended_acts
+        return {*self._keys, *(key[0] for key in self._requests), *told} - self._committed_steps
 
     def _forget(self, act: int) -> None:
         """Forget the records of a step."""
@@ -434,9 +440,9 @@ class Journal:
         """
         run = self.run
         if not run.pending_steps or run.recorder is not self:
-            self._note_position()
+            self._record_position()
         if run.recorder is not self:
-            self.take_over()
+            self.record_steps_in_flight()
         try:
             self.flush("running" if _is_back(run) else status)
             standing: dict[str, Any] = {"status": status, "steps": run.position, "at": self.position_text()}
@@ -489,7 +495,7 @@ class Journal:
 
 def _is_back(run: Run) -> bool:
     """Return True if a run is positioned before steps that it has made."""
-    return run.is_rewound or run.at is not run.history
+    return run.is_rewound or run.current_history is not run.history
 
 
 __all__ = ["Batch", "Journal", "to_json_text"]

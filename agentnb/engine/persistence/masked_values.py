@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.masking import register_secrets
-from agentnb.board.paths import APPEND, SET, Path, apply_change, look
+from agentnb.board.paths import APPEND, SET, Path, apply_change, get_at
 from agentnb.board.values import ATOMS, FrozenList, FrozenRecord, freeze
 from agentnb.engine.core.history import Checkpoint, History
 from agentnb.expressions.paths import format_path
@@ -34,7 +34,7 @@ def find_masks(value: Any, path: Path = ()) -> Iterator[Path]:
 
 def find_masked_paths(run: Run) -> list[str]:
     """Return the paths on the board, in every open scope, at which a mask replaces a value."""
-    if not run.masks:
+    if not run.has_masked_values:
         return []
     scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
     found = [format_path(path) for scope in scopes.values() for path in find_masks(dict(scope.data))]
@@ -48,13 +48,13 @@ def fill(run: Run, values: Mapping[str, Any]) -> None:
     given = {text: freeze(value) for text, value in values.items()}
     for text, value in given.items():
         register_secrets(value, text.rpartition(".")[2])
-    histories = {id(history): history for chain, _ in [*run.left, (run.chain, 0)] for history in chain}
+    histories = {id(history): history for chain, _ in [*run.abandoned_branches, (run.chain, 0)] for history in chain}
     for history in histories.values():
         _fill_rows(history, given)
         history.checkpoints = [_fill_checkpoint(checkpoint, given) for checkpoint in history.checkpoints]
-        history.restored = None
-    run.given = _fill_value(run.given, (), given)
-    run.tables.frames[:] = [row if row.given is None else row._replace(given=_fill_value(row.given, (), given))
+        history.restored_state = None
+    run.inputs = _fill_value(run.inputs, (), given)
+    run.tables.frames[:] = [row if row.inputs is None else row._replace(inputs=_fill_value(row.inputs, (), given))
                             for row in run.tables.frames]  # fmt: skip
     restore(run, run.position)
 
@@ -65,7 +65,7 @@ def _fill_rows(history: History, given: Mapping[str, Any]) -> None:
         path, old = codes[code >> 2][1], history.w_old[row]
         place = path
         if code & 3 == APPEND:
-            before = look(old, path[1:])
+            before = get_at(old, path[1:])
             place = (*path, len(before) if isinstance(before, FrozenList) else 0)
         history.w_new[row] = _fill_value(history.w_new[row], place, given)
         history.w_old[row] = _fill_value(old, path[:1], given)

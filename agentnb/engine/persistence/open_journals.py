@@ -36,7 +36,7 @@ def check_alone(journal: Journal) -> None:
     key = (journal.run_id, journal.log)
     for once_more in (True, False):
         others = [other for other in list(LIVE) if other.is_writer and (other.run_id, other.log) == key]
-        if not any(other is not journal and not (journal.takes_over and _hand_over(other)) for other in others):
+        if not any(other is not journal and not (journal.takes_over and _release(other)) for other in others):
             return
         if once_more:
             gc.collect()  # it may belong to an unreferenced session
@@ -46,8 +46,8 @@ def check_alone(journal: Journal) -> None:
     )  # fmt: skip
 
 
-def _hand_over(journal: Journal) -> bool:
-    hand_over = journal.hand_over()
+def _release(journal: Journal) -> bool:
+    hand_over = journal.get_release()
     return hand_over is not None and hand_over()
 
 

@@ -29,22 +29,24 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
         StoreError: L401, no codec accepts a value on the board.
     """
     encoder = DeltaEncoder(run.tables, lenient=lenient)
-    histories = collect_family([run.chain, *(chain for chain, _ in run.left)])
+    histories = collect_family([run.chain, *(chain for chain, _ in run.abandoned_branches)])
     return {
         "version": VERSION,
         "nodes": [node.id for node in run.plan.nodes],
-        "slices": [encoder.take_delta([(history, len(history.s_pend)) for history in histories])],
-        "run": {"position": run.position, "given": encode(run.given, lenient=lenient), "seed": encode(run.seed),
+        "slices": [encoder.encode_delta([(history, len(history.s_pend)) for history in histories])],
+        "run": {"position": run.position, "given": encode(run.inputs, lenient=lenient), "seed": encode(run.seed),
                 **encode_state(run, encoder)},
     }  # fmt: skip
 
 
 def encode_state(run: Run, encoder: DeltaEncoder) -> Json:
     """Return the state of a run besides its histories, as JSON: chain, branches, random generator, ids, limit."""
-    chance = run.chance
+    chance = run.rng
     return {
         "chain": [encoder.number_history(history) for history in run.chain],
-        "left": [[[encoder.number_history(history) for history in chain], tip] for chain, tip in run.left],
+        "left": [
+            [[encoder.number_history(history) for history in chain], tip] for chain, tip in run.abandoned_branches
+        ],
         "limit": run.limit,
         "random": chance.get_state() if chance else None,
         "ids": dict(run.ids.counters),
@@ -73,18 +75,18 @@ def run_of(plan: Plan, joined: DeltaLoader, kept: Mapping[str, Any], clock: Cloc
     run = Run(plan, EffectDispatcher(), clock=clock, seed=decode(kept["seed"]))
     run.tables = tables
     run.chain = [histories[at] for at in kept["chain"]]
-    run.history = run.at = run.chain[-1]
-    run.left = tuple((tuple(histories[at] for at in chain), tip) for chain, tip in kept["left"])
-    run.given = decode_value(kept["given"])
+    run.history = run.current_history = run.chain[-1]
+    run.abandoned_branches = tuple((tuple(histories[at] for at in chain), tip) for chain, tip in kept["left"])
+    run.inputs = decode_value(kept["given"])
     if kept["limit"] is not None:
         run.limit = kept["limit"]
     run.ids.counters.update(kept["ids"])
     if kept["random"] is not None:
-        run.random.forward(kept["random"])
+        run.random.advance_to(kept["random"])
     position = kept.get("position")
     restore(run, run.history.tip if position is None else position)
-    run.check_at = max(run.check_at, run.position + 1)
-    run.set_mark()
+    run.next_checkpoint = max(run.next_checkpoint, run.position + 1)
+    run.set_next_due()
     return run
 
 
@@ -105,9 +107,9 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
     Raises:
         StoreError: L404, with the names of these nodes.
     """
-    missing = sorted({names[-2 - act.node] for act in tables.acts if act.node < -1})
+    missing = sorted({names[-2 - act.node] for act in tables.activations if act.node < -1})
     moved = []
-    for act in tables.acts:
+    for act in tables.activations:
         if act.node >= 0:
             node, region = plan.nodes[act.node], tables.frames[act.frame].region
             if node.node.scope != region:

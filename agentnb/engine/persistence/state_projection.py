@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from agentnb.board.paths import SET, Path, apply_change, look
+from agentnb.board.paths import SET, Path, apply_change, get_at
 from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT, ATOMS
 from agentnb.engine.core.history import AGAIN, COUNTED, Checkpoint, History, Tables
@@ -21,7 +21,7 @@ class StateProjection:
         self.tables = tables
         self.data: dict[int, dict[str, Any]] = {0: {}}
         self.frames: dict[int, int] = {0: 1}
-        self.used = 0
+        self.counted_steps = 0
 
     @classmethod
     def of(cls, history: History) -> StateProjection:
@@ -44,12 +44,16 @@ class StateProjection:
         writes = 0
         if checkpoint is not None:
             self.data = {scope: dict(data) for scope, data in checkpoint.data.items()}
-            self.frames, self.used, writes = dict(checkpoint.frames), checkpoint.used, checkpoint.writes
+            self.frames, self.counted_steps, writes = (
+                dict(checkpoint.frames),
+                checkpoint.counted_steps,
+                checkpoint.writes,
+            )
         for place, (part, end) in enumerate(reversed(segments)):
             first = part.base if place or checkpoint is None else checkpoint.step
-            self.roll(part, first, end, 0 if place else writes)
+            self.apply_steps(part, first, end, 0 if place else writes)
 
-    def roll(self, history: History, start: int, end: int, writes: int) -> None:
+    def apply_steps(self, history: History, start: int, end: int, writes: int) -> None:
         """Apply the rows of a history after step `start` up to step `end`, the first of them being row `writes`."""
         base, rare = history.base, history.rare
         for step in rare[bisect_left(rare, start) : bisect_left(rare, end + 1)]:
@@ -61,20 +65,20 @@ class StateProjection:
             elif not begun:
                 self._open_frames(history, step)
             writes = self.apply(history, writes, history.s_wend[row])
-            for number in history.closed.get(step, ()):
+            for number in history.closed_frames.get(step, ()):
                 self.frames.pop(number, None)
         self.apply(history, writes, history.s_wend[end - base])
-        self.used += sum(flag & COUNTED > 0 for flag in history.s_flag[start - base + 1 : end - base + 1])
+        self.counted_steps += sum(flag & COUNTED > 0 for flag in history.s_flag[start - base + 1 : end - base + 1])
 
     def _open_frames(self, history: History, step: int) -> None:
         row = step - history.base
-        for number in history.opened.get(step, ()):
+        for number in history.opened_frames.get(step, ()):
             self.frames[number] = 1
             frame = self.tables.frames[number]
             if frame.policy != "shared":
                 self.data[frame.scope] = {}
         if row and history.s_flag[row] & 3 == AGAIN:
-            act = self.tables.acts[history.s_act[row]]
+            act = self.tables.activations[history.s_act[row]]
             for number in self.frames:
                 frame = self.tables.frames[number]
                 if frame.parent == act.frame and frame.owner == act.node:
@@ -155,24 +159,26 @@ class StateProjection:
             old = ABSENT
             if code & 3 == SET:
                 old = self.get(scope, str(path[0]))
-                old = old if len(path) == 1 else look(old, path[1:])
+                old = old if len(path) == 1 else get_at(old, path[1:])
             new = back(document, old)
             history.w_new.append(new)
             history.w_old.append(self.write(code, new))
 
-    def mark(self, history: History) -> None:
+    def add_checkpoints(self, history: History) -> None:
         """Save checkpoints along a history; this projection must be at its start."""
         at, writes = history.base, 0
         if history.parent is None:
             history.checkpoints.append(Checkpoint(at, 0, 0, {0: {}}, ((0, 1),)))
         due = at + EVERY
         for step in range(at + EVERY, history.tip + 1, EVERY):
-            self.roll(history, at, step, writes)
+            self.apply_steps(history, at, step, writes)
             at, writes = step, history.s_wend[step - history.base]
             if step >= due:
                 scopes = {self.tables.frames[number].scope for number in self.frames}
                 data = {scope: dict(self.data[scope]) for scope in scopes}
-                history.checkpoints.append(Checkpoint(step, writes, self.used, data, tuple(self.frames.items())))
+                history.checkpoints.append(
+                    Checkpoint(step, writes, self.counted_steps, data, tuple(self.frames.items()))
+                )
                 due = step + EVERY + sum(map(len, data.values()))
 
 
@@ -180,7 +186,7 @@ def get_previous(old: Any, path: Path) -> Any:
     """Return the previous value at a path, given that of its first key; ABSENT if there was none."""
     if old is ABSENT or old is DELETED:
         return ABSENT
-    return old if len(path) == 1 else look(old, path[1:])
+    return old if len(path) == 1 else get_at(old, path[1:])
 
 
 __all__ = ["StateProjection", "get_previous"]

@@ -39,17 +39,17 @@ def _extends(new: FrozenDict, old: FrozenDict) -> bool:
     )
 
 
-def put_back(document: Any, old: Any) -> Any:
+def decode_difference(document: Any, old: Any) -> Any:
     """Return the frozen value from a document made by `difference`, given the previous value."""
     tag = document.get(TAG) if type(document) is dict else None
     if tag == "same":
         return old
     if tag == "grown":
         for item in document["v"]:
-            old = old.grown(decode_value(item))
+            old = old.with_item(decode_value(item))
         return old
     if tag == "merged":
-        parts = {key: put_back(item, old.get(key, ABSENT)) for key, item in document["v"].items()}
+        parts = {key: decode_difference(item, old.get(key, ABSENT)) for key, item in document["v"].items()}
         return make_frozen_dict({**old, **parts})
     return freeze(decode(document), old)
 
@@ -59,4 +59,4 @@ def decode_value(document: Any) -> Any:
     return document if type(document) in ATOMS else freeze(decode(document))
 
 
-__all__ = ["decode_value", "encode_difference", "put_back"]
+__all__ = ["decode_difference", "decode_value", "encode_difference"]

@@ -15,7 +15,7 @@ from agentnb.expressions.paths import format_path, parse_path
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.history import ActRow
+    from agentnb.engine.core.history import ActivationRow
     from agentnb.engine.core.plan import Plan
     from agentnb.engine.core.run import Run
     from agentnb.engine.replay.step_record import Record, StepRecord, WriteRecord
@@ -106,11 +106,11 @@ class Sides:
         self.events: dict[int, int] = {}
         self.ids: dict[str, str] = {}
 
-    def name(self, act: ActRow) -> str:
+    def name(self, act: ActivationRow) -> str:
         """Return the id of a recorded activation's node."""
         return self.record.run.plan.nodes[act.node].id
 
-    def act(self, row: ActRow) -> ActRow | None:
+    def map_activation(self, row: ActivationRow) -> ActivationRow | None:
         """Return the replay's activation for a recorded one; None if it has no such node or frame."""
         number, frame = self.run.plan.index.get(self.name(row)), self.frames.get(row.frame)
         if number is None or frame is None:
@@ -120,7 +120,7 @@ class Sides:
 
     def align(self, recorded: StepRecord, replayed: StepRecord) -> None:
         """Map the frames that a step opened and the events that it emitted from the record to the replay."""
-        for then, now in zip(recorded.opened, replayed.opened, strict=False):
+        for then, now in zip(recorded.opened_frames, replayed.opened_frames, strict=False):
             self.frames[then.id] = now.id
         for one, other in zip(recorded.events, replayed.events, strict=False):
             self.events[one.seq], self.ids[one.id] = other.seq, other.id
@@ -134,9 +134,9 @@ def compare_steps(
     Args:
         own_reads: True if everything it read was read by code that ran again.
     """
-    node = sides.name(recorded.act)
+    node = sides.name(recorded.activation)
     yield from _compare_status(recorded, replayed, node, level)
-    opened = [[(row.region, row.branch) for row in side.opened] for side in (recorded, replayed)]
+    opened = [[(row.region, row.branch) for row in side.opened_frames] for side in (recorded, replayed)]
     if opened[0] != opened[1] and recorded.phase == replayed.phase:
         then, now = ([region for region, _ in side] for side in opened)
         yield Divergence(recorded.step, node, "frame", "", then, now, ends=True)
@@ -179,11 +179,11 @@ def _read_differences(
     differ |= {(-1, path) for path in declared ^ set(_find_declared(sides.run.plan, replayed))}
     for scope, path in sorted(differ, key=repr):
         read = path in declared if scope == -1 else (scope, path) in then
-        yield Divergence(recorded.step, sides.name(recorded.act), "read", format_path(path), read, not read)
+        yield Divergence(recorded.step, sides.name(recorded.activation), "read", format_path(path), read, not read)
 
 
 def _find_declared(plan: Plan, done: StepRecord) -> Iterable[Path]:
-    return () if done.act.what else (plan.nodes[done.act.node].node.inputs or {}).values()
+    return () if done.activation.purpose else (plan.nodes[done.activation.node].node.inputs or {}).values()
 
 
 def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
@@ -195,7 +195,7 @@ def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides)
         table.setdefault((wrote.scope, wrote.path), ([], []))[1].append(wrote)
     for then, now in table.values():
         for one, other in zip_longest(then, now):
-            yield from _write(recorded.step, sides.name(recorded.act), one, other)
+            yield from _write(recorded.step, sides.name(recorded.activation), one, other)
 
 
 def _write(step: int, node: str, one: WriteRecord | None, other: WriteRecord | None) -> Iterator[Divergence]:
@@ -215,7 +215,7 @@ def _write(step: int, node: str, one: WriteRecord | None, other: WriteRecord | N
 
 
 def _compare_events(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
-    step, node = recorded.step, sides.name(recorded.act)
+    step, node = recorded.step, sides.name(recorded.activation)
     for one, other in zip_longest(recorded.events, replayed.events):
         if one is None or other is None or one.type != other.type:
             then, now = (ABSENT if event is None else event.type for event in (one, other))
@@ -233,9 +233,9 @@ def _quote(type: Any) -> str:
 
 
 def _compare_edges(recorded: StepRecord, replayed: StepRecord, sides: Sides, level: Level) -> Iterator[Divergence]:
-    node = sides.name(recorded.act)
+    node = sides.name(recorded.activation)
     nodes = sides.run.plan.nodes
-    expected = [sides.act(target) for target, _ in recorded.targets]
+    expected = [sides.map_activation(target) for target, _ in recorded.targets]
     if expected != [target for target, _ in replayed.targets]:
         then = ", ".join(sides.name(target) for target, _ in recorded.targets)
         now = ", ".join(nodes[target.node].id for target, _ in replayed.targets)

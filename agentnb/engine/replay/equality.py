@@ -84,7 +84,7 @@ def _are_parts_equal(one: Any, other: Any) -> bool:
     if isinstance(one, str) and isinstance(other, str):
         return is_same_text(one, other)
     if isinstance(one, FrozenArray) and isinstance(other, FrozenArray):
-        return external_types.are_same_arrays(one.held, other.held)
+        return external_types.are_same_arrays(one.array, other.array)
     if isinstance(one, Opaque) and isinstance(other, Opaque):
         return _are_equal(one.value, other.value)
     if external_types.is_array(one) and external_types.is_array(other):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agentnb.world.effect import Effect
 
 
-class Unrecorded(StepAbandoned):
+class UnrecordedCall(StepAbandoned):
     """Raised for a call that the record does not have: its step is abandoned, and nothing is sent."""
 
 
@@ -66,10 +66,10 @@ class StepRecording:
     ) -> None:
         self.recorded, self.node, self.level, self.changes = recorded, node, level, changes
         self.settings = settings
-        self.found: list[Divergence] = []
-        self.own_reads, self.unknown = True, ""
+        self.divergences: list[Divergence] = []
+        self.compares_reads, self.unknown_call = True, ""
         self.during: list[tuple[int, int, Callable[[], object]]] = []
-        self._asked: set[int] = set()
+        self._replayed_calls: set[int] = set()
 
     def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
         """Return the recorded attempts of a call.
@@ -83,20 +83,20 @@ class StepRecording:
         rows = self.recorded.calls.get(number, [])
         if not rows or (rows[0].kind, rows[0].name) != (effect.kind, effect.name):
             self._add_unrecorded(effect, rows)
-            raise Unrecorded
-        self._asked.add(number)
+            raise UnrecordedCall
+        self._replayed_calls.add(number)
         if self.level != "path" and effect.kind != "sleep" and not self._was_substituted(rows[0].arguments):
             differ = iter_inner_differences(
                 (self.recorded.step, self.node, "call"), (effect.name,), rows[0].arguments, sent
             )
-            self.found += [row for row in differ if row.sure]  # masked values are compared as masks
-            self.found += self._compare_settings(effect)
+            self.divergences += [row for row in differ if row.sure]  # masked values are compared as masks
+            self.divergences += self._compare_settings(effect)
         if effect.target is not None:
-            self.own_reads = False
+            self.compares_reads = False
             self._repeat_changes(work)
-        mine = [row._replace(act=work.act.id) for row in rows]
+        mine = [row._replace(activation=work.activation.id) for row in rows]
         if not is_known(mine[-1].result):
-            self.unknown = effect.name
+            self.unknown_call = effect.name
         if mine[-1].error is not None:
             work.busy = True
             work.calls.extend(mine)
@@ -130,7 +130,7 @@ class StepRecording:
         then = f"{rows[0].kind} {rows[0].name!r}" if rows else None
         why = f"it calls {now}, where the record has {then or 'no further call'}; nothing went out"
         at = (self.recorded.step, self.node)
-        self.found.append(Divergence(*at, "call", effect.name, then or ABSENT, now, why, ends=True))
+        self.divergences.append(Divergence(*at, "call", effect.name, then or ABSENT, now, why, ends=True))
 
     def _repeat_changes(self, work: Work) -> None:
         """Repeat the in-place changes of a call's callable, which does not run again."""
@@ -176,7 +176,7 @@ class StepRecording:
     def missing(self) -> list[Divergence]:
         """Return the recorded calls that the step did not make."""
         at = (self.recorded.step, self.node)
-        rows = [rows[0] for number, rows in self.recorded.calls.items() if number not in self._asked]
+        rows = [rows[0] for number, rows in self.recorded.calls.items() if number not in self._replayed_calls]
         return [
             Divergence(*at, "call", row.name, f"{row.kind} {row.name!r}", ABSENT,
                        f"it called {row.kind} {row.name!r}, and the replay does not")
@@ -190,4 +190,4 @@ def _is_taken(work: Work, seq: int) -> bool:
     return any(event.seq == seq for event in (*kept, *work.emitted))
 
 
-__all__ = ["RecordedClock", "StepRecording", "Unrecorded"]
+__all__ = ["RecordedClock", "StepRecording", "UnrecordedCall"]

@@ -11,7 +11,7 @@ from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import find_heads
 from agentnb.engine.core.event_queue import enqueue, settle
-from agentnb.engine.core.history import ActRow
+from agentnb.engine.core.history import ActivationRow
 from agentnb.engine.core.work import Append
 from agentnb.engine.replay.divergence import Divergence
 from agentnb.errors import AgentNbError, error_text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def redo(run: Run, sides: Sides, deed: RecordedIntervention, number: int) -> Divergence | None:
     """Repeat an intervention made after step `number`; return the divergence if it cannot be repeated."""
-    act = deed.act
+    act = deed.intervention
     try:
         if deed.event is not None:
             _emit(run, sides, deed.event)
@@ -62,10 +62,10 @@ def move_to_front(run: Run, act: Activation) -> None:
         time_travel.amend(run, [act.id, *rest])
 
 
-def order_as_recorded(run: Run, sides: Sides, frontier: Iterable[ActRow]) -> None:
+def order_as_recorded(run: Run, sides: Sides, frontier: Iterable[ActivationRow]) -> None:
     """Order the queue as recorded: where branches stopped, another one of them may have come first."""
-    rows = [sides.act(row) for row in frontier if row.node >= 0]
-    queue = [run.tables.act(row) for row in rows if row is not None]
+    rows = [sides.map_activation(row) for row in frontier if row.node >= 0]
+    queue = [run.tables.add_activation(row) for row in rows if row is not None]
     if queue != run.frontier() and sorted(queue) == sorted(run.frontier()):
         time_travel.amend(run, queue)
 

@@ -15,9 +15,9 @@ from agentnb.board.masking import mask_value, register_secrets
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
-from agentnb.engine.core.drivers import LOOP, step_in_loop, take_off
+from agentnb.engine.core.drivers import LOOP, resume_without_loop, step_in_loop
 from agentnb.engine.core.event_loops import run_in_own_loop
-from agentnb.engine.core.history import ActRow, Intervention, Tables
+from agentnb.engine.core.history import ActivationRow, Intervention, Tables
 from agentnb.engine.core.run import NEVER, SUSPENDED, Run
 from agentnb.engine.core.step import step
 from agentnb.engine.replay.divergence import Divergence, Level, Sides, compare_steps, iter_inner_differences
@@ -51,19 +51,19 @@ class Replay:
     def __init__(self, source: Run, *, plan: Plan | None = None, start: int = 0, level: Level = "values") -> None:
         self.source, self.plan, self.start, self.level = source, plan, start, level
         self.record, self.clock = Record(source), RecordedClock(source.clock)
-        self.found: list[Divergence] = []
+        self.divergences: list[Divergence] = []
         self.unsure: list[Divergence] = []
-        self.compared = 0
-        self._ran: dict[ActRow, int] = {}  # the last step of each recorded activation
+        self.compared_steps = 0
+        self._ran: dict[ActivationRow, int] = {}  # the last step of each recorded activation
         self._later: dict[int, list[tuple[Intervention, Callable[[], object]]]] = {}  # by step in flight
-        self._unseen: dict[int, set[int]] = {}  # by step in flight: later events
+        self._hidden_events: dict[int, set[int]] = {}  # by step in flight: later events
         self._settings: dict[int, Mapping[str, Any]] = {}  # of calls, by recipe
-        self._masked: set[tuple[int, str]] = set()  # keys whose value, or its source, is masked here
+        self._masked_keys: set[tuple[int, str]] = set()  # keys whose value, or its source, is masked here
         for held, end in sorted(self.record.spans.values(), key=lambda span: -span[0].step):
             if held.step <= start < end:
                 start = max(held.step - 1, 0)  # a step was in flight there, and started from the state before
         self._from = start
-        self._done_to = start or -1  # interventions after the steps up to this one have been repeated
+        self._repeated_up_to = start or -1  # interventions after the steps up to this one have been repeated
         self.run = self._run_after(start) if start else self._run_at_start()
         self.sides = Sides(self.record, self.run)
 
@@ -71,11 +71,11 @@ class Replay:
         """Replay step by step until the replay diverges or the record ends."""
         for number in range(self._from + 1, self.source.position + 1):
             recorded = self.record.read_step(number)
-            if recorded.cancelled:  # the preceding failure has cancelled it here, too
+            if recorded.is_cancelled:  # the preceding failure has cancelled it here, too
                 continue
             if not (self._use_plan(number) and self._repeat_interventions(recorded) and self._step(recorded)):
                 break
-            self.compared += number > self.start
+            self.compared_steps += number > self.start
         return self
 
     # -- start ---------------------------------------------------------------------------------------------------------
@@ -90,25 +90,25 @@ class Replay:
         rows, root = self.record.read_initial_writes(), run.root.scope
         self.clock.set_time(self.record.parts[0][0].s_t0[0])
         if self.plan is not None and plan.recipe.begin is None:
-            for key, value in {**plan.recipe.init, **thaw(run.given)}.items():
+            for key, value in {**plan.recipe.init, **thaw(run.inputs)}.items():
                 run.write(root, (key,), value)
             if self.level != "path":
                 then = {row.path[0]: row.new for row in rows}
-                self._note(iter_inner_differences((0, None, "write"), (), then, root.data))
+                self._record_differences(iter_inner_differences((0, None, "write"), (), then, root.data))
         else:
             for row in rows:
                 run.write(root, row.path, to_written_value(row))
         register_secrets(root.data)
-        run.history.first_row([run.get_activation(node, run.root).id for node in plan.entries["root"]], run.ns())
+        run.history.append_first_row([run.get_activation(node, run.root).id for node in plan.entries["root"]], run.ns())
         run.checkpoint()
         return run
 
     def _run_after(self, start: int) -> Run:
         """Return a run positioned after a step of the record; the recorded run is not affected."""
         origin = time_travel.find_history(self.source, start)
-        sealed = origin.sealed
+        sealed = origin.sealed_step
         run = time_travel.fork_run(self.source, self._plan_of(start + 1), start)
-        origin.sealed = sealed
+        origin.sealed_step = sealed
         tables = Tables()
         for name in Tables.__slots__:
             setattr(tables, name, copy(getattr(self.source.tables, name)))
@@ -119,10 +119,10 @@ class Replay:
     def _configure(self, run: Run) -> Run:
         """Configure a run like the recorded one, but without limits: a step ended by a limit is not recorded."""
         source = self.source
-        run.given, run.max_frames, run.max_subgraph_depth = source.given, source.max_frames, source.max_subgraph_depth
+        run.inputs, run.max_frames, run.max_subgraph_depth = source.inputs, source.max_frames, source.max_subgraph_depth
         run.clock, run.ns, run.limit, run.chaos = self.clock, self.clock.ns, NEVER, None
         run.run_id = source.run_id
-        run.set_mark()
+        run.set_next_due()
         return run
 
     def _use_plan(self, number: int) -> bool:
@@ -136,10 +136,10 @@ class Replay:
 
     def _repeat_interventions(self, recorded: StepRecord) -> bool:
         """Repeat the interventions before a step; return True if the replay can continue."""
-        for number in range(self._done_to + 1, recorded.step):
+        for number in range(self._repeated_up_to + 1, recorded.step):
             stopped, spans = False, dict[int, tuple[Intervention, int]]()
             for deed in self.record.interventions_between(number):
-                act = deed.act
+                act = deed.intervention
                 stopped = stopped or (act is not None and act.action == "breakpoint")
                 if act is not None and id(act) in self.record.spans:
                     spans[act.new["turn"]] = self.record.spans[id(act)]
@@ -153,7 +153,7 @@ class Replay:
                     return False
             if stopped:
                 order_as_recorded(self.run, self.sides, self.record.frontier(number))
-        self._done_to = recorded.step - 1
+        self._repeated_up_to = recorded.step - 1
         return True
 
     def _find_intervention(
@@ -162,7 +162,7 @@ class Replay:
         """Return the step in flight that an intervention belongs to; its earlier reads came before the intervention."""
         if deed.write is None and deed.event is None:
             return None
-        acts, frames = self.source.tables.acts, self.source.tables.frames
+        acts, frames = self.source.tables.activations, self.source.tables.frames
         scopes = ((frames[acts[span[0].new["turn"]].frame].scope, span) for span in spans)
         own = [span for scope, span in scopes if deed.write is not None and deed.write.scope == scope]
         return next(iter([*own, *(span for span in spans if span[1] == number + 1)]), None)
@@ -170,16 +170,16 @@ class Replay:
     def _hide_event(self, seq: int, spans: Iterable[tuple[Intervention, int]]) -> None:
         """Hide an event from pending steps of other branches until the point where it was emitted."""
         for held, end in spans:
-            self._unseen.setdefault(end, set()).add(seq)
+            self._hidden_events.setdefault(end, set()).add(seq)
             self._later.setdefault(end, []).append((held, partial(self._show_event, seq)))
 
     def _show_event(self, seq: int) -> None:
-        self.run.unseen -= {self.sides.events.get(seq, seq)}
+        self.run.hidden_events -= {self.sides.events.get(seq, seq)}
 
-    def _changes(self, recorded: StepRecord) -> list[Any]:
+    def _list_changes(self, recorded: StepRecord) -> list[Any]:
         """Return the arguments that people substituted in calls of a step."""
-        since = self._ran.get(recorded.act, 0)
-        return [act.new for act in self.record.changes.get(self.sides.name(recorded.act), ())
+        since = self._ran.get(recorded.activation, 0)
+        return [act.new for act in self.record.changes.get(self.sides.name(recorded.activation), ())
                 if since <= act.step < recorded.step]  # fmt: skip
 
     def _get_settings(self, number: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -195,7 +195,7 @@ class Replay:
         """Repeat an intervention after a step; return True if the replay can continue."""
         found = redo(self.run, self.sides, deed, number)
         if found is not None:
-            self.found.append(found)
+            self.divergences.append(found)
         return found is None or not found.ends
 
     # -- one step ------------------------------------------------------------------------------------------------------
@@ -207,14 +207,16 @@ class Replay:
             return False
         run, node, before = self.run, act.node.id, self.run.position
         settings = self._get_settings(recorded.step)
-        recording = run.recorded = StepRecording(recorded, node, self.level, self._changes(recorded), settings)
+        recording = run.recorded = StepRecording(recorded, node, self.level, self._list_changes(recorded), settings)
         later = self._later.pop(recorded.step, ())
         recording.during = [(held.new["calls"], held.new["events"], do) for held, do in later]
-        run.at_emit = (lambda work, _: recording.run_interventions(work)) if later else None
-        run.unseen = frozenset(self.sides.events.get(seq, seq) for seq in self._unseen.pop(recorded.step, ()))
-        self._ran[recorded.act] = recorded.step
-        self.clock.set_time(recorded.began)
-        if recorded.skipped:
+        run.on_emit = (lambda work, _: recording.run_interventions(work)) if later else None
+        run.hidden_events = frozenset(
+            self.sides.events.get(seq, seq) for seq in self._hidden_events.pop(recorded.step, ())
+        )
+        self._ran[recorded.activation] = recorded.step
+        self.clock.set_time(recorded.started_at)
+        if recorded.is_skipped:
             self._skip(act, recorded)
         else:
             _run_activation(run, act)
@@ -222,18 +224,18 @@ class Replay:
         if run.position == before:
             return self._record_unfinished(recorded, node, recording)
         replayed = read_step(run.tables, run.history, before + 1)
-        rows = [*recording.found, *(recording.missing() if self.level != "path" else ())]
-        rows += compare_steps(recorded, replayed, self.sides, self.level, recording.own_reads)
+        rows = [*recording.divergences, *(recording.missing() if self.level != "path" else ())]
+        rows += compare_steps(recorded, replayed, self.sides, self.level, recording.compares_reads)
         for _, _, do in recording.during:  # the step did not reach these points
             do()
-        run.unseen = frozenset()
-        return self._note(rows, recorded, replayed, recording.unknown)
+        run.hidden_events = frozenset()
+        return self._record_differences(rows, recorded, replayed, recording.unknown_call)
 
     def _find_activation(self, recorded: StepRecord) -> Activation | None:
         """Return the activation of a recorded step if it can come next here, too; else record a divergence."""
-        wanted, found = self.sides.act(recorded.act), list_next_activations(self.run)
-        plan, name = self.run.plan, self.sides.name(recorded.act)
-        region = self.source.tables.frames[recorded.act.frame].region
+        wanted, found = self.sides.map_activation(recorded.activation), list_next_activations(self.run)
+        plan, name = self.run.plan, self.sides.name(recorded.activation)
+        region = self.source.tables.frames[recorded.activation.frame].region
         there = plan.recipe.nodes.get(name)
         why = f"the recipe has no node {name!r} any more"
         if there is not None:
@@ -247,7 +249,7 @@ class Replay:
         comes = ABSENT if head is None else head.node.id
         if not why and comes == name:
             why = "the replay comes to another turn of it: in another frame, or at another point of its inside"
-        self.found.append(Divergence(recorded.step, name, "node", "", name, comes, why, ends=True))
+        self.divergences.append(Divergence(recorded.step, name, "node", "", name, comes, why, ends=True))
         return None
 
     def _skip(self, act: Activation, recorded: StepRecord) -> None:
@@ -256,7 +258,7 @@ class Replay:
             interventions.skip(self.run, {str(row.path[0]): to_written_value(row) for row in recorded.writes})
         except Exception as error:  # noqa: BLE001  (its conditions may raise anything)
             why = f"to pass it over cannot be done again: {type(error).__name__}: {error}"
-            self.found.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
+            self.divergences.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
             time_travel.repair(self.run)
 
     def _record_unfinished(self, recorded: StepRecord, node: str, recording: StepRecording) -> bool:
@@ -264,15 +266,17 @@ class Replay:
         for pending_step in list(self.run.pending_steps.values()):
             pending_step.cancel()
         self.run.pending_steps.clear()
-        if not self._note(recording.found, recorded) or (self.found and self.found[-1].ends):
+        if not self._record_differences(recording.divergences, recorded) or (
+            self.divergences and self.divergences[-1].ends
+        ):
             return False
         why = "it waits for something that the record does not have"
-        self.found.append(Divergence(recorded.step, node, "call", why=why, ends=True))
+        self.divergences.append(Divergence(recorded.step, node, "call", why=why, ends=True))
         return False
 
     # -- results -------------------------------------------------------------------------------------------------------
 
-    def _note(
+    def _record_differences(
         self,
         rows: Iterable[Divergence],
         recorded: StepRecord | None = None,
@@ -289,43 +293,43 @@ class Replay:
         if sure and recorded is not None and replayed is not None:
             unknown = unknown or self._find_masked_read(replayed)
         if not sure or not unknown or recorded is None or replayed is None:
-            self.found += sure
+            self.divergences += sure
             return not any(row.ends for row in sure)
-        self._masked |= {(row.scope, str(row.path[0])) for row in replayed.writes}
+        self._masked_keys |= {(row.scope, str(row.path[0])) for row in replayed.writes}
         self.unsure += [row for row in sure if not row.ends]
         end = next((row for row in sure if row.ends), None)
         if end is not None:
             why = f"the next node depends on {unknown!r}, which is masked or unknown here, so it cannot be compared"
-            self.found.append(Divergence(recorded.step, end.node, "masked", unknown, why=why, ends=True))
+            self.divergences.append(Divergence(recorded.step, end.node, "masked", unknown, why=why, ends=True))
         return end is None
 
     def _find_masked_read(self, replayed: StepRecord) -> str:
         """Return a key read by a step whose value, or its source, is unknown here; "" if there is none."""
         run, row = self.run, self.run.history.s_wend
-        frame = run.frames.get(replayed.act.frame)
+        frame = run.frames.get(replayed.activation.frame)
         scope = run.root.scope if frame is None else frame.scope
-        inputs = run.plan.nodes[replayed.act.node].node.inputs or {}
+        inputs = run.plan.nodes[replayed.activation.node].node.inputs or {}
         keys = {str(path[0]) for _, path in replayed.reads} | {str(path[0]) for path in inputs.values()}
         here = replayed.step - run.history.base
         before = {str(run.tables.codes[run.history.w_code[at] >> 2][1][0]): run.history.w_old[at]
                   for at in range(row[here - 1], row[here])}  # fmt: skip
         for key in sorted(keys):
             values = (scope.get(key), before.get(key, ABSENT))
-            if (scope.id, key) in self._masked or not all(map(is_known, values)):
+            if (scope.id, key) in self._masked_keys or not all(map(is_known, values)):
                 return key
         return ""
 
 
 def _run_activation(run: Run, act: Activation) -> None:
     """Run one activation to its end, in an event loop if it needs one."""
-    before, run.plain = run.plain, True
+    before, run.without_loop = run.without_loop, True
     try:
         code = step(run, act)
         pending_step = run.pending_steps.get(act.id)
         if code == SUSPENDED and pending_step is not None:
-            code = take_off(run, pending_step)
+            code = resume_without_loop(run, pending_step)
     finally:
-        run.plain = before
+        run.without_loop = before
     if code == LOOP:
         run_in_own_loop(lambda: step_in_loop(run, pending_step))
 

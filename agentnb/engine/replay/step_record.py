@@ -17,7 +17,7 @@ from agentnb.engine.core.history import (
     SKIPPED,
     STATUS,
     STATUSES,
-    ActRow,
+    ActivationRow,
     Call,
     Event,
     Failure,
@@ -52,13 +52,13 @@ class StepRecord(NamedTuple):
     """What one step did. `ways` holds the activations that its edges led to, each with its condition's value."""
 
     step: int
-    act: ActRow
+    activation: ActivationRow
     flag: int
-    began: int
-    opened: tuple[FrameRow, ...]
+    started_at: int
+    opened_frames: tuple[FrameRow, ...]
     writes: tuple[WriteRecord, ...]
     reads: frozenset[tuple[int, Path]]
-    targets: tuple[tuple[ActRow, Any], ...]
+    targets: tuple[tuple[ActivationRow, Any], ...]
     events: tuple[Event, ...]
     calls: dict[int, list[Call]]
     times: tuple[datetime, ...]
@@ -75,12 +75,12 @@ class StepRecord(NamedTuple):
         return STATUSES[(self.flag & STATUS) >> 2]
 
     @property
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """True if the failure of another step ended it."""
         return self.flag & STATUS == CANCELLED
 
     @property
-    def skipped(self) -> bool:
+    def is_skipped(self) -> bool:
         """True if a person skipped it."""
         return self.flag & STATUS == SKIPPED
 
@@ -88,7 +88,7 @@ class StepRecord(NamedTuple):
 class RecordedIntervention(NamedTuple):
     """An intervention after a step: its record, with what an edit wrote or the external event."""
 
-    act: Intervention | None
+    intervention: Intervention | None
     write: WriteRecord | None = None
     event: Event | None = None
 
@@ -171,16 +171,16 @@ class Record:
                     act, next(written) if has_write_row(act) else None, events.pop(0) if act.action == "emit" else None
                 )
 
-    def frontier(self, step: int) -> list[ActRow]:
+    def frontier(self, step: int) -> list[ActivationRow]:
         """Return what was next after a step, including the interventions there."""
         history = next(history for history, _ in reversed(self.parts) if history.base <= step)
-        return [self.tables.acts[number] for number in history.queue_after(step)]
+        return [self.tables.activations[number] for number in history.queue_after(step)]
 
 
 def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> StepRecord:
     """Return what a step of a history did; without `rows` it must be the last one, with no interventions after it."""
     row = step - history.base
-    act, flag = tables.acts[history.s_act[row]], history.s_flag[row]
+    act, flag = tables.activations[history.s_act[row]], history.s_flag[row]
     end = history.s_wend[row] - (0 if rows is None else rows.edits(step))
     reads = history.r_code[bisect_left(history.r_step, step) : bisect_right(history.r_step, step)]
     ways = range(history.s_pend[row - 1], history.s_pend[row])
@@ -194,10 +194,14 @@ def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = 
         act,
         flag,
         history.s_t0[row],
-        tuple(tables.frames[number] for number in history.opened.get(step, ())),
+        tuple(tables.frames[number] for number in history.opened_frames.get(step, ())),
         tuple(_writes(tables, history, history.s_wend[row - 1], end)),
         frozenset((scope, path) for scope, path in (tables.codes[code >> 2] for code in reads)),
-        tuple((tables.acts[history.p_act[at]], history.p_val[at]) for at in ways if history.p_val[at] is not CARRIED),
+        tuple(
+            (tables.activations[history.p_act[at]], history.p_val[at])
+            for at in ways
+            if history.p_val[at] is not CARRIED
+        ),
         tuple(events),
         by_number,
         history.times.get(step, ()),

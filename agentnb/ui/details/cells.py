@@ -97,7 +97,7 @@ def get_type_name(value: Any) -> str:
     if cls is FrozenRecord:
         return type(value.template).__qualname__
     if cls is FrozenArray:
-        return f"{type(value.held).__name__} {'×'.join(map(str, value.held.shape))}"
+        return f"{type(value.array).__name__} {'×'.join(map(str, value.array.shape))}"
     if cls is Opaque:
         return f"{type(value.value).__qualname__}, by reference"
     name = _NAMES.get(cls, cls.__name__)

@@ -22,7 +22,7 @@ def describe_inner_run(session: Session, number: int) -> dict[str, Any] | None:
     each.
     """
     reading = session.trace.reading()
-    act = reading.act(number)
+    act = reading.activation(number)
     owner = (act.node, act.frame)
     if not session.recipe.nodes.get(reading.nodes[act.node].id) or not _is_composite(reading, number):
         return None
@@ -44,7 +44,7 @@ def _range_back(number: int) -> range:
 
 def _get_phase(reading: StepIndex, step: int, owner: tuple[int, int]) -> int | None:
     """Return the phase of a step of this node; None if the step belongs to another node."""
-    act = reading.act(step)
+    act = reading.activation(step)
     if (act.node, act.frame) != owner:
         return None
     history, row = reading.owner(step)
@@ -55,7 +55,7 @@ def _find_parts(
     session: Session, reading: StepIndex, opened: int, owner: tuple[int, int]
 ) -> tuple[list[Any], int | None]:
     """Return the rounds or branches since a node was entered, and the step in which it was left."""
-    frames = {row.id for row in reading.tables.frames if (row.owner, row.parent, row.opened) == (*owner, opened)}
+    frames = {row.id for row in reading.tables.frames if (row.owner, row.parent, row.opened_at) == (*owner, opened)}
     found: dict[tuple[int, int], list[int]] = {}
     rounds, last = 1, min(reading.tip, opened + _LOOKED)
     for step in range(opened + 1, last + 1):
@@ -66,7 +66,7 @@ def _find_parts(
             ], step if phase == LEAVE else None
         if phase == AGAIN:
             rounds += 1
-        frame = reading.act(step).frame
+        frame = reading.activation(step).frame
         while frame and frame not in frames:
             frame = reading.tables.frames[frame].parent
         if frame:
@@ -86,6 +86,6 @@ def _describe_part(session: Session, reading: StepIndex, key: tuple[int, int], s
         "first": steps[0],
         "last": last,
         "steps": len(steps),
-        "node": reading.nodes[reading.act(last).node].id,
+        "node": reading.nodes[reading.activation(last).node].id,
         "status": STATUSES[history.s_flag[at] >> 2 & 3],
     }

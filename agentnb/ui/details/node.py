@@ -142,7 +142,7 @@ def _get_sources(session: Session, node: Node) -> Iterator[Any]:
         yield found
     world, called = get_state(session).run.world, node.params.get("function")
     names = [name for name in (called, node.params.get("ref"), node.id) if isinstance(name, str)]
-    bound = [tools[name] for name in names for tools in (world.given, world.tools) if name in tools]
+    bound = [tools[name] for name in names for tools in (world.passed_tools, world.tools) if name in tools]
     for each in [called, *bound]:
         source = find_function(each)
         if source is not None:

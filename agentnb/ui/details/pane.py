@@ -61,7 +61,7 @@ def _describe(session: Session, name: str, number: int | None, cells: Cells) -> 
 
 def _find_activations(reading: StepIndex, name: str) -> set[int]:
     """Return the numbers of the activations of a node."""
-    return {number for number, act in enumerate(reading.tables.acts) if reading.nodes[act.node].id == name}
+    return {number for number, act in enumerate(reading.tables.activations) if reading.nodes[act.node].id == name}
 
 
 def _find_step_before(reading: StepIndex, name: str, number: int) -> int | None:

@@ -32,7 +32,7 @@ from agentnb.ui.details.inner_run import describe_inner_run
 from agentnb.ui.details.node import describe_event
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.history import ActRow, History
+    from agentnb.engine.core.history import ActivationRow, History
     from agentnb.recipe.model import Edge
     from agentnb.session import Session
     from agentnb.trace.row_index import StepIndex
@@ -48,7 +48,7 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     """Return what a step did; step `number` must exist."""
     reading, step = session.trace.reading(), session.trace.steps[number - 1]
     history, row = reading.owner(number)
-    act, note, failure = reading.act(number), reading.note(number), reading.failure(number)
+    act, note, failure = reading.activation(number), reading.note(number), reading.failure(number)
     sets_off, asked = _explain_activations(session, number)
     rounds = 1 if history.parent is None and not act.frame else reading.replica(number - 1).frames.get(act.frame, 1)
     return {
@@ -90,7 +90,7 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     }
 
 
-def _format_frames(session: Session, reading: StepIndex, act: ActRow) -> str:
+def _format_frames(session: Session, reading: StepIndex, act: ActivationRow) -> str:
     """Return the frames that a step ran in: `root`, or the enclosing nodes, outermost first."""
     found, frame = [], act.frame
     while frame:
@@ -105,7 +105,7 @@ def _writes(reading: StepIndex, number: int, cells: Cells) -> Iterator[dict[str,
     """Yield what a step changed: the key, the value before and after, how, and by which person, if any."""
     writes = reading.writes(number)
     people = [by_person for _, _, by_person in reading.rows(number)]
-    here = reading.tables.frames[reading.act(number).frame].scope
+    here = reading.tables.frames[reading.activation(number).frame].scope
     for place, ((scope, path, op, old, new, in_place), by_person) in enumerate(zip(writes, people, strict=True)):
         if place == ROWS:
             yield {"key": make_more_cell(len(writes) - ROWS)["text"], "old": None, "new": None, "op": "", "note": ""}
@@ -190,9 +190,9 @@ def _get_emitted(history: History, number: int) -> list[Event]:
     return events[first:end]
 
 
-def _describe_delivery(session: Session, act: ActRow, cells: Cells) -> dict[str, Any] | None:
+def _describe_delivery(session: Session, act: ActivationRow, cells: Cells) -> dict[str, Any] | None:
     """Return the event that activated a node, with the events that caused it, nearest first."""
-    event = get_state(session).run.event(act.event) if act.event >= 0 else None
+    event = get_state(session).run.get_event(act.event) if act.event >= 0 else None
     if event is None:
         return None
     known = {each.id: each for each in session.trace.reading().events()} if event.cause is not None else {}
@@ -207,13 +207,13 @@ def _describe_delivery(session: Session, act: ActRow, cells: Cells) -> dict[str,
 def _iter_taken_edges(session: Session, history: History, number: int) -> Iterator[dict[str, Any]]:
     """Yield the edges that a step took, with the results of their conditions."""
     run, row = get_state(session).run, number - history.base
-    source = run.node_of(history.s_act[row])
+    source = run.get_node_id(history.s_act[row])
     failed = history.s_flag[row] & STATUS == ERROR
     for push in range(history.s_pend[row - 1], history.s_pend[row]):
-        target, value = run.tables.acts[history.p_act[push]], history.p_val[push]
+        target, value = run.tables.activations[history.p_act[push]], history.p_val[push]
         if value is CARRIED or target.node < 0 or target.event >= 0:
             continue
-        name = run.node_of(history.p_act[push])
+        name = run.get_node_id(history.p_act[push])
         edge = _find_edge(session, source, name, failed=failed)
         text = "" if value is None else to_line(value)
         kind, condition = ("", "") if edge is None else (edge.kind, to_line(edge.condition))

@@ -47,9 +47,9 @@ A custom client answers an LLMRequest with an LLMResponse, at once or as an awai
     class Echo:
         def complete(self, request):
             text = request.prompt.upper()
-            if request.tell is not None:  # there is a listener: pass on the pieces
+            if request.on_token is not None:  # there is a listener: pass on the pieces
                 for word in text.split():
-                    request.tell(word + " ")
+                    request.on_token(word + " ")
             return LLMResponse(text, model="echo", usage=Usage(tokens_in=3, tokens_out=3))
 
     nb.Session(recipe, llm=Echo())

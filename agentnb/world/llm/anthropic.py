@@ -35,7 +35,7 @@ class AnthropicClient(VendorClient):
         return sdk
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
-        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
         create = sdk.messages.create
         words = adapt_arguments(create, _make_body(ask), "extra_body")
         answer = await create(**{"timeout": ask.timeout, **words})
@@ -57,7 +57,7 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
         "messages": _make_messages(ask.conversation),
         "system": ask.system or None,
         "stop_sequences": [stop] if isinstance(stop, str) else stop,
-        "stream": True if ask.tell is not None else None,
+        "stream": True if ask.on_token is not None else None,
         **sampling,
     }
     if ask.tools:
@@ -123,11 +123,11 @@ async def _read_stream(events: Any, ask: VendorRequest) -> Reply:
                 reply.tokens_in, reply.tokens_out = _count_input_tokens(usage), usage.output_tokens
             elif event.type == "content_block_delta":
                 if event.delta.type == "text_delta":
-                    reply.add(event.delta.text, ask.tell)
+                    reply.add(event.delta.text, ask.on_token)
                 elif event.delta.type == "input_json_delta" and event.index in reply.calls:
                     reply.call(event.index, arguments=event.delta.partial_json)
                 elif event.delta.type == "input_json_delta":
-                    pieces.add(event.delta.partial_json, ask.tell)
+                    pieces.add(event.delta.partial_json, ask.on_token)
             elif event.type == "content_block_start" and event.content_block.type == "tool_use":
                 if event.content_block.name != ANSWER or ask.schema is None:
                     reply.call(event.index, event.content_block.id, event.content_block.name)

@@ -136,8 +136,8 @@ class LLMRequest:
     """A request to a model: the messages, the node, and the settings of this request.
 
     `number` counts the run's earlier requests and `of_node` those of this node, so that a script finds its position.
-    `timeout` is the limit of the answer in seconds; the caller enforces it, a client need not. `tell` is called with
-    each piece of text as it arrives, by a client that streams; None if there is no listener. `tools` are those that the
+    `timeout` is the limit of the answer in seconds; the caller enforces it, a client need not. A client that streams
+    calls `on_token` with each piece of text as it arrives; None if there is no listener. `tools` are those that the
     model may call; a caller that offers some handles the `tool_calls` of the response.
     """
 
@@ -148,7 +148,7 @@ class LLMRequest:
     number: int = 0
     of_node: int = 0
     timeout: float | None = None
-    tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    on_token: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     tools: tuple[ToolDefinition, ...] = ()
 
     @property
@@ -257,8 +257,8 @@ def prepare_client(client: Any, request: LLMRequest) -> Awaitable[None] | None:
 
 def stream_whole(response: LLMResponse, request: LLMRequest) -> LLMResponse:
     """Pass the text of an answer that arrived as a whole to the listener, and return the answer."""
-    if request.tell is not None and isinstance(response.content, str) and response.content:
-        request.tell(response.content)
+    if request.on_token is not None and isinstance(response.content, str) and response.content:
+        request.on_token(response.content)
     return response
 
 
@@ -267,26 +267,26 @@ class LLMError(ExecutionError):
 
     Args:
         status: the HTTP status that was answered, if any was.
-        again: whether the same request may succeed later (a rate limit, a server's own failure, a cut connection).
-        retry_after: the seconds to wait before that, where the server says so.
-        usage: what it took all the same, where the model has answered and the answer is of no use.
+        is_retryable: whether the same request may succeed later (a rate limit, a server error, a lost connection).
+        retry_after: the seconds to wait before a retry, if the server states them.
+        usage: the usage of a request whose answer could not be used.
     """
 
     def __init__(
         self,
         *problems: Problem,
         status: int | None = None,
-        again: bool = False,
+        is_retryable: bool = False,
         retry_after: float | None = None,
         usage: Usage | None = None,
     ) -> None:
         super().__init__(*problems)
-        self.status, self.again, self.retry_after, self.usage = status, again, retry_after, usage
+        self.status, self.is_retryable, self.retry_after, self.usage = status, is_retryable, retry_after, usage
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the details of the failure."""
-        known = {"status": self.status, "again": self.again, "retry_after": self.retry_after, "usage": self.usage}
-        return (type(self), self.problems, known)
+        names = ("status", "is_retryable", "retry_after", "usage")
+        return (type(self), self.problems, {name: getattr(self, name) for name in names})
 
 
 def to_client(llm: Any) -> LLMClient:

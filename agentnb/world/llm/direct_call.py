@@ -132,7 +132,7 @@ class _PieceReceiver:
 
     def make_request(self, put: Callable[[str], None]) -> LLMRequest:
         """Return the request to send, with a listener that queues each piece."""
-        heard = self.request.tell
+        heard = self.request.on_token
 
         def tell(piece: str) -> None:
             if self.left:  # the only way to end a client that blocks
@@ -141,7 +141,7 @@ class _PieceReceiver:
                 heard(piece)
             put(piece)
 
-        return replace(self.request, tell=tell)
+        return replace(self.request, on_token=tell)
 
     def get_rest(self, response: LLMResponse, told: list[str]) -> str:
         """Return the part of an answer that was not streamed."""
@@ -151,7 +151,7 @@ class _PieceReceiver:
             raise AgentRuntimeError(
                 Problem("X466", "the streamed text differs from the model's answer", "a stream of its answer",
                         f"{len(so_far)} characters were streamed, and the answer does not begin with them",
-                        "fix the client: pass `request.tell` the text of the answer in order")
+                        "fix the client: pass `request.on_token` the text of the answer in order")
             )  # fmt: skip
         return text[len(so_far) :] if isinstance(response.content, str) or not told else ""
 

@@ -15,7 +15,7 @@ from agentnb.text import safe_str
 from agentnb.world.llm.base import LLMError
 
 LONGEST: Final = 500  # characters of a server's message
-_AGAIN: Final = {408, 409, 425, 429}
+_RETRYABLE: Final = {408, 409, 425, 429}
 _SECONDS: Final = re.compile(r"(\d+(?:\.\d+)?)s")
 _DO: Final = {
     400: "fix the request: its messages, its settings, its schema",
@@ -49,7 +49,7 @@ def to_failure(
         return LLMError(
             Problem("X338", f"{name} sent a response that cannot be parsed: {find_server_message(error)}", where,
                     "it does not follow the protocol", "try again; check that base_url points to such a server"),
-            status=status, again=True,
+            status=status, is_retryable=True,
         )  # fmt: skip
     if isinstance(error, TimeoutError) or any("Timeout" in cls.__name__ for cls in type(error).__mro__):
         ours = isinstance(error, TimeoutError) and seconds  # the package has a different limit of its own
@@ -66,13 +66,13 @@ def to_failure(
                 "try again: give the node a retry with a backoff",
             ),
             status=status,
-            again=True,
+            is_retryable=True,
         )
     return LLMError(
         Problem("X337", f"the connection to {name} failed: {find_server_message(error)}", where,
                 "the server was not reached, or the connection was lost before the answer was complete",
                 "check that it runs and the base_url, then try again"),
-        again=True,
+        is_retryable=True,
     )  # fmt: skip
 
 
@@ -85,17 +85,17 @@ def make_settings_error(name: str, error: Exception) -> AgentRuntimeError:
 
 
 def _to_error(error: Exception, status: int, name: str, where: str, variables: Sequence[str]) -> LLMError:
-    again, wait = status in _AGAIN or status >= 500, retry_after(error)
-    later = "it may be tried again" if again else "the same request would be refused again"
+    is_retryable, wait = status in _RETRYABLE or status >= 500, retry_after(error)
+    later = "it may be tried again" if is_retryable else "the same request would be refused again"
     why = f"{_find_error_kind(error)}; {later}{'' if wait is None else f', after {wait:g} s (retry-after)'}"
     if status in {401, 403}:
         do = f"check the key ({' or '.join(variables) or 'api_key'}) and what it may do"
     elif refuses_format(error):
         do = "ask a model that has it, or go without: `json_object: false` in its provider's settings, or no schema"
     else:
-        do = _DO.get(status, "try again later" if again else "fix the request")
+        do = _DO.get(status, "try again later" if is_retryable else "fix the request")
     problem = Problem("X336", f"{name} answered {status}: {find_server_message(error)}", where, why, do)
-    return LLMError(problem, status=status, again=again, retry_after=wait)
+    return LLMError(problem, status=status, is_retryable=is_retryable, retry_after=wait)
 
 
 def refuses_format(error: BaseException) -> bool:

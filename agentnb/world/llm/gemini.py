@@ -41,9 +41,9 @@ class GeminiClient(VendorClient):
         sdk.close()
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
-        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
         words = _make_config(ask)
-        streams = bool(words.pop("stream", ask.tell is not None))
+        streams = bool(words.pop("stream", ask.on_token is not None))
         asked = {"model": words.pop("model", ask.model), "contents": _make_contents(ask), "config": _check(words, ask)}
         reply = Reply()
         if not streams:
@@ -131,7 +131,7 @@ def _take(reply: Reply, answer: Any, ask: VendorRequest) -> None:
     for candidate in (answer.candidates or ())[:1]:
         for part in (candidate.content.parts if candidate.content else None) or ():
             if not part.thought:
-                reply.add(part.text, ask.tell)
+                reply.add(part.text, ask.on_token)
             called = part.function_call
             if called is not None:  # always whole
                 signature = b64encode(part.thought_signature or b"").decode()

@@ -33,7 +33,7 @@ class OpenAIClient(VendorClient):
         return sdk
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
-        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
         create = sdk.chat.completions.create
         words = adapt_arguments(create, _make_body(ask), "extra_body")
         answer = await create(**{"timeout": ask.timeout, **words})
@@ -63,7 +63,7 @@ class OpenAICompatibleClient(OpenAIClient):
         return os.environ.get("OPENAI_BASE_URL") or self.default_url
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
-        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
         if ask.json_object and ask.model not in self._without_json_mode:
             try:
                 return await super().converse(sdk, ask)
@@ -98,7 +98,7 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
         words["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": ask.schema}}
     elif ask.json_object:
         words["response_format"] = {"type": "json_object"}
-    if ask.tell is not None:
+    if ask.on_token is not None:
         words |= {"stream": True, "stream_options": {"include_usage": True}}
     return ask.merge_arguments(words)
 
@@ -151,7 +151,7 @@ async def _read_stream(chunks: Any, ask: VendorRequest) -> Reply:
             _count(reply, chunk)
             for choice in (chunk.choices or ())[:1]:  # the last chunk has none: it states the tokens
                 if choice.delta is not None:
-                    reply.add(choice.delta.content, ask.tell)
+                    reply.add(choice.delta.content, ask.on_token)
                     _take_calls(reply, choice.delta)
                     reply.refused += getattr(choice.delta, "refusal", None) or ""
                 reply.finish = choice.finish_reason or reply.finish

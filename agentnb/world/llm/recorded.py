@@ -77,8 +77,8 @@ def _iter_calls(trace: Any) -> dict[str, list[Any]]:
     for history, last in read.parts():
         for call in history.calls:
             if call.kind == "llm" and call.step <= history.base + last:
-                node = read.nodes[read.tables.acts[call.act].node].id
-                found[node][call.step, call.act, call.call] = call
+                node = read.nodes[read.tables.activations[call.activation].node].id
+                found[node][call.step, call.activation, call.call] = call
     return {node: list(calls.values()) for node, calls in found.items()}
 
 

@@ -14,7 +14,7 @@ class ScriptedClient:
     """Answers from a script. It has no position of its own: the request states how many came before.
 
     So a run that goes back and repeats steps gets the same answers. A text of a list or a mapping is passed to a
-    listener as one piece; a function may call `request.tell` itself.
+    listener as one piece; a function may call `request.on_token` itself.
 
     A list is used in the order in which the calls start, including those of parallel branches that are still in flight:
     no two of them get the same answer. If branches make several requests, that order depends on their timing: `run()`,

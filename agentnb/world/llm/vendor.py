@@ -60,7 +60,7 @@ class VendorRequest:
     json_object: bool
     kwargs: Mapping[str, Any]
     timeout: float
-    tell: Callable[[str], None] | None
+    on_token: Callable[[str], None] | None
     tools: tuple[ToolDefinition, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)  # of the tools: as they are sent -> as they are
 
@@ -276,7 +276,7 @@ class VendorClient(ABC):
 
     @abstractmethod
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
-        """Send one request and return the answer; pass pieces of text to `ask.tell` as they arrive."""
+        """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
 
     def find_url(self) -> str | None:
         """Return the URL to use if the settings set none; None for the SDK's default."""
@@ -322,7 +322,7 @@ class VendorClient(ABC):
             json_object=schema is None and _uses_json_mode(given.get("json_object"), own.get("json_object")),
             kwargs={**own.get("kwargs", {}), **given.get("kwargs", {})},
             timeout=float(limit),
-            tell=request.tell,
+            on_token=request.on_token,
             tools=tuple(replace(tool, name=name_sent(tool.name)) for tool in request.tools),
             names={name_sent(tool.name): tool.name for tool in request.tools},
         )
@@ -347,7 +347,7 @@ class VendorClient(ABC):
                 Problem("X364", f"{self._name(ask)} sent an empty answer", self._name(ask),
                         _describe_end(reply, "there is neither text nor a call of a tool"),
                         "raise max_tokens, rephrase the request, or use another model"),
-                again=True, usage=self._parse_usage(reply),
+                is_retryable=True, usage=self._parse_usage(reply),
             )  # fmt: skip
         return LLMResponse(
             content, reply.model or ask.model, self._parse_usage(reply), calls, reply.finish, self.provider
@@ -370,7 +370,7 @@ class VendorClient(ABC):
                 Problem("X365", f"{self._name(ask)} calls {found.name!r} with arguments that cannot be parsed",
                         self._name(ask), _describe_end(reply, why),
                         "try again, raise max_tokens, or use another model"),
-                again=True, usage=self._parse_usage(reply),
+                is_retryable=True, usage=self._parse_usage(reply),
             )  # fmt: skip
         name = ask.names.get(found.name, found.name)
         return ToolCall(found.id or f"call_{number + 1}", name, arguments, found.signature)
@@ -382,7 +382,7 @@ class VendorClient(ABC):
             raise LLMError(
                 Problem("X339", f"{self._name(ask)} did not answer with the requested JSON", self._name(ask),
                         str(error), "try again, raise max_tokens, or use a model that supports schemas"),
-                again=True, usage=usage,
+                is_retryable=True, usage=usage,
             ) from None  # fmt: skip
 
     def _parse_usage(self, reply: Reply) -> Usage:

@@ -37,8 +37,8 @@ def failing(error):
         (LLMError(SAID, status=403), "llm.auth_error", 1),
         (LLMError(SAID, status=400), "llm.request_error", 1),
         (LLMError(SAID, status=429), "llm.request_error", 1),
-        (LLMError(SAID, status=429, again=True), "llm.rate_limited", 3),
-        (LLMError(SAID, status=503, again=True), "llm.network_error", 3),
+        (LLMError(SAID, status=429, is_retryable=True), "llm.rate_limited", 3),
+        (LLMError(SAID, status=503, is_retryable=True), "llm.network_error", 3),
         (OSError("no way"), "llm.network_error", 3),
         (LLMBehaviorError("llm.auth_error", "wrong key"), "llm.auth_error", 1),
     ],
@@ -58,7 +58,7 @@ def test_a_script_that_has_ended_is_not_asked_again():
 
 
 def test_a_server_that_says_when_is_asked_then():
-    found = asked(failing(LLMError(SAID, status=429, again=True, retry_after=0.01)), llm_retry_max_attempts=2)
+    found = asked(failing(LLMError(SAID, status=429, is_retryable=True, retry_after=0.01)), llm_retry_max_attempts=2)
     waits = [call.arguments["seconds"] for call in found.session._parts.run.history.calls if call.kind == "sleep"]
     assert waits == [0.01]
 

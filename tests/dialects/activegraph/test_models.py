@@ -168,7 +168,7 @@ def test_a_script_goes_by_the_behavior_and_by_where_the_run_stands():
 
 def test_a_model_that_streams_is_heard():
     heard = []
-    client = lambda request: (request.tell and request.tell("some"), "some text")[1]  # noqa: E731
+    client = lambda request: (request.on_token and request.on_token("some"), "some text")[1]  # noqa: E731
 
     def keep(event, graph, ctx, answer):
         graph.emit("kept", {})

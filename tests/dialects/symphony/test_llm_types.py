@@ -109,9 +109,9 @@ def test_the_arguments_of_an_effect_are_the_request_again():
 
 
 def test_a_request_of_the_world_keeps_its_place_and_its_listener():
-    asked = base.LLMRequest((), node="n", model="m", number=2, of_node=1, timeout=3, tell=print, settings={"x": 1})
+    asked = base.LLMRequest((), node="n", model="m", number=2, of_node=1, timeout=3, on_token=print, settings={"x": 1})
     made = request_of(asked)
-    assert (made.node, made.number, made.of_node, made.timeout, made.tell) == ("n", 2, 1, 3, print)
+    assert (made.node, made.number, made.of_node, made.timeout, made.on_token) == ("n", 2, 1, 3, print)
     assert (made.model, made.settings, made.prompt) == ("m", {"x": 1}, "")
 
 

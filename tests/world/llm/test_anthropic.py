@@ -77,14 +77,14 @@ def test_a_schema_of_no_object_is_wrapped_and_unwrapped(serve):
 
 def test_the_json_of_a_schema_is_streamed_too(serve):
     server, heard = serve(Anthropic.stream('{"tit', 'le": "Rain"}', tool=True)), []
-    answer = ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, tell=heard.append))
+    answer = ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, on_token=heard.append))
     assert (answer.content, heard) == ({"title": "Rain"}, ['{"tit', 'le": "Rain"}'])
 
 
 def test_json_that_breaks_off_in_a_stream_cannot_be_read(serve):
     server = serve(Anthropic.stream('{"tit', tool=True))
     with pytest.raises(LLMError, match="X338"):
-        ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, tell=[].append))
+        ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, on_token=[].append))
 
 
 def test_a_refusal_is_told(serve):

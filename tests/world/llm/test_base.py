@@ -43,8 +43,8 @@ def test_whatever_can_answer_becomes_a_client():
 
 
 def test_who_listens_is_no_part_of_a_request():
-    assert LLMRequest((), tell=print) == LLMRequest(())
-    assert "tell" not in repr(LLMRequest((), tell=print))
+    assert LLMRequest((), on_token=print) == LLMRequest(())
+    assert "tell" not in repr(LLMRequest((), on_token=print))
 
 
 @pytest.mark.parametrize("llm", [5, object(), Client])

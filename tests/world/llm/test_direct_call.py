@@ -25,7 +25,7 @@ class Telling:
 
     def complete(self, asked):
         for piece in self.pieces:
-            asked.tell(piece)
+            asked.on_token(piece)
         return LLMResponse(self.content, "telling")
 
 
@@ -33,7 +33,7 @@ class Later(Telling):
     async def complete(self, asked):
         for piece in self.pieces:
             await asyncio.sleep(0)
-            asked.tell(piece)
+            asked.on_token(piece)
         return LLMResponse(self.content, "later")
 
 
@@ -44,7 +44,7 @@ class Endless:
         self.over = threading.Event()
 
     async def complete(self, asked):
-        asked.tell("one")
+        asked.on_token("one")
         try:
             await asyncio.Event().wait()
         finally:
@@ -60,7 +60,7 @@ class EndlessThread:
     def complete(self, asked):
         try:
             while True:
-                asked.tell("one")
+                asked.on_token("one")
         finally:
             self.over.set()
 
@@ -84,7 +84,7 @@ in_a_loop = pytest.mark.parametrize("loop", [False, True], ids=["for", "async fo
 @pytest.mark.parametrize("limit", [None, 30])
 @pytest.mark.parametrize("made", [Telling("a"), Later("a"), ScriptedClient(["a"])], ids=["now", "later", "script"])
 def test_a_client_of_any_sort_is_asked(made, limit):
-    asked = replace(request(timeout=limit), tell=[].append)
+    asked = replace(request(timeout=limit), on_token=[].append)
     assert complete(made, asked).content == "a"
     assert asyncio.run(acomplete(made, asked)).content == "a"
 
@@ -205,7 +205,7 @@ def test_other_pieces_than_the_answer_are_a_mistake_of_the_client(loop):
 @in_a_loop
 def test_who_listens_already_is_told_too(loop):
     heard = []
-    both(Pieces(Telling("a", "b"), request(tell=heard.append)), loop=loop)
+    both(Pieces(Telling("a", "b"), request(on_token=heard.append)), loop=loop)
     assert heard == ["a", "b"]
 
 

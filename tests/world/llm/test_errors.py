@@ -47,7 +47,7 @@ def test_a_time_out_is_one_whatever_it_is_called(error, told):
 )
 def test_what_went_wrong_has_its_code_and_says_whether_to_try_again(error, kind, code, again):
     found = to_failure(error, "p:m", "n")
-    assert (type(found), found.problems[0].code, getattr(found, "again", None)) == (kind, code, again)
+    assert (type(found), found.problems[0].code, getattr(found, "is_retryable", None)) == (kind, code, again)
     assert "p:m" in found.problems[0].what
 
 

@@ -29,13 +29,13 @@ def test_what_is_sent_is_the_protocol(serve):
 @pytest.mark.parametrize("streams", [False, True])
 def test_json_mode_is_a_type_of_the_answer_which_stays_text(streams, serve):
     server = serve(Gemini.stream('{"n"', ": 1}") if streams else Gemini.whole('{"n": 1}'))
-    made = request(settings={"json_object": True}, tell=[].append if streams else None)
+    made = request(settings={"json_object": True}, on_token=[].append if streams else None)
     assert ask(client(Gemini, server), made).content == '{"n": 1}'
     assert server.asked[0].body["generationConfig"] == {"responseMimeType": "application/json"}
 
 
 def test_a_stream_is_asked_for_at_its_own_address(serve):
-    asked = sent(serve, request(tell=[].append), Gemini.stream("Hi"))
+    asked = sent(serve, request(on_token=[].append), Gemini.stream("Hi"))
     assert ":streamGenerateContent" in asked.path
 
 

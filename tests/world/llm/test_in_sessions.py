@@ -102,11 +102,11 @@ class Plain:
     def complete(self, request):
         self.asked.append(request)
         for piece in self.pieces:
-            if request.tell is not None:
-                request.tell(piece)
+            if request.on_token is not None:
+                request.on_token(piece)
         if self.gate is not None and len(self.asked) == 1:
             self.gate.wait(10)
-            request.tell("too late")
+            request.on_token("too late")
             self.over.set()
         return LLMResponse("".join(self.pieces), "plain", Usage(1, 1))
 
@@ -117,7 +117,7 @@ def test_nobody_is_told_where_nobody_listens():
     stop = run.subscribe(print, to="token")
     stop()
     run.run()
-    assert plain.asked[0].tell is None
+    assert plain.asked[0].on_token is None
 
 
 def test_a_client_of_ones_own_tells_in_the_thread_that_it_is_called_in():
@@ -158,8 +158,8 @@ def test_an_attempt_that_was_given_up_is_not_heard_any_more():
         asked.append(request)
         if len(asked) == 1:
             raise ValueError("try again")
-        asked[0].tell("stale")
-        request.tell("fresh")
+        asked[0].on_token("stale")
+        request.on_token("fresh")
         return "fresh"
 
     run, heard = session(talk(attempts=2), {"q": "why"}, llm=answer), []

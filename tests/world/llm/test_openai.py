@@ -57,7 +57,7 @@ def test_a_request_cannot_send_the_key_elsewhere(serve):
 
 
 def test_a_stream_asks_for_its_tokens_too(serve):
-    body = sent(serve, request(tell=[].append), OpenAI.stream("Hi")).body
+    body = sent(serve, request(on_token=[].append), OpenAI.stream("Hi")).body
     assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
 
 
@@ -112,7 +112,7 @@ def test_a_refusal_is_told(streams, serve):
         whole = OpenAI.stream("x")
         answer = whole._replace(body=whole.body.replace(b'"content": "x"', b'"refusal": "I will not."'))
     with pytest.raises(LLMError, match="X344: openai:m-1 gave no answer: I will not"):
-        ask(client(OpenAI, serve(answer)), request(tell=[].append if streams else None))
+        ask(client(OpenAI, serve(answer)), request(on_token=[].append if streams else None))
 
 
 def test_an_answer_without_usage_has_no_tokens(serve):
@@ -155,7 +155,10 @@ def compatible(server):
 def test_a_compatible_server_that_refuses_json_mode_is_asked_without_it_from_then_on(status, streams, serve):
     answer = OpenAI.stream('{"n"', ": 1}") if streams else OpenAI.whole('{"n": 1}')
     server, heard = serve(OpenAI.failed(status, REFUSED), answer), []
-    made, words = compatible(server), request(settings={"json_object": True}, tell=heard.append if streams else None)
+    made, words = (
+        compatible(server),
+        request(settings={"json_object": True}, on_token=heard.append if streams else None),
+    )
     assert [ask(made, words).content for _ in range(2)] == ['{"n": 1}', '{"n": 1}']
     assert ["response_format" in asked.body for asked in server.asked] == [True, False, False]
     assert heard == ['{"n"', ": 1}"] * 2 * streams

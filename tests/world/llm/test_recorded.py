@@ -143,8 +143,8 @@ def test_a_call_that_failed_fails_again(error, kind):
 
 def test_a_listener_is_told_the_whole_answer_at_once(first):
     heard = []
-    RecordedClient(first).complete(LLMRequest((), node="ask", tell=heard.append))
-    RecordedClient(first).complete(LLMRequest((), node="tell", tell=heard.append))  # no text
+    RecordedClient(first).complete(LLMRequest((), node="ask", on_token=heard.append))
+    RecordedClient(first).complete(LLMRequest((), node="tell", on_token=heard.append))  # no text
     assert heard == ["why?"]
 
 

@@ -38,7 +38,7 @@ def test_a_script_without_an_answer_left_says_so(script):
 def test_a_text_is_told_as_one_piece(script):
     heard = []
     for number in (0, 1):
-        ScriptedClient(script).complete(LLMRequest((), node="n", number=number, of_node=number, tell=heard.append))
+        ScriptedClient(script).complete(LLMRequest((), node="n", number=number, of_node=number, on_token=heard.append))
     assert heard == ["a"]
 
 
@@ -46,11 +46,11 @@ def test_a_function_tells_what_it_wants():
     heard = []
 
     def answer(request):
-        request.tell("a")
-        request.tell("b")
+        request.on_token("a")
+        request.on_token("b")
         return "ab"
 
-    assert ScriptedClient(answer).complete(LLMRequest((), tell=heard.append)).content == "ab"
+    assert ScriptedClient(answer).complete(LLMRequest((), on_token=heard.append)).content == "ab"
     assert heard == ["a", "b"]
 
 

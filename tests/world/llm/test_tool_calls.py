@@ -29,7 +29,7 @@ CALLS = (
 
 def asked(*messages, streams=False, tools=(SEARCH, CLOCK), **rest):
     heard = []
-    return heard, request(*messages, tools=tools, tell=heard.append if streams else None, **rest)
+    return heard, request(*messages, tools=tools, on_token=heard.append if streams else None, **rest)
 
 
 def answer(protocol, streams, *calls, **rest):
@@ -140,7 +140,7 @@ def test_arguments_that_are_no_json_object_are_an_error_that_is_paid_for(streams
     made = client(OpenAI, serve(answer(OpenAI, streams, ("search", broken), finish="length")))
     with pytest.raises(LLMError, match=r"X365.*'search'(.|\n)*'length'") as caught:
         ask(made, asked(streams=streams)[1])
-    assert (caught.value.again, caught.value.usage) == (True, Usage(7, 3))
+    assert (caught.value.is_retryable, caught.value.usage) == (True, Usage(7, 3))
 
 
 def test_arguments_that_break_off_in_anthropics_stream_are_an_error(serve):
@@ -164,7 +164,7 @@ def test_an_answer_of_nothing_is_an_error_that_is_paid_for(protocol, empty, serv
     with pytest.raises(LLMError, match="X364") as caught:
         ask(client(protocol, serve(empty)))
     assert caught.value.usage is not None
-    assert caught.value.again
+    assert caught.value.is_retryable
 
 
 @each

@@ -93,7 +93,7 @@ def test_the_settings_of_a_request_come_before_those_of_the_client(protocol, ser
 @each
 def test_pieces_are_told_in_order_and_the_answer_is_the_whole(protocol, serve):
     server, heard = serve(protocol.stream("Hel", "lo ", "ümlaut")), []
-    answer = ask(client(protocol, server, prices={"input": 1, "output": 1}), request(tell=heard.append))
+    answer = ask(client(protocol, server, prices={"input": 1, "output": 1}), request(on_token=heard.append))
     assert (heard, answer.content) == (["Hel", "lo ", "ümlaut"], "Hello ümlaut")
     assert answer.usage == Usage(7, 3, Decimal("0.00001"))
     assert answer.model.endswith("-x-2026")
@@ -113,8 +113,8 @@ def test_a_stream_that_breaks_off_is_no_answer(protocol, how, serve):
     answer = protocol.stream("Hel", "lo", cut=True) if how == "cut" else protocol.stream("Hel", "lo", ends=False)
     heard = []
     with pytest.raises(LLMError, match=r"X337|X338") as raised:
-        ask(client(protocol, serve(answer)), request(tell=heard.append))
-    assert raised.value.again
+        ask(client(protocol, serve(answer)), request(on_token=heard.append))
+    assert raised.value.is_retryable
     assert heard == (["Hel", "lo"] if how == "without an end" else ["Hel", "lo"][: len(heard)])
 
 
@@ -122,8 +122,8 @@ def test_a_stream_that_breaks_off_is_no_answer(protocol, how, serve):
 def test_an_error_amid_a_stream_is_told(protocol, serve):
     heard = []
     with pytest.raises(LLMError, match=r"X336.*it is too much") as raised:
-        ask(client(protocol, serve(protocol.stream_fails("Hel", "it is too much"))), request(tell=heard.append))
-    assert raised.value.again
+        ask(client(protocol, serve(protocol.stream_fails("Hel", "it is too much"))), request(on_token=heard.append))
+    assert raised.value.is_retryable
     assert heard == ["Hel"]
 
 
@@ -136,7 +136,7 @@ def test_a_rate_limit_says_how_long_to_wait_and_is_not_tried_again_here(protocol
     with pytest.raises(LLMError, match=r"X336: \w+:m-1 answered 429: Too fast with \*+") as raised:
         ask(client(protocol, server))
     error = raised.value
-    assert (error.status, error.again, error.retry_after, len(server.asked)) == (429, True, 7.0, 1)
+    assert (error.status, error.is_retryable, error.retry_after, len(server.asked)) == (429, True, 7.0, 1)
     assert "after 7 s" in str(error)
     assert error.__cause__ is None
     assert error.__context__ is None  # the SDK's own error holds the request, with the key
@@ -158,7 +158,7 @@ def test_a_refusal_says_whether_it_may_be_tried_again(protocol, answer, again, s
     server = serve(answer)
     with pytest.raises(LLMError, match=said) as raised:
         ask(client(protocol, server))
-    assert (raised.value.status, raised.value.again, len(server.asked)) == (answer.status, again, 1)
+    assert (raised.value.status, raised.value.is_retryable, len(server.asked)) == (answer.status, again, 1)
 
 
 @each
@@ -192,7 +192,7 @@ def test_a_connection_that_is_cut_amid_the_answer_is_told(protocol, serve):
     server = serve(protocol.whole()._replace(cut=True))
     with pytest.raises(LLMError, match=r"X337: the connection to .* failed") as raised:
         ask(client(protocol, server))
-    assert (raised.value.again, len(server.asked)) == (True, 1)
+    assert (raised.value.is_retryable, len(server.asked)) == (True, 1)
 
 
 @each
@@ -202,7 +202,7 @@ def test_a_server_that_is_not_there_is_told(protocol, serve):
     server.http.server_close()
     with pytest.raises(LLMError, match="X337: the connection to") as raised:
         ask(made)
-    assert raised.value.again
+    assert raised.value.is_retryable
 
 
 @each
@@ -215,7 +215,7 @@ def test_what_is_no_answer_of_the_protocol_is_told(protocol, answer, serve):
     server = serve(answer)
     with pytest.raises(LLMError, match=r"X338: .* sent a response that cannot be parsed") as raised:
         ask(client(protocol, server))
-    assert (raised.value.again, len(server.asked)) == (True, 1)
+    assert (raised.value.is_retryable, len(server.asked)) == (True, 1)
 
 
 @each
@@ -228,7 +228,7 @@ def test_an_error_is_pickled_whole(serve):
     with pytest.raises(LLMError) as raised:
         ask(client(OpenAI, serve(OpenAI.failed(429, "slow", **{"retry-after": "2.5"}))))
     back = pickle.loads(pickle.dumps(raised.value))
-    assert (str(back), back.status, back.again, back.retry_after) == (str(raised.value), 429, True, 2.5)
+    assert (str(back), back.status, back.is_retryable, back.retry_after) == (str(raised.value), 429, True, 2.5)
 
 
 # -------------------------------------------------------------------------------------------------- structured answers
@@ -241,7 +241,7 @@ SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "requir
 @pytest.mark.parametrize("streams", [False, True])
 def test_an_answer_with_a_schema_is_its_value(protocol, streams, serve):
     server = serve(protocol.stream('{"tit', 'le": "Rain"}') if streams else protocol.whole('{"title": "Rain"}'))
-    made = request(settings={"schema": SCHEMA}, tell=[].append if streams else None)
+    made = request(settings={"schema": SCHEMA}, on_token=[].append if streams else None)
     assert ask(client(protocol, server), made).content == {"title": "Rain"}
 
 
@@ -249,7 +249,7 @@ def test_an_answer_with_a_schema_is_its_value(protocol, streams, serve):
 def test_an_answer_that_is_not_the_json_asked_for_is_told(protocol, serve):
     with pytest.raises(LLMError, match=r"X339.*\n.*\n.*the answer is not JSON") as raised:
         ask(client(protocol, serve(protocol.whole("I would rather not."))), request(settings={"schema": SCHEMA}))
-    assert (raised.value.again, raised.value.usage) == (True, Usage(7, 3))  # it was paid for
+    assert (raised.value.is_retryable, raised.value.usage) == (True, Usage(7, 3))  # it was paid for
 
 
 # --------------------------------------------------------------------------------------------- loops, keys, laziness

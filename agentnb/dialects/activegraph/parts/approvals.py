@@ -163,7 +163,7 @@ def _find_requester(run: Run, event: Event | None) -> str:
     if event.step is None:
         return event.actor or DEFAULT_ACTOR
     history = next(one for one in reversed(run.chain) if one.base < event.step)
-    return run.node_of(history.s_act[event.step - history.base])
+    return run.get_node_id(history.s_act[event.step - history.base])
 
 
 def _leave(id_: str, kept: Mapping[str, Any], node: str, board: Mapping[str, Any]) -> ApprovalRequest:

@@ -25,7 +25,7 @@ from agentnb.errors import Problem
 from agentnb.recipe.user_functions import check_ran
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.history import ActRow
+    from agentnb.engine.core.history import ActivationRow
     from agentnb.engine.core.history import Event as Kept
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Keep, Perform, Work
@@ -79,7 +79,7 @@ class Delivery:
             )  # fmt: skip
         ledger = get_ledger(work.run)
         ledger.begin(work)
-        about = work.act.row.about
+        about = work.activation.row.about
         turn = DeliveryInProgress(self.behavior, self.config, work, ledger, kept)
         if self.behavior.activate_after and about > LATE:
             turn.record_delay(about)
@@ -134,7 +134,7 @@ class DeliveryInProgress:
     def _is_first(self) -> bool:
         """Return True if this is the behavior's first delivery of this event: it may have one for each relation."""
         last = _get_last_delivery(self.work.run)
-        return last is None or (last.event, last.node) != (self.kept.seq, self.work.act.row.node)
+        return last is None or (last.event, last.node) != (self.kept.seq, self.work.activation.row.node)
 
     def record_start(self) -> None:
         """Record that the delivery has started."""
@@ -205,27 +205,27 @@ def _traces_reads(work: Work, config: RuntimeConfig) -> bool:
     return config.trace_reads if recorded is None else any(each.type == "context.read" for each in recorded.events)
 
 
-def _get_last_delivery(run: Run) -> ActRow | None:
+def _get_last_delivery(run: Run) -> ActivationRow | None:
     """Return the delivery of the last step; None before the first."""
     for history, end in reversed(run.parts()):
         if end > history.base:
-            return run.tables.acts[history.s_act[end - history.base]]
+            return run.tables.activations[history.s_act[end - history.base]]
     return None
 
 
 def _get_relation(work: Work, number: int) -> Relation:
     """Return the relation that an event has created."""
-    event = work.run.event(number)
+    event = work.run.get_event(number)
     assert event is not None
     return to_relation(event.payload["relation"])
 
 
 def get_graph_as_matched(ledger: Ledger, work: Work) -> Any:
     """Return the graph as it was when an event was processed: before the first step that it triggered."""
-    run, seq = work.run, work.act.event
+    run, seq = work.run, work.activation.event
     first = run.position
     for history, _ in reversed(run.parts()):
-        while first > history.base and run.tables.acts[history.s_act[first - history.base]].event == seq:
+        while first > history.base and run.tables.activations[history.s_act[first - history.base]].event == seq:
             first -= 1
         if first > history.base:
             break

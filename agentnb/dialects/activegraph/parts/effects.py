@@ -246,10 +246,10 @@ def _make_caller(provider: Any, work: Work, model: str) -> dict[str, Any]:
     """Return the caller for a client of agentnb: scripts are indexed by node and by the number of earlier requests."""
     if not isinstance(provider, ClientProvider):
         return {}
-    node, heard, of_node = work.node.id, work.run.tell, count_earlier_calls(work, "llm", work.node.id)
+    node, heard, of_node = work.node.id, work.run.on_token, count_earlier_calls(work, "llm", work.node.id)
     asker: dict[str, Any] = {"node": node, "number": count_earlier_calls(work, "llm"), "of_node": of_node}
     if heard is not None:
-        asker["tell"] = lambda text: work.has_ended or heard(node, text, 1, of_node, model)
+        asker["on_token"] = lambda text: work.has_ended or heard(node, text, 1, of_node, model)
     return {"asker": asker}
 
 
@@ -325,7 +325,7 @@ def _describe_failure(error: Exception, model: str, seconds: float) -> dict[str,
     again = "llm.rate_limited" if status == TOO_MANY else "llm.network_error"
     refused = "llm.auth_error" if status in UNKNOWN_HERE else "llm.request_error"
     extra = {"model": model} if after is None else {"model": model, "retry_after_seconds": after}
-    return {**said, "reason": again if getattr(error, "again", False) else refused, "extra": extra}
+    return {**said, "reason": again if getattr(error, "is_retryable", False) else refused, "extra": extra}
 
 
 __all__ = ["AGAIN", "EffectCaller", "PricedAnswer"]

@@ -51,9 +51,9 @@ class RuntimeInspection:
         """Return how many events have been taken from the queue; at a limit, none after the last one delivered."""
         taken = self._count_excess_deliveries()
         run = get_state(self.graph.session).run
-        if not self._is_at_limit(taken) or run.position <= run.at.base:
+        if not self._is_at_limit(taken) or run.position <= run.current_history.base:
             return taken
-        last = run.tables.acts[run.at.s_act[run.position - run.at.base]]
+        last = run.tables.activations[run.current_history.s_act[run.position - run.current_history.base]]
         if last.about <= LATE:
             return taken
         over, most = self.graph.ledger.tick(last.event), self.budget.limits.get("max_events")
@@ -74,11 +74,17 @@ class RuntimeInspection:
         queue, position = run.frontier(), run.position
         if not queue:
             return len(ledger.delivered)
-        first = run.tables.acts[queue[0]]
+        first = run.tables.activations[queue[0]]
         if first.about <= LATE:
-            waiting = next((row.event for row in map(run.tables.acts.__getitem__, queue) if row.about > LATE), None)
+            waiting = next(
+                (row.event for row in map(run.tables.activations.__getitem__, queue) if row.about > LATE), None
+            )
             return len(ledger.delivered) if waiting is None else ledger.tick(waiting) - 1
-        begun = position > run.at.base and run.tables.acts[run.at.s_act[position - run.at.base]].event == first.event
+        begun = (
+            position > run.current_history.base
+            and run.tables.activations[run.current_history.s_act[position - run.current_history.base]].event
+            == first.event
+        )
         return ledger.tick(first.event) - (not begun)
 
     def _count_queue(self) -> int:

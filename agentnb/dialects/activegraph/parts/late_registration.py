@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.dialects.activegraph.parts.ledger import get_ledger
 from agentnb.dialects.activegraph.schema import make_recipe
-from agentnb.engine.control.interventions import note
+from agentnb.engine.control.interventions import record_intervention
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.plan import Plan
 from agentnb.kinds import KINDS
@@ -37,13 +37,13 @@ def attach(graph: Graph, behaviors: Sequence[Any], config: Any, name: str, since
     if run.position > run.history.base:  # its steps were made with the previous ones
         time_travel.start_branch(run)
     run.history.plan = plan
-    run.root.acts.clear()
-    run.live.clear()
+    run.root.activations.clear()
+    run.live_activations.clear()
     state.trace = None  # it knew the nodes that there were
     if state.name == GRAPH:  # no name has been assigned yet
         state.name = name
     if get_registration_event(run) != since:
-        note(run, ATTACHED, name, new=since, by="runtime")
+        record_intervention(run, ATTACHED, name, new=since, by="runtime")
     get_ledger(run).sync()
     parts.callbacks.install()  # breakpoints and limits depend on the recipe
 

@@ -82,8 +82,8 @@ class Ledger:
             run.position,
             len(history.events),
             len(history.interventions),
-            run.at is history,
-            len(run.left),
+            run.current_history is history,
+            len(run.abandoned_branches),
         )
 
     def _get_next(self, work: Work) -> tuple[Any, ...]:
@@ -101,18 +101,18 @@ class Ledger:
     def _get_random(self) -> Any:
         """Return the position of the run's random generator; if it was moved from outside, move there."""
         run = self.run
-        kept, chance = run.root.scope.data.get(CHANCE), run.chance
+        kept, chance = run.root.scope.data.get(CHANCE), run.rng
         if kept is not None and (chance is None or chance.get_state() != list(kept)):
-            run.chance = None
-            run.random.forward(list(kept))
-        elif kept is None and chance is not None and chance.words:
-            run.chance = None
+            run.rng = None
+            run.random.advance_to(list(kept))
+        elif kept is None and chance is not None and chance.words_drawn:
+            run.rng = None
         return kept
 
     def end(self, work: Work) -> None:
         """Store the position of the random generator if this step has drawn; the next step continues from it."""
-        chance = self.run.chance
-        now = None if chance is None or not chance.words else chance.get_state()
+        chance = self.run.rng
+        now = None if chance is None or not chance.words_drawn else chance.get_state()
         if now is not None and (self._drawn is None or list(self._drawn) != now):
             work.write((CHANCE,), now)
 
@@ -172,7 +172,7 @@ class Ledger:
         for key, value in run.root.scope.data.items():
             self._note(key, value, made.get(key, -1))
         for pending_step in run.pending_steps.values():
-            for event in pending_step.act.work.emitted:
+            for event in pending_step.activation.work.emitted:
                 writes = project(self, event.type, event.payload)
                 self._fresh.update(writes)
                 self.note(event, writes)
@@ -289,7 +289,10 @@ class Ledger:
             return (
                 [] if self.work is None or not self.work.emitted or self._get_here() != self._at else self.work.emitted
             )
-        works = {id(pending_step.act.work): pending_step.act.work for pending_step in self.run.pending_steps.values()}
+        works = {
+            id(pending_step.activation.work): pending_step.activation.work
+            for pending_step in self.run.pending_steps.values()
+        }
         if self.work is not None and self._get_here() == self._at:
             works[id(self.work)] = self.work
         return sorted((event for work in works.values() for event in work.emitted), key=lambda event: event.seq)
@@ -301,7 +304,7 @@ class Ledger:
     def last_events(self, count: int) -> list[Event]:
         """Return the last so many events."""
         run, flying = self.run, self._list_flying()
-        kept, older = run.at.events, max(count - len(flying), 0)
+        kept, older = run.current_history.events, max(count - len(flying), 0)
         if len(kept) >= older and (not kept or kept[-1].at <= run.position):  # nearly always
             return [*kept[len(kept) - older :], *flying[len(flying) - count + older :]]
         return list(islice(self.backwards(), count))[::-1]

@@ -248,7 +248,7 @@ class _ModelRequests:
         Then it is recorded as sent.
         """
         run = self.work.run
-        return run.hold is not None or run.recorded is not None
+        return run.holds_call is not None or run.recorded is not None
 
     def _hash(self) -> str:
         return digest(to_prompt_fields(self.words))
@@ -328,7 +328,7 @@ class _ModelRequests:
         left = []
         if most is not None:
             paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
-            left.append(most - measure_usage(run.at, run.position).attempts.cost - sum(paid))
+            left.append(most - measure_usage(run.current_history, run.position).attempts.cost - sum(paid))
         if "max_cost_usd" in own:
             left.append(own["max_cost_usd"] - measure_behavior_usage(run, self.behavior.name, own)["max_cost_usd"])
         told = {} if most is None else {"budget_remaining_usd": str(max(left[0], Decimal(0)))}

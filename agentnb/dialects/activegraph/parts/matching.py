@@ -93,7 +93,7 @@ class Matcher:
         ledger = get_ledger(run).sync()
         now, found = ledger.tick(event.seq), list[tuple[str, int, int]]()
         for seq, said in ledger.scheduled:
-            each, cause = self.behaviors.get(said["behavior"]), run.event(seq)
+            each, cause = self.behaviors.get(said["behavior"]), run.get_event(seq)
             due = ledger.tick(seq) + said["activate_after"]
             if due == now and each is not None and cause is not None and holds(each.where, cause.payload):
                 about = said.get("about_event", 0)

@@ -116,7 +116,7 @@ class MetricsReporter:
         graph, limits = self.runtime.graph, self.runtime.budget.limits
         ledger = get_ledger(get_state(graph.session).run)
         made = ledger.work
-        taken = self.runtime._count_deliveries() if made is None else ledger.tick(made.act.event)  # noqa: SLF001  (of this dialect)
+        taken = self.runtime._count_deliveries() if made is None else ledger.tick(made.activation.event)  # noqa: SLF001  (of this dialect)
         self.metrics.gauge(_name("queue_depth"), {}, float(len(ledger.delivered) - taken))
         run = {"run_id": graph.run_id}
         if "max_events" in limits:

@@ -218,7 +218,7 @@ class ClientProvider:
         """Return the client's response: at once, or as an awaitable.
 
         Args:
-            asker: the fields of LLMRequest that identify the request: node, number, of_node, tell.
+            asker: the fields of LLMRequest that identify the request: node, number, of_node, on_token.
         """
         tools = settings.get("tools") or ()
         native = bool(tools) and bool(getattr(self.client, "plain_calls", False))

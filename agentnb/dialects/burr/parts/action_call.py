@@ -72,7 +72,7 @@ def _get_last_node(work: Work) -> str | None:
     run = work.run
     for history, end in reversed(run.parts()):
         if end > history.base:
-            return run.node_of(history.s_act[end - history.base])
+            return run.get_node_id(history.s_act[end - history.base])
     return None
 
 
@@ -100,7 +100,7 @@ class ActionCall:
 
     def _collect_inputs(self, work: Work) -> dict[str, Any]:
         """Return the arguments besides the state: those that were given to the run, and what Burr injects."""
-        wanted, given = self.required | self.optional, work.given
+        wanted, given = self.required | self.optional, work.inputs
         found = {name: thaw(given[name]) for name in wanted if name in given}
         return found | {name: make(self, work) for name, make in _INJECTED.items() if name in wanted}
 

@@ -35,7 +35,7 @@ class CachedCall:
 
     async def __call__(self, work: Work) -> Any:
         """Return the outcome that the cache knows; else call the node, and store its writes."""
-        row = work.act.row if work.phase == "start" else find_owner(work.run, work.frames[0])
+        row = work.activation.row if work.phase == "start" else find_owner(work.run, work.frames[0])
         key = self._make_key(work, row.event)
         if work.phase == "start":
             known = _find_look_up(work, key)
@@ -57,7 +57,7 @@ class CachedCall:
         return result
 
     def _make_key(self, work: Work, event: int) -> str:
-        found = self.policy.key_func(make_input(self.call.plan, work, work.run.event(event)))
+        found = self.policy.key_func(make_input(self.call.plan, work, work.run.get_event(event)))
         work.copies.clear()
         return hashed(found)
 
@@ -67,11 +67,11 @@ class CachedCall:
         Of a node's activations in a superstep that have one key, LangGraph gives the entry to one: to that by the
         node's edges, else to the last Send. The others are called.
         """
-        event, stage = work.act.row.event, get_stage(work.run, work.act)
+        event, stage = work.activation.row.event, get_stage(work.run, work.activation)
         if event < 0:
             return True
         if self._chosen[0] is not stage:
-            events = list_events_of_node(work.run, work.act)
+            events = list_events_of_node(work.run, work.activation)
             in_order = sorted(events, key=lambda each: (each < 0, each))
             self._chosen = stage, {self._make_key(work, each): each for each in in_order}
         return self._chosen[1].get(key, event) == event
@@ -107,7 +107,7 @@ def _find_look_up(work: Work, key: str) -> Any:
 
     LangGraph asks once for each key, when the superstep begins.
     """
-    steps = set(iter_superstep_steps(work.run, work.act))
+    steps = set(iter_superstep_steps(work.run, work.activation))
     return next((call.result for history, _ in work.run.parts() for call in history.calls
                  if call.kind == "cache" and call.name == work.node.id and call.step in steps and call.error is None
                  and call.arguments["operation"] == _GET and call.arguments["key"] == key), ABSENT)  # fmt: skip

@@ -24,7 +24,7 @@ from agentnb.dialects.langgraph.parts.runtime import Settings, make_config, make
 from agentnb.dialects.langgraph.parts.task_calls import NO_RULES, TaskRules, enable_tasks
 from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, make_time_limit, to_plain_limits
 from agentnb.dialects.langgraph.schema import END
-from agentnb.engine.core.reducers import Part, Reduced, replaces_value
+from agentnb.engine.core.reducers import Part, ReducedWrite, replaces_value
 from agentnb.engine.core.supersteps import SuperstepError, apply_write, find_handled_failure, get_stage
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
@@ -146,7 +146,7 @@ class NodeCall:
         if self.plan.settings.only_sync:
             return self.plain
         event = None if run.recorded is None else run.recorded.next_event(work)
-        if not run.threaded if event is None else event.type != _AWAITED:
+        if not run.uses_threads if event is None else event.type != _AWAITED:
             return self.plain
         work.emit(_AWAITED, {})
         return self.awaited
@@ -333,7 +333,7 @@ class HandlerCall(NodeCall):
         self.source, self.failed = source, failed
 
     def _make_config(self, calls: NodeCalls, attempt: int) -> dict[str, Any]:
-        failure = find_handled_failure(calls.work.run, calls.work.act, self.source)
+        failure = find_handled_failure(calls.work.run, calls.work.activation, self.source)
         error = None if failure is None else failure.error or ExecutionError(failure.message)
         config = super()._make_config(calls, attempt)
         config["configurable"][lg.keys.CONFIG_KEY_NODE_ERROR] = lg.NodeError(node=self.failed, error=error)
@@ -411,7 +411,7 @@ def _read(work: Work, key: str, default: Any) -> Any:
 
 def superstep_of(plan: NodePlan, work: Work) -> int:
     """Return the number of the superstep that a node runs in, as LangGraph counts."""
-    return get_stage(work.run, work.act).number - plan.begins_early
+    return get_stage(work.run, work.activation).number - plan.begins_early
 
 
 def compute_managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
@@ -490,7 +490,7 @@ def to_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
     elif key in plan.channels.deltas:
         value = with_delta_ids(plan, work, key, value)
     whole, new = split_overwrite(value)
-    return Reduced([Part("", SET, (), freeze(new)) if whole else Part(work.node.id, SET, (), freeze(value))])
+    return ReducedWrite([Part("", SET, (), freeze(new)) if whole else Part(work.node.id, SET, (), freeze(value))])
 
 
 def assign_ids(work: Work, value: Any) -> Any:
@@ -528,11 +528,17 @@ def _random_id(work: Work) -> str:
     return str(UUID(int=work.random.getrandbits(128), version=4))
 
 
-def _join(old: Reduced, new: Reduced, key: str) -> Reduced:
+def _join(old: ReducedWrite, new: ReducedWrite, key: str) -> ReducedWrite:
     """Return two writes of one node to a key as one: an Overwrite is all that remains."""
     if replaces_value(old.parts) and replaces_value(new.parts):
         raise _make_merge_error(f"At key {key!r}: can receive only one Overwrite value per step")
-    return old if replaces_value(old.parts) else new if replaces_value(new.parts) else Reduced([*old.parts, *new.parts])
+    return (
+        old
+        if replaces_value(old.parts)
+        else new
+        if replaces_value(new.parts)
+        else ReducedWrite([*old.parts, *new.parts])
+    )
 
 
 def make_outcome(

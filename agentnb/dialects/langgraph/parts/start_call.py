@@ -31,8 +31,8 @@ class StartCall(NodeCall):
 
     def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
         """Return the input of this graph; keys outside the state reach the conditions, too."""
-        frame = calls.work.act.frame.row
-        return [], calls.work.given if frame.parent < 0 else thaw(frame.given)
+        frame = calls.work.activation.frame.row
+        return [], calls.work.inputs if frame.parent < 0 else thaw(frame.inputs)
 
     def _write_transient(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return the keys of the input that last for one superstep: that is the one after this node's."""

@@ -45,7 +45,7 @@ class SubgraphCall(NodeCall):
             context.run(CALLS.set, NodeCalls(work))  # messages get ids that a replay draws again
             first = context.run(self.begin, given, self._find_earlier(work))
             inputs = (given if isinstance(given, Mapping) else {}) if self.begins_early else None
-            return Enter([Body(body, "isolated", first, given=inputs) for body in work.node.bodies])
+            return Enter([Body(body, "isolated", first, inputs=inputs) for body in work.node.bodies])
         if self.state_keys:
             work.emit(_STATE, self._collect_values(work, self.state_keys))
         result = self._make_result(work)

@@ -305,7 +305,7 @@ class _ClientAdapter:
         """Answer one request; in pieces, if there is a listener and the client has a `complete_stream`."""
         asked = request_of(request)
         stream = getattr(self._client, "complete_stream", None)
-        if asked.tell is not None and callable(stream):
+        if asked.on_token is not None and callable(stream):
             pieces = stream(asked)
             return _collect_async(pieces, asked) if hasattr(pieces, "__aiter__") else _collect(pieces, asked)
         answer = self._client.complete(asked)
@@ -333,8 +333,8 @@ async def _collect_async(pieces: Any, asked: LLMRequest) -> LLMResponse:
 
 def _to_chunk(piece: Any, asked: LLMRequest) -> LLMResponse:
     response = to_response(piece)
-    if response.content and asked.tell is not None:
-        asked.tell(response.content)
+    if response.content and asked.on_token is not None:
+        asked.on_token(response.content)
     return response
 
 

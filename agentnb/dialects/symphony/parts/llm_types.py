@@ -121,7 +121,7 @@ class LLMRequest(base.LLMRequest):
         number: int = 0,
         of_node: int = 0,
         timeout: float | None = None,
-        tell: Callable[[str], None] | None = None,
+        on_token: Callable[[str], None] | None = None,
         tools: Iterable[ToolDefinition | Mapping[str, Any]] = (),
         **words: Any,
     ) -> None:
@@ -142,7 +142,9 @@ class LLMRequest(base.LLMRequest):
         found = {name: value for name, value in given.items() if name not in CONNECTION and not is_secret(name)}
         check_settings({name: value for name, value in found.items() if name in OF_REQUESTS}, "LLMRequest")
         model = None if named is None else str(named)
-        super().__init__(to_messages(messages), node, model, found, number, of_node, timeout, tell, _to_tools(tools))
+        super().__init__(
+            to_messages(messages), node, model, found, number, of_node, timeout, on_token, _to_tools(tools)
+        )
 
     @property
     def llm_config(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from agentnb.engine.core.history import (
     COUNTED,
     ERROR,
     OK,
-    ActRow,
+    ActivationRow,
     Event,
     Failure,
     Intervention,
@@ -126,7 +126,7 @@ class _Builder:
         self._build()
 
     def _add_activation(self, each: Delivery, node: int) -> int:
-        return self.tables.act(ActRow(node, 0, 0, self.numbers.get(each.trigger, -1)))
+        return self.tables.add_activation(ActivationRow(node, 0, 0, self.numbers.get(each.trigger, -1)))
 
     def _map_followers(self) -> dict[int, list[int]]:
         """Return the deliveries that each event triggers, by its index; delayed ones are scheduled separately."""
@@ -144,7 +144,7 @@ class _Builder:
         begins = [each.events[0] for each in self.deliveries] + [len(self.events)]
         self._add_outside(range(begins[0]), 0)
         first = self._to_ns(0)
-        history.first_row([self.acts[number] for number in self.queue], first)
+        history.append_first_row([self.acts[number] for number in self.queue], first)
         run.checkpoint()
         for number, each in enumerate(self.deliveries):
             self._to_front(number)
@@ -155,7 +155,7 @@ class _Builder:
             self._add_outside(after, number + 1)
             self._add_row(number, each, pos)
         run.is_rewound = False
-        run.set_mark()
+        run.set_next_due()
 
     def _begin(self) -> None:
         """Restore the snapshot that represents events which the store no longer has."""
@@ -179,7 +179,7 @@ class _Builder:
         if number in self.queue:
             self.queue.remove(number)
         self.queue.appendleft(number)
-        history.s_pos[-1] = self.run.pos = len(history.p_act)
+        history.s_pos[-1] = self.run.queue_start = len(history.p_act)
         self._push(self.queue, CARRIED)
         history.s_pend[-1] = len(history.p_act)
 
@@ -222,8 +222,8 @@ class _Builder:
         history.s_pos.append(pos)
         history.s_wend.append(len(history.w_new))
         history.s_pend.append(len(history.p_act))
-        run.position, run.pos, run.used = step, pos, run.used + 1
-        if step >= run.check_at:
+        run.position, run.queue_start, run.counted_steps = step, pos, run.counted_steps + 1
+        if step >= run.next_checkpoint:
             run.checkpoint()
 
     def _add_outside(self, places: Sequence[int], step: int) -> None:
@@ -300,7 +300,7 @@ class _Builder:
         """Append the objects that a delivery has read, if the log has them."""
         names = event.payload.get("object_ids")
         for name in dict.fromkeys(map(str, names)) if isinstance(names, list) else ():
-            self.history.r_code.append(self.tables.code(0, (name,)))
+            self.history.r_code.append(self.tables.add_path(0, (name,)))
             self.history.r_step.append(step)
 
     def _make_error(self, event: LogEvent, path: str, why: str) -> Exception:

@@ -42,7 +42,7 @@ def _make_row(asked: LogEvent, kind: str, answer: LogEvent | None, place: tuple[
     back: Mapping[str, Any] = {} if answer is None else answer.payload
     error = "no answer is in the log" if answer is None else _to_error_text(back.get("error"))
     return Call(
-        step=step, act=act, call=number, kind=kind, name=name, attempt=attempt, wait=0.0,
+        step=step, activation=act, call=number, kind=kind, name=name, attempt=attempt, wait=0.0,
         arguments=freeze(sent), result=freeze(None if error else _make_result(kind, back)), error=error,
         seconds=_number(back.get("latency_seconds")) or 0.0,
         tokens_in=_to_count(back.get("input_tokens")), tokens_out=_to_count(back.get("output_tokens")),

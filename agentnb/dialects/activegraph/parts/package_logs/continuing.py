@@ -122,7 +122,7 @@ class LogPersistence(Persistence):
         super().check_ready(repairs=repairs)
         self.writer.flush()
         run = self._state.run
-        if run is not self._run or run.at is not run.history or run.position != run.history.tip:
+        if run is not self._run or run.current_history is not run.history or run.position != run.history.tip:
             raise self._make_changed_error(
                 "it is not at its last step", "go to its end with goto(), or fork it here: fork()"
             )
@@ -209,7 +209,7 @@ def continue_log(
     graph = Graph(graph_store=graph_store, session=session)
     attach(graph, behaviors, config, name, 0)
     for at in _find_undelivered(log.events):
-        event = run.event(at + 1)
+        event = run.get_event(at + 1)
         assert event is not None
         append(run, event)
     writer = LogWriter(path, log)

@@ -65,7 +65,7 @@ class ActiveGraphRun(Recording):
     def step_over(self) -> SimulationStep | None:
         """Move past all recorded deliveries of the next event."""
         run, tip = self._run, self._run.history.tip
-        acts, steps = run.tables.acts, run.history.s_act
+        acts, steps = run.tables.activations, run.history.s_act
         end = run.position + 1
         while end < tip and acts[steps[end + 1]].event == acts[steps[end]].event:
             end += 1
