@@ -241,11 +241,11 @@ class _Writer:
     def _encode_intervention(self, number: int) -> dict[str, Any]:
         act = self.tables.activations[number]
         found: dict[str, Any] = {"node": self.names[act.node] if act.node >= 0 else None}
-        defaults = ActivationRow(0, 0)
-        for name in ("frame", "what", "event", "about"):
-            value = self.frames[act.frame] if name == "frame" else getattr(act, name)
-            if value != getattr(defaults, name):
-                found[name] = value
+        fields = {"frame": self.frames[act.frame], "what": act.purpose, "event": act.event, "about": act.about}
+        _, *defaults = ActivationRow(0, 0)
+        found |= {
+            name: value for (name, value), default in zip(fields.items(), defaults, strict=True) if value != default
+        }
         return found
 
     def _open_frame(self, number: int) -> list[Any]:

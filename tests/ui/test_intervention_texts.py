@@ -9,7 +9,7 @@ from tests.ui import ticket_recipe
 
 
 def last_act(session):
-    return session.trace.reading().acts()[-1]
+    return session.trace.reading().interventions()[-1]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,6 @@ def test_what_only_a_replay_needs_is_nobodys_concern():
     session = ticket_recipe.session()
     session.step(2)
     session.edit({"ticket": "x"})
-    held, edit = session.trace.reading().acts()
+    held, edit = session.trace.reading().interventions()
     assert (held.action, is_shown(held), describe_intervention(held)) == ("held", False, "")
     assert is_shown(edit)
