@@ -288,7 +288,6 @@ def test_a_mapping_without_an_end_is_refused(verb):
         (lambda: new(llm=Locked()), "llm is a Locked that raises RefusedError when used"),
         (lambda: at(1).edit(Endless()), "changes is an Endless whose items cannot be read, or that has too many"),
         (lambda: at(1).edit({1: 2}), "a key of changes is not a string\n  where: Session.edit()"),
-        (lambda: at(1).step("one"), "n is a str, and int is expected\n  where: Session.step()"),
         (lambda: new(tools={1: 2}), "a key of tools is not a string"),
         (lambda: new(tools=[1]), "tools is a list, and Mapping[str, Callable[..., Any]] | None is expected"),
     ],

@@ -165,7 +165,7 @@ class Modules:
             package = sys.modules[name] = ModuleType(name)
             package.__path__ = [str(folder)]
             if _Siblings not in sys.meta_path:
-                sys.meta_path.append(_Siblings)
+                sys.meta_path.insert(0, _Siblings)  # before the one that reads and writes compiled code
         return name
 
     # -- packages ------------------------------------------------------------------------------------------------

@@ -167,7 +167,9 @@ def test_links_in_a_circle_are_no_file(tmp_path):
     assert wrong("a.py#run", folder=tmp_path).code in {"R155", "R156", "R157"}
 
 
-def test_the_next_session_sees_what_was_changed_on_disk(tmp_path):
+def test_the_next_session_sees_what_was_changed_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
     write(tmp_path, "near.py", "ANSWER = 1\n")
     write(tmp_path, "search.py", "from .near import ANSWER\ndef run():\n    return ANSWER, 'a'\n")
     first = tool("search.py#run", folder=tmp_path)
