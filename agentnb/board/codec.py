@@ -134,6 +134,11 @@ def encode_atom(value: str | int | None) -> Json:
     return {TAG: "int", "v": f"{value:x}"}
 
 
+def encode_path(path: Iterable[str | int]) -> list[Json]:
+    """Return a path on the board as JSON; a part that contains a secret, which a node used as a key, is masked."""
+    return [encode_atom(mask_text(part) if isinstance(part, str) else part) for part in path]
+
+
 def decode(document: Json) -> Any:
     """Return the value of a JSON document, as a plain value; an unknown tag decodes to a Record."""
     if document.__class__ is list:
@@ -397,6 +402,7 @@ __all__ = [
     "decode",
     "encode",
     "encode_atom",
+    "encode_path",
     "is_json",
     "is_stored_unchanged",
     "register",

@@ -15,7 +15,7 @@ from operator import is_
 from pathlib import Path
 from typing import Any, Final
 
-from agentnb.board.codec import decode, encode, encode_atom
+from agentnb.board.codec import decode, encode, encode_path
 from agentnb.board.masking import find_secret_word
 from agentnb.board.paths import APPEND, OPS
 from agentnb.board.values import ABSENT, FrozenList, FrozenRecord, freeze
@@ -41,6 +41,7 @@ from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.recipe.model import Recipe
 from agentnb.recordings.formats import read_text
 from agentnb.recordings.trace_files import make_recording
+from agentnb.secrets import mask_text
 from agentnb.session.recording import Recording
 from agentnb.text import safe_str, well_formed
 from agentnb.trace.trace import SimulationTrace
@@ -213,7 +214,7 @@ class _Writer:
         line["writes"] = [self._write(history, number) for number in writes]
         line["in_place"] = [at for at, number in enumerate(writes) if number in history.in_place]
         line["order"] = [[at, history.order[number]] for at, number in enumerate(writes) if number in history.order]
-        line["reduced"] = [[at, [[part.node, part.op, [*map(encode_atom, part.path)],
+        line["reduced"] = [[at, [[part.node, part.op, encode_path(part.path),
                                   encode(self.redaction.apply(part.value, *part.path), lenient=True)]
                                  for part in history.reduced_parts[number]]]
                            for at, number in enumerate(writes) if number in history.reduced_parts]  # fmt: skip
@@ -258,8 +259,8 @@ class _Writer:
         """Return a path: text for a key of the root; else the parts, and the number of another scope."""
         scope, path = self.tables.codes[number]
         if not scope and len(path) == 1:
-            return str(path[0])
-        return [[*map(encode_atom, path)], self.frames.get(scope, 0)] if scope else [[*map(encode_atom, path)]]
+            return mask_text(str(path[0]))
+        return [encode_path(path), self.frames.get(scope, 0)] if scope else [encode_path(path)]
 
     def _write(self, history: History, number: int) -> list[Any]:
         code = history.w_code[number]
@@ -294,7 +295,7 @@ class _Writer:
             case other:
                 at = ("calls", act.target, "arguments" if other == "change" else "result")
         old, new = (encode(self.redaction.apply(value, *at), key, lenient=True) for value in (act.old, act.new))
-        return [act.action, act.target, old, new, act.actor]
+        return [act.action, mask_text(act.target), old, new, act.actor]
 
     def _encode_event(self, event: Event) -> list[Any]:
         payload = self.redaction.apply(event.payload, "events", event.type)

@@ -260,7 +260,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         return _make_frame(
             step=_to_ints(row.step for row in rows),
             action=_to_text_column(row.action for row in rows),
-            target=_to_text_column(row.target for row in rows),
+            target=_to_text_column(mask_text(row.target) for row in rows),
             old=_to_value_column([row.old for row in rows], [row.target for row in rows]),
             new=_to_value_column([row.new for row in rows], [row.target for row in rows]),
             actor=_to_text_column(row.actor for row in rows),

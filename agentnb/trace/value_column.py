@@ -24,6 +24,7 @@ from pandas.api.indexers import check_array_indexer
 from agentnb.board.codec import is_stored_unchanged
 from agentnb.board.masking import find_secret_word, to_display
 from agentnb.board.values import ABSENT, freeze
+from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, safe_str, well_formed
 from agentnb.trace.columns import Columns, Objects, Values, to_objects
 
@@ -69,7 +70,9 @@ class DictSource:
 
 def _mask_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: value if _find_secret(key) is None and is_stored_unchanged(value) else to_display(value, _find_secret(key))
+        mask_text(key): value
+        if _find_secret(key) is None and is_stored_unchanged(value)
+        else to_display(value, _find_secret(key))
         for key, value in row.items()
     }
 

@@ -72,7 +72,7 @@ def failing(wrap):
     def copy(config):
         parts = {f"part_{index}": part for index, part in enumerate(parts_of(config))}
         keyed = {str(part): 1 for part in parts.values() if isinstance(part, str)}
-        return {"note": f"it is {wrap(config)}", "copied": config, "again": [config], "keyed": keyed, **parts}
+        return {"note": f"it is {wrap(config)}", "copied": config, "again": [config], "keyed": keyed, **keyed, **parts}
 
     def boom(config):
         raise ValueError(f"cannot use {wrap(config)}")

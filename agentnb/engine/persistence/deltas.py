@@ -29,7 +29,7 @@ from itertools import pairwise, takewhile
 from operator import sub
 from typing import TYPE_CHECKING, Any, Final
 
-from agentnb.board.codec import TAG, are_plain_names, encode, encode_atom, is_stored_unchanged
+from agentnb.board.codec import TAG, are_plain_names, encode, encode_path, is_stored_unchanged
 from agentnb.board.paths import APPEND, SET
 from agentnb.board.values import ATOMS, FrozenDict, FrozenList
 from agentnb.clock import to_microseconds
@@ -38,7 +38,7 @@ from agentnb.engine.persistence.state_projection import get_previous
 from agentnb.engine.persistence.value_deltas import encode_difference
 from agentnb.errors import AgentNbError, StoreError
 from agentnb.expressions.paths import format_path
-from agentnb.secrets import is_secret
+from agentnb.secrets import is_secret, mask_text
 from agentnb.text import LONGEST_TEXT, safe_str
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class DeltaEncoder:
         if ends[2] > kept[2]:
             found["codes"] = [
                 kept[2],
-                [[scope, [*map(encode_atom, path)]] for scope, path in tables.codes[kept[2] : ends[2]]],
+                [[scope, encode_path(path)] for scope, path in tables.codes[kept[2] : ends[2]]],
             ]
         if ends[3] > kept[3]:
             found["shapes"] = [kept[3], [list(names) for names in tables.shapes[kept[3] : ends[3]]]]
@@ -271,7 +271,7 @@ class DeltaEncoder:
         step, name = history.base + bisect_right(history.s_wend, row), str(path[0])
 
         def encode_parts(*, lenient: bool) -> list[Any]:
-            return [[part.node, part.op, [*map(encode_atom, part.path)], encode(part.value, name, lenient=lenient)]
+            return [[part.node, part.op, encode_path(part.path), encode(part.value, name, lenient=lenient)]
                     for part in history.reduced_parts[row]]  # fmt: skip
 
         return [row, self._encode(history, step, f"key {format_path(path)!r}", encode_parts)]
@@ -495,7 +495,7 @@ def _encode_act(act: Intervention) -> list[Any]:
     """Return an intervention as JSON, leniently, because no run is resumed from it."""
     key = next(filter(is_secret, act.target.split(".")), act.target)
     old, new = (encode(value, key, lenient=True) for value in (act.old, act.new))
-    return [act.step, act.action, act.target, old, new, act.actor, encode(act.time)]
+    return [act.step, act.action, mask_text(act.target), old, new, act.actor, encode(act.time)]
 
 
 def encode_whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
