@@ -260,7 +260,7 @@ def known_calls(session: Session) -> list[tuple[str, str | None]]:
     rows = [call for history in (run.chain if session._parts.state.log.run(session.run_id).parent is None else [own])
             for call in history.calls]  # fmt: skip
     if run.recorded is not None:
-        rows += [call for calls in run.recorded._answered.values() for call in calls]
+        rows += [call for calls in run.recorded._attempts.values() for call in calls]
     return [(f"{call.arguments['who']}/{call.name}/{call.arguments['n']}", call.error) for call in rows]
 
 

@@ -59,7 +59,7 @@ def test_a_log_that_ends_after_any_entry_leads_to_the_same_end(whole):
         again = recipe.again(others, cut(log, size), rounds=ROUNDS)
         answered = {(call.activation, call.call, call.step) for call in again._parts.run.history.calls}
         known = len(answered) + (
-            sum(map(len, again._parts.run.recorded._answered.values())) if again._parts.run.recorded else 0
+            sum(map(len, again._parts.run.recorded._attempts.values())) if again._parts.run.recorded else 0
         )
         while again.status != "finished":
             again.step()
