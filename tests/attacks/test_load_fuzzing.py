@@ -26,9 +26,8 @@ RECIPES = int(os.environ.get("ATTACKS_RECIPES", "400"))
 # Tests that share them: each ends well before the time at which a test counts as hung.
 PARTS = max(20, RECIPES // 500)
 SAMPLES = Path(nb.__file__).parent / "samples"
-ROOTS = tuple(
-    {str(Path(each).resolve()) for each in (*sys.path, sys.prefix, sys.base_prefix, Path(nb.__file__).parent)}
-)
+PYTHON = (*sys.path, sys.prefix, sys.base_prefix, *filter(None, [sys.pycache_prefix]), Path(nb.__file__).parent)
+ROOTS = tuple({str(Path(each).resolve()) for each in PYTHON})
 
 
 class Hostile:

@@ -24,7 +24,7 @@ class SeededRandom(random.Random):
         >>> one = SeededRandom(7)
         >>> drawn = [one.random(), one.randint(1, 6), one.gauss(0, 1)]
         >>> other = SeededRandom(7)
-        >>> other.forward(one.get_state())
+        >>> other.advance_to(one.get_state())
         >>> other.random() == one.random(), other.gauss(0, 1) == one.gauss(0, 1)
         (True, True)
     """
