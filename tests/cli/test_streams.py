@@ -98,6 +98,7 @@ def test_messages_that_cannot_be_written_change_nothing(folder, monkeypatch):
 
 @needs_full
 def test_the_server_for_assistants_says_that_it_cannot_answer(tmp_path):
+    pytest.importorskip("mcp", reason="the server needs the MCP SDK")
     with FULL.open("w") as full:
         done = subprocess.run([sys.executable, "-m", "agentnb", "mcp"], check=False, text=True, cwd=tmp_path,
                               timeout=120, input=QUESTION, stdout=full, stderr=subprocess.PIPE)  # fmt: skip
