@@ -202,7 +202,7 @@ class _Writer:
         line: dict[str, Any] = {"step": step}
         if row:
             flag = history.s_flag[row]
-            line |= self._encode_intervention(history.s_act[row])
+            line |= self._encode_activation(history.s_act[row])
             line |= {"phase": PHASES[flag & 3]} if flag & 3 else {}
             line |= {"status": STATUSES[flag >> 2 & 3]} if flag >> 2 & 3 else {}
             line |= {"uncounted": True} if not flag & COUNTED else {}
@@ -239,7 +239,7 @@ class _Writer:
         line["queue"] = history.s_pos[row] + base
         return line
 
-    def _encode_intervention(self, number: int) -> dict[str, Any]:
+    def _encode_activation(self, number: int) -> dict[str, Any]:
         act = self.tables.activations[number]
         found: dict[str, Any] = {"node": self.names[act.node] if act.node >= 0 else None}
         fields = {"frame": self.frames[act.frame], "what": act.purpose, "event": act.event, "about": act.about}
@@ -272,7 +272,7 @@ class _Writer:
     def _call(self, call: Call, own: int) -> dict[str, Any]:
         found: dict[str, Any] = {"kind": call.kind, "name": call.name}
         if call.activation != own:
-            found["of"] = self._encode_intervention(call.activation)
+            found["of"] = self._encode_activation(call.activation)
         numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
         found |= {name: value for name, value, default in numbers if value != default}
         said = self.redaction.apply(call.arguments, "calls", call.name, "arguments")
@@ -317,7 +317,7 @@ class _Writer:
         return any(redaction.covers(*path) for path in paths)
 
     def _push(self, history: History, number: int) -> Any:
-        act, value = self._encode_intervention(history.p_act[number]), history.p_val[number]
+        act, value = self._encode_activation(history.p_act[number]), history.p_val[number]
         if value is CARRIED:
             act["carried"] = True
         elif value is not None:
@@ -419,7 +419,7 @@ class _Reader:
     def _add(self, line: Mapping[str, Any], columns: Sequence[list[int]]) -> None:
         """Add the rows of one line."""
         step, base, start = line["step"], len(self.written), len(self.pushes)
-        own = self._encode_intervention(line) if step else NO_ACTIVATION
+        own = self._parse_activation(line) if step else NO_ACTIVATION
         self._add_frames(line, step)
         for path, op, value in line.get("writes", ()):
             self.written.append(self._decode_path(path) * 4 + OPS.index(op))
@@ -432,7 +432,7 @@ class _Reader:
                 self.rare["carried"].append(len(self.pushes))
             elif "value" in act:
                 self.rare["values"].append([len(self.pushes), act["value"]])
-            self.pushes.append(self._encode_intervention(act))
+            self.pushes.append(self._parse_activation(act))
         self._add_rare(line, (step, own), base, start)
         row = [own, 0, 0, _parse_flag(line) if step else 0, line["queue"] - self.queue, len(self.written) - base,
                len(self.pushes) - start]  # fmt: skip
@@ -466,7 +466,7 @@ class _Reader:
         if "times" in line:
             rare["times"].append([step, *line["times"]])
 
-    def _encode_intervention(self, line: Mapping[str, Any]) -> int:
+    def _parse_activation(self, line: Mapping[str, Any]) -> int:
         node = -1 if line["node"] is None else self.nodes[line["node"]]
         row = (node, line.get("frame", 0), line.get("what", 0), line.get("event", -1), line.get("about", -1))
         return self.acts.setdefault(row, len(self.acts))
@@ -486,7 +486,7 @@ class _Reader:
         return known
 
     def _call(self, step: int, own: int, call: Mapping[str, Any]) -> list[Any]:
-        act = self._encode_intervention(call["of"]) if "of" in call else own
+        act = self._parse_activation(call["of"]) if "of" in call else own
         rest = {name: call.get(name) for name in _CALL}
         row = Call(step, act, call.get("call", 0), call["kind"], call["name"], call.get("attempt", 1),
                    call.get("wait", 0.0), call["arguments"], seconds=0.0, **rest)  # fmt: skip

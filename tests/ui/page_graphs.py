@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import agentnb as nb
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 
 WIDTH = "document.querySelector('.agentnb-graph svg').getBoundingClientRect().width"
@@ -56,3 +57,12 @@ def wait_for(on, what):
             return
         on.page.wait_for_timeout(50)
     raise AssertionError(f"{what} never came")
+
+
+def approval():
+    """Return a session that waits for an approval."""
+    session = nb.Session(nb.samples("incident"))
+    for text in ("low memory", "no memory"):
+        session.emit("alert.raised", {"service": "shop", "text": text})
+    session.run()
+    return session

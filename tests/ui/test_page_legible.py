@@ -6,6 +6,7 @@ import pytest
 import agentnb as nb
 from agentnb.ui.commands import run_command
 from tests.ui import ticket_recipe
+from tests.ui.page_graphs import approval
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -167,15 +168,7 @@ def _waiting():
     return session
 
 
-def _approving():
-    session = nb.Session(nb.samples("incident"))
-    for text in ("low memory", "no memory"):
-        session.emit("alert.raised", {"service": "shop", "text": text})
-    session.run()
-    return session
-
-
-@pytest.mark.parametrize("make", [_failing, _compared, _waiting, _approving])
+@pytest.mark.parametrize("make", [_failing, _compared, _waiting, approval])
 def test_nothing_is_cut_off_at_any_width(host, make):
     on = host(make())
     on.obey()

@@ -18,6 +18,7 @@ from PIL import Image, ImageChops
 import agentnb as nb
 from agentnb.draw.render import VARIABLE
 from agentnb.ui.commands import run_command
+from tests.ui.page_graphs import approval
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -58,14 +59,6 @@ def failure():
     graph = nx.DiGraph(name="bill", entry="divide")
     graph.add_node("divide", function=names["divide"])
     session = nb.Session(nb.load(graph), {"total": 90.0, "people": 0})
-    session.run()
-    return session
-
-
-def approval():
-    session = nb.Session(nb.samples("incident"))
-    for text in ("low memory", "no memory"):
-        session.emit("alert.raised", {"service": "shop", "text": text})
     session.run()
     return session
 

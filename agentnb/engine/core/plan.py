@@ -145,7 +145,7 @@ class CompiledRecipe:
         reached, border = set(), [join]
         sources: dict[int, list[int]] = {}
         for node in self.nodes:
-            for target in [way[1] for way in node.outgoing_edges] + list(node.routes):
+            for target in [edge[1] for edge in node.outgoing_edges] + list(node.routes):
                 sources.setdefault(target, []).append(node.index)
         while border:
             for source in sources.get(border.pop(), ()):

@@ -64,8 +64,9 @@ class Journal:
         encoder.run = run
         self.failure: StoreError | None = None
         self.is_writer = False  # whether it holds the run, so that no other writer may
-        self.takes_over = False  # a reference to the function that releases the run
-        self.get_release: Callable[[], Callable[[], bool] | None] = lambda: None  # a reference to what lets it go
+        self.takes_over = False  # whether another journal that holds the run is asked to release it
+        # Weak: returns the function that releases the run, while there is one.
+        self.get_release: Callable[[], Callable[[], bool] | None] = lambda: None
         self.aux: dict[str, Any] = {}
         self._saved_state: dict[str, Any] = {}
         self._chain: list[History] = []
