@@ -12,6 +12,7 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -127,13 +128,19 @@ KEYS = [
 ODD_KEYS = [1, None, 1.5, ("a", 1), True, 10**5000, b"a", frozenset("a")]
 
 
-def places(value: Any, found: list[tuple[Any, Any]] | None = None, depth: int = 0) -> list[tuple[Any, Any]]:
-    """Return every (container, key) of a document."""
-    found = [] if found is None else found
-    items = list(value.items()) if type(value) is dict else list(enumerate(value)) if type(value) is list else []
-    for key, item in items if depth < 30 else []:
-        found.append((value, key))
-        places(item, found, depth + 1)
+def places(document: Any) -> list[tuple[Any, Any]]:
+    """Return every (container, key) of a document; those of a container that it holds many times, once."""
+    found: list[tuple[Any, Any]] = []
+    seen: set[int] = set()
+    waiting = [document]
+    while waiting:
+        holder = waiting.pop()
+        if type(holder) not in {dict, list} or id(holder) in seen:
+            continue
+        seen.add(id(holder))
+        items = list(holder.items()) if type(holder) is dict else list(enumerate(holder))
+        found += [(holder, key) for key, _ in items]
+        waiting += [item for _, item in items]
     return found
 
 
@@ -213,8 +220,8 @@ def graph_seed() -> dict[str, Any]:
             ["d", {"kind": "human", "question": "ok?", "options": ["yes", "no"]}],
             ["j", {"kind": "join"}],
         ],
-        "edges": [["a", "b", {"when": "n > 1"}], ["a", "c", {"when": LOGIC}], ["b", "j", {"kind": "parallel"}],
-                  ["c", "d", {}], ["d", "a", {"kind": "loop_back", "when": "done"}]],
+        "edges": [["a", "b", {"when": "n > 1"}], ["a", "c", {"when": copy.deepcopy(LOGIC)}],
+                  ["b", "j", {"kind": "parallel"}], ["c", "d", {}], ["d", "a", {"kind": "loop_back", "when": "done"}]],
     }  # fmt: skip
 
 
@@ -303,6 +310,7 @@ def symphony_seed() -> dict[str, Any]:
 
 
 DOCUMENTS = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(SAMPLES.glob("*.yaml"))]
+DOCUMENTS += [symphony_seed()]
 OBJECTS = [(graph_seed, to_graph), (polaris_seed, to_polaris), (behavior_seed, to_runtime)]
 
 
@@ -314,12 +322,17 @@ def source_of(dice: random.Random) -> Any:
             return make(mutate(seed(), dice, odd=dice.random() < 0.5))
         except Exception:  # noqa: BLE001  (what cannot be built is no source)
             return None
-    document = copy.deepcopy(dice.choice([*DOCUMENTS, symphony_seed()]))
+    number = dice.randrange(len(DOCUMENTS))
     form = dice.randrange(4)
     if form < 2:
-        return mutate(document, dice, odd=form == 1)
-    text = yaml.safe_dump(document) if form == 2 else json.dumps(document)
-    return spoil(text, dice) + "\n"
+        return mutate(copy.deepcopy(DOCUMENTS[number]), dice, odd=form == 1)
+    return spoil(text_of(number, as_yaml=form == 2), dice) + "\n"
+
+
+@cache
+def text_of(number: int, *, as_yaml: bool) -> str:
+    """Return one of the documents as YAML or JSON."""
+    return yaml.safe_dump(DOCUMENTS[number]) if as_yaml else json.dumps(DOCUMENTS[number])
 
 
 # -- what must not happen ----------------------------------------------------------------------------------------------

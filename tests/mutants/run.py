@@ -283,7 +283,7 @@ class Tests:
         connection.close()
 
     def covering(self, place: Place) -> list[str]:
-        """Return the tests for a place: the module's own file, then those that run it, of the nearest folders first."""
+        """Return the tests for a place: the module's own file, the other ones of its area, then a few of each file."""
         found = self._running(place.module, range(place.line, place.last_line + 1))
         if not found:
             lines, names = on_import(ROOT / place.module, place.line)
@@ -294,7 +294,12 @@ class Tests:
             by_file[test.split("::")[0]].append(test)
         by_file.pop(own, None)
         near = sorted(by_file.values(), key=lambda tests: -closeness(tests[0], place.module))
-        others = [test for tests in near for test in tests[:EACH]] + in_turn([tests[EACH:] for tests in near])
+        nearest = [tests for tests in near if closeness(tests[0], place.module) == closeness(near[0][0], place.module)]
+        others = [
+            test
+            for files in (nearest, near[len(nearest) :])
+            for test in [test for tests in files for test in tests[:EACH]] + in_turn([tests[EACH:] for tests in files])
+        ]
         return [*([own] if own else []), *others[:MOST]]
 
     def fastest(self, number: int) -> list[str]:

@@ -6,6 +6,7 @@ import dis
 import functools
 import itertools
 import sys
+import time
 
 import pytest
 
@@ -60,6 +61,22 @@ def test_of_a_batch_at_most_so_many_steps_are_lost(place, steps, kept):
 
 def test_nothing_of_a_batch_waits_longer_than_it_may(place):
     assert kept_after_a_kill(place, '{"steps": 1000, "ms": 20}', until=lambda last: last > 1) == 11
+
+
+def test_a_batch_that_is_due_is_saved_while_a_step_waits():
+    tools, log, found = Tools(), MemoryLog(), []
+
+    def wait():
+        end = time.monotonic() + 30
+        while log.run("run").steps < 11 and time.monotonic() < end:
+            time.sleep(0.001)
+        found.append(copied(log))
+
+    tools.during["tell 4"] = wait
+    session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run", durability={"steps": 1000, "ms": 1})
+    session.run()
+    again = reopen_run(found[0], found[0].run("run"), session._parts.run.plan)
+    assert again.position == 11
 
 
 def test_a_batch_loses_nothing_where_the_run_ends_or_is_put_away(place):
