@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from agentnb.errors import Problem, StoreError, printable
 from agentnb.store.sql_log import make_database
+from agentnb.store.sqlite import SqliteFile
 from agentnb.store.urls import StoreAddress, parse
 
 T = TypeVar("T")
@@ -101,7 +102,7 @@ def _read_in_file(place: StoreAddress, read: Callable[[DatabaseReader], T]) -> T
         try:
             with _open(place.target, "immutable=1") as connection:
                 found = read(DatabaseReader(place, connection))
-        except sqlite3.DatabaseError:
+        except SqliteFile.errors:
             if _list_file_states(place.target) == before:
                 raise
         else:

@@ -41,7 +41,7 @@ class SqliteFile:
     """An SQLite database in a file, with a write-ahead log beside it while it is open."""
 
     begin: Final = "BEGIN IMMEDIATE"
-    errors: Final = sqlite3.Error
+    errors: Final = (sqlite3.Error, UnicodeDecodeError)  # the latter if its message quotes a damaged text
     remote: Final = False  # claims do not depend on the connection
 
     def __init__(self, path: str, shown: str, seconds: float) -> None:
@@ -217,7 +217,9 @@ class SqliteFile:
         """Return a driver's exception as a StoreError."""
         name = getattr(error, "sqlite_errorname", None)
         code = _CODES.get(self._get_error_code(error), "L427")
-        if str(error).startswith(("no such table", "no such column", "Could not decode")):
+        if isinstance(error, UnicodeDecodeError) or str(error).startswith(
+            ("no such table", "no such column", "Could not decode")
+        ):
             code = "L422"
         return make_driver_error(code, self.shown, error, name)
 

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,3 +139,11 @@ def changed(path, statement):
 
 def everything(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def make_damaged_schema(path: Path, name: bytes) -> None:
+    """Create a database whose only table has a damaged definition; SQLite quotes the table's name in its error."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE things (id INTEGER)")
+        connection.execute("PRAGMA writable_schema=1")
+        connection.execute("UPDATE sqlite_master SET sql = 'CREATE', name = CAST(? AS TEXT)", [name])

@@ -7,8 +7,10 @@ from contextlib import closing
 
 import pytest
 
+import agentnb as nb
 from agentnb.errors import StoreError
 from agentnb.store.other_tables import look_at, write_for
+from tests.store.stores import make_damaged_schema
 
 
 def make(path, *, wal=True):
@@ -85,6 +87,15 @@ def test_a_damaged_file_is_a_problem(tmp_path):
     with pytest.raises(StoreError) as caught:
         look_at(path, names)
     assert caught.value.problems[0].code == "L422"
+
+
+def test_a_damaged_text_that_the_database_quotes_is_a_problem(tmp_path):
+    path = tmp_path / "things.db"
+    make_damaged_schema(path, b"thi\xa8gs")
+    for look in (lambda: look_at(path, names), lambda: nb.open(path), lambda: nb.runs(path)):
+        with pytest.raises(StoreError) as caught:
+            look()
+        assert caught.value.problems[0].code == "L422"
 
 
 @pytest.mark.needs_postgres

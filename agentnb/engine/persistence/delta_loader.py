@@ -170,7 +170,7 @@ class DeltaLoader:
         elif what == "out":
             number, attempt, kind, name, arguments, began = rest
             known = self.sent_calls.setdefault(act, {})
-            given = known[number][3] if arguments is None and number in known else decode_value(arguments)
+            given = known[number][3] if arguments is None else decode_value(arguments)  # None: as before
             known[number] = [attempt, kind, name, given, began]
         elif what == "back":
             row = Call(*map(decode_value, rest[0]))

@@ -60,14 +60,14 @@ class _Timer:
     def _wait(self) -> None:
         while True:
             with self._changed:
-                if not self._due and not self._changed.wait(_IDLE) and not self._due:
-                    self._runs = False
-                    return
-                left = self._due[0][0] - time.monotonic() if self._due else 0
+                if not self._due:
+                    self._changed.wait(_IDLE)
+                    if not self._due:
+                        self._runs = False
+                        return
+                left = self._due[0][0] - time.monotonic()
                 if left > 0:
                     self._changed.wait(left)
-                    continue
-                if not self._due:
                     continue
                 _, _, ref, seconds, name = heapq.heappop(self._due)
             behind = ref()
