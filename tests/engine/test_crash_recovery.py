@@ -178,3 +178,25 @@ def test_calls_of_a_failed_step_that_runs_again_are_not_taken_for_those_of_the_f
     run.run()
     assert (run.status, len(asked)) == ("finished", 5)  # one failed, three samples, one that was cut short
     assert run.trace.frames.calls.query("step == 2").error.isna().sum() == 3
+
+
+def test_a_call_that_was_changed_and_sent_again_is_unanswered_as_it_was_sent_last():
+    def ask(word: str) -> str:
+        log = logs[-1]
+        logs.append(MemoryLog())
+        logs[-1].create(log.run("run")._replace(status="running"), list(log.entries("run")))
+        return f"about {word}"
+
+    logs, sent = [MemoryLog()], []
+    recipe = asking("tool", function="ask", inputs={"word": "word"})
+    Session(recipe, {"word": "rain"}, tools={"ask": ask}, store=logs[0], run_id="run").step()
+    for word in ("snow", "hail", "sun"):
+        run = open_stored(logs[-1], "run", recipe=recipe, tools={"ask": ask})
+        (call,) = run.trace.unanswered()
+        sent.append(call.arguments["word"])
+        run.step()
+        run.change(run.pending[0].id, arguments={"word": word})
+        run.step()
+    assert sent == ["rain", "snow", "hail"]
+    assert run.trace.frames.calls["arguments"].tolist() == [{"word": "sun"}]
+    assert [*run.trace.unanswered()] == []
