@@ -417,7 +417,7 @@ def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
     parts = {key: freeze(item, before(key, ABSENT), walk) for key, item in value.items()}
     same = len(parts) == len(like) and all(map(is_, parts.values(), like.values()))
     same = same or (len(parts) == len(like) and all(map(_is_same_part, parts.values(), like.values())))
-    if same and list(parts) == list(like):
+    if same and _are_same_keys(parts, like):
         return like
     return make_frozen_dict(parts)
 
@@ -496,7 +496,7 @@ def _freeze_tuple(value: tuple[Any, ...], like: Any, walk: Walk) -> tuple[Any, .
 def _freeze_set(value: Iterable[Any], like: Any, walk: Walk) -> FrozenSet:
     frozen = FrozenSet(value)
     _check_members(frozenset.__iter__(frozen), walk)
-    return like if type(like) is FrozenSet and _are_equal(like, frozen) else frozen
+    return like if type(like) is FrozenSet and _are_same_sets(like, frozen) else frozen
 
 
 def _freeze_frozenset(value: frozenset[Any], _like: Any, walk: Walk) -> frozenset[Any]:
@@ -517,7 +517,24 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 def _are_same_texts(one: dict[Any, Any], frozen: FrozenDict) -> bool:
     """Return whether a dict equals one of texts only; a text of another class, as a bytearray, is another value."""
-    return _are_equal(one, frozen) and _TEXTS.issuperset(map(type, one.values()))
+    return _are_equal(one, frozen) and _TEXTS.issuperset(map(type, one.values())) and _are_same_keys(one, frozen)
+
+
+def _are_same_keys(one: Collection[Any], other: Collection[Any]) -> bool:
+    """Return whether the keys of two mappings of one size are the same, in the same order; 1 and True differ."""
+    if all(map(is_, one, other)):
+        return True
+    return _are_equal([*one], [*other]) and all(map(is_, map(type, one), map(type, other)))
+
+
+def _are_same_sets(one: Collection[Any], other: Collection[Any]) -> bool:
+    """Return whether two sets have the same members; 1 and True differ."""
+    if not _are_equal(one, other):
+        return False
+    types = {*map(type, one)}
+    if len(types) > 1:
+        return {(type(member), member) for member in one} == {(type(member), member) for member in other}
+    return types == {*map(type, other)}
 
 
 def are_equal(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> bool:
@@ -691,8 +708,7 @@ def is_unchanged(copied: Any, frozen: Any) -> bool:
             return False
         if frozen.flat == 2:
             return _are_same_texts(copied, frozen)
-        get = frozen.get
-        return all(is_unchanged(item, get(key, ABSENT)) for key, item in copied.items())
+        return _are_same_keys(copied, frozen) and all(map(is_unchanged, copied.values(), frozen.values()))
     if cls is FrozenList:
         if type(copied) is not list or len(copied) != frozen.size:
             return False
@@ -721,7 +737,9 @@ def _is_other_unchanged(copied: Any, frozen: Any, cls: type[Any]) -> bool:
     if cls is FrozenArray:
         return type(copied) is type(frozen.array) and external_types.are_same_arrays(copied, frozen.array)
     if cls is FrozenSet:
-        return issubclass(type(copied), set) and _are_equal(copied, frozen)
+        return issubclass(type(copied), set) and _are_same_sets(copied, frozen)
+    if cls is frozenset:
+        return type(copied) is cls and _are_same_sets(copied, frozen)
     if issubclass(cls, tuple):
         if type(copied) is not cls or tuple.__len__(copied) != tuple.__len__(frozen):
             return False

@@ -155,12 +155,16 @@ CHANGES = [
     lambda v: v[:2][0].update(y=2),
     lambda v: reversed(v).__next__().update(z=2),
     lambda v: next(iter(v[0].items())) and v[0].update({}, q=1),
+    lambda v: v[1].__setitem__("role", v[1].pop("role")),
+    lambda v: v[1]["calls"][0].__setitem__("name", v[1]["calls"][0].pop("name")),
 ]
 
 
 @pytest.mark.parametrize("before", [None, len, list, lambda v: v[1], lambda v: [m["calls"] for m in v]])
 @pytest.mark.parametrize("change", CHANGES)
-def test_each_change_in_place_is_detected(change, before):
+@pytest.mark.parametrize("small", [0, 64])
+def test_each_change_in_place_is_detected(change, before, small, monkeypatch):
+    monkeypatch.setattr(copies, "SMALL", small)
     frozen, expected = freeze(MESSAGES), copy.deepcopy(MESSAGES)
     mine = make_reader_copy(frozen)
     if before:
@@ -172,6 +176,29 @@ def test_each_change_in_place_is_detected(change, before):
     assert repr(thaw(freeze(mine, frozen))) == repr(expected)
     assert thaw(frozen) == MESSAGES
     assert repr([*make_reader_copy(frozen)]) == repr(MESSAGES), "the next reader sees the value as it was"
+
+
+SURROUNDINGS: list[Any] = [
+    (lambda part: [part], lambda v, part: v.__setitem__(0, part)),
+    (lambda part: {"k": part}, lambda v, part: v.update(k=part)),
+    (lambda part: [{"k": [part, "end"]}], lambda v, part: v[0]["k"].__setitem__(0, part)),
+]
+
+
+@pytest.mark.parametrize("small", [0, 64])
+@pytest.mark.parametrize(("was", "now"), [
+    ({"a": "1", "b": "2"}, {"b": "2", "a": "1"}), ({"a": 1, "b": [2]}, {"b": [2], "a": 1}), ({1: "a"}, {True: "a"}),
+    ({1, 2}, {True, 2}), ({1}, {1.0}), (frozenset({1}), frozenset({True})), (1, True), (0.0, -0.0), ("a", b"a"),
+])  # fmt: skip
+def test_a_value_that_is_equal_and_yet_another_is_a_change(was, now, small, monkeypatch):
+    monkeypatch.setattr(copies, "SMALL", small)
+    for around, replace in SURROUNDINGS:
+        frozen, expected = freeze(around(was)), repr(around(now))
+        mine = make_reader_copy(frozen)
+        replace(mine, now)
+        assert not is_unchanged(mine, frozen)
+        assert repr(thaw(freeze(mine, frozen))) == expected
+        assert repr(thaw(freeze(around(now), frozen))) == expected
 
 
 @pytest.mark.parametrize("change", [heapq.heapify, lambda q: heapq.heappush(q, (0, "c")), heapq.heappop])
