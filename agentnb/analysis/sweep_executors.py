@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -225,8 +226,20 @@ def _run_alone(job: Job, run: _Run, context: Any) -> Chunk:
 
 
 def _make_pool(workers: int, context: Any) -> ProcessPoolExecutor:
-    # What a worker inherits lives as long as it does: the collector need not look at it.
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=gc.freeze)
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
+
+
+def _start_worker() -> None:
+    gc.freeze()  # what a worker inherits lives as long as it does: the collector need not look at it
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    """Wait until the process that made the pool has ended, and end this one: nobody else would, if it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 __all__ = ["CHUNK", "iter_results"]

@@ -315,15 +315,16 @@ PARENT = """if True:
 @pytest.mark.skipif(sys.platform == "win32", reason="a killed process needs signals")
 def test_a_sweep_whose_process_was_killed_repeats_no_finished_run(tmp_path):
     store = tmp_path / "runs.db"
-    parent = subprocess.Popen([sys.executable, "-c", PARENT], cwd=tmp_path, env=environment(tmp_path))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT], cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE
+    )
     try:
         end = time.monotonic() + 60
         while time.monotonic() < end and made(tmp_path) < 110:
             time.sleep(0.02)
     finally:
         parent.send_signal(signal.SIGKILL)
-        parent.wait()
-    time.sleep(0.5)  # its workers end by themselves when their pipes are closed
+    parent.communicate(timeout=60)  # until its workers, which have inherited the pipe, have ended too
     kept, before = len(nb.runs(store)), made(tmp_path)
     assert 0 < kept < 200
     subprocess.run([sys.executable, "-c", PARENT], cwd=tmp_path, env=environment(tmp_path), check=True)
