@@ -94,7 +94,7 @@ class _Signature:
         return (*plain, *args[len(plain) :]), {name: self._convert(name, value) for name, value in words.items()}
 
     def _convert(self, name: str, value: Any) -> Any:
-        if name in _AS_GIVEN:
+        if value is None or name in _AS_GIVEN:
             return value
         kind = self.kinds.get(name)
         found = (kind.convert if kind is not None else _bound_size)(value)

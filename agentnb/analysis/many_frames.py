@@ -136,7 +136,7 @@ def _check_ids(traces: list[SimulationTrace]) -> None:
 
 def _make_empty_index() -> StepIndex:
     history = History(Tables())
-    history.append_first_row([], 0)
+    history.set_first_row([], 0)
     return StepIndex([history], ())
 
 

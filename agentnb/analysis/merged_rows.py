@@ -90,6 +90,8 @@ class MergedRows(StepIndex):
 
     def __init__(self, readings: Sequence[StepIndex]) -> None:
         history = History(Tables())  # its root frame encloses those of the runs
+        for column in (history.s_t0, history.s_t1, history.s_flag, history.s_pos):
+            del column[:]  # the runs bring a row 0 of their own
         self.starts: list[int] = []
         self.event_offsets: list[int] = []
         self.loose_runs: list[int] = []

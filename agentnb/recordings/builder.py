@@ -219,7 +219,7 @@ class _Builder:
         register_secrets(run.root.scope.data)
         self.queue.extend(self.successors.get(-1, ()))
         began = steps[0].started_at if steps else 0
-        self.history.append_first_row([self._add_activation(place) for place in self.queue], began)
+        self.history.set_first_row([self._add_activation(place) for place in self.queue], began)
         run.checkpoint()
         for place, step in enumerate(steps):
             self._intervene(step.before, place)

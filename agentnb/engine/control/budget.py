@@ -58,8 +58,7 @@ class Budget:
 
         Raises:
             ExecutionError: X201, a limit has an unknown name; X202, it is not a number of 0 or more; X203, it is a
-            count
-                but not a whole number; X204, the budget is not a mapping.
+                count but not a whole number; X204, the budget is not a mapping.
         """
         if limits is not None and not isinstance(limits, Mapping):
             raise ExecutionError(

@@ -50,6 +50,9 @@ def check_listener(listener: Any, who: str) -> None:
     raise ExecutionError(Problem("X469", f"{who} cannot be called", who, f"{what}, and it is called at once", why))
 
 
+_NO_LISTENERS: Final[Mapping[str, tuple[Listener, ...]]] = dict.fromkeys(MOMENTS, ())
+
+
 class Hooks:
     """The listeners of one session, by moment.
 
@@ -61,7 +64,7 @@ class Hooks:
     """
 
     def __init__(self, armed: Callable[[], None]) -> None:
-        self.rows: dict[str, tuple[Listener, ...]] = dict.fromkeys(MOMENTS, ())
+        self.rows = _NO_LISTENERS
         self._armed = armed
         self.schedules: Any = None  # the registry of hooks that are called before and after nodes, if there is one
 
@@ -77,7 +80,7 @@ class Hooks:
                         f"the hooks are: {', '.join(MOMENTS)}", did_you_mean(moment, MOMENTS, "use one of them"))
             )  # fmt: skip
         check_listener(listener, f"a listener of {moment!r}")
-        self.rows[moment] += (listener,)
+        self.rows = {**self.rows, moment: (*self.rows[moment], listener)}
         self._armed()
 
         def remove() -> None:
@@ -109,7 +112,7 @@ class Hooks:
         rows = [*self.rows[moment]]
         if listener in rows:
             rows.remove(listener)
-            self.rows[moment] = tuple(rows)
+            self.rows = {**self.rows, moment: tuple(rows)}
             self._armed()
 
     def notify(self, moment: str, what: Any) -> None:

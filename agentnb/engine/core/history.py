@@ -234,9 +234,12 @@ class Tables:
 
 
 NOW: Final = 1 << 60  # later than any step
+# The columns of a new history, which begins with row 0; a copy of an array costs a third of its constructor.
 _ints: Final = array("I").__copy__
-_times: Final = array("q").__copy__
-_flags: Final = array("B").__copy__
+_first_activation: Final = array("I", [NO_ACTIVATION]).__copy__
+_first_number: Final = array("I", [0]).__copy__
+_first_time: Final = array("q", [0]).__copy__
+_first_flags: Final = array("B", [0]).__copy__
 
 
 class History(LazyAttributes):
@@ -315,8 +318,8 @@ class History(LazyAttributes):
     ) -> None:
         self.lazy_values = {}  # see `LazyAttributes`
         self.tables, self.base, self.parent, self.name, self.plan = tables, base, parent, name, plan
-        self.s_act, self.s_pos, self.s_wend, self.s_pend = _ints(), _ints(), _ints(), _ints()
-        self.s_t0, self.s_t1, self.s_flag = _times(), _times(), _flags()
+        self.s_act, self.s_pos, self.s_flag = _first_activation(), _first_number(), _first_flags()
+        self.s_t0, self.s_t1, self.s_wend, self.s_pend = _first_time(), _first_time(), _first_number(), _first_number()
         self.w_code, self.r_code, self.r_step = _ints(), _ints(), _ints()
         self.w_new: list[Any] = []
         self.w_old: list[Any] = []
@@ -348,17 +351,12 @@ class History(LazyAttributes):
         took = self.s_t1[row] - self.s_t0[row]
         return took - self.waiting_ns.get(self.base + row, 0) if self.peek("waiting_ns") else took
 
-    def append_first_row(self, frontier: list[int], now: int) -> None:
-        """Append row 0: the state in which this history starts."""
-        self.p_act.extend(frontier)
-        self.p_val.extend([CARRIED if self.parent else None] * len(frontier))
-        self.s_act.append(NO_ACTIVATION)
-        self.s_t0.append(now)
-        self.s_t1.append(now)
-        self.s_flag.append(0)
-        self.s_pos.append(0)
-        self.s_wend.append(len(self.w_new))
-        self.s_pend.append(len(self.p_act))
+    def set_first_row(self, frontier: list[int], now: int) -> None:
+        """Set row 0, the state in which this history starts: its time, the writes made so far, and its frontier."""
+        self.p_act.fromlist(frontier)
+        self.p_val += [CARRIED if self.parent else None] * len(frontier)
+        self.s_t0[0] = self.s_t1[0] = now
+        self.s_wend[0], self.s_pend[0] = len(self.w_new), len(self.p_act)
 
     def queue(self, row: int, end: int, step: int = NOW) -> list[int]:
         """Return the activations of the queue after `step` that begins at push row `row`; the pushes end at `end`."""

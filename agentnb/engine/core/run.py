@@ -43,6 +43,7 @@ MAX_FRAMES: Final = 64
 PLAIN: Final = ATOMS - {type(ABSENT)}
 NOTHING: Final = freeze({})
 _ROOT_ALONE: Final[tuple[tuple[int, int], ...]] = ((0, 1),)  # the root frame, in its first and only iteration
+_NOTHING_DRAWN: Final[tuple[History | None, int, dict[str, Any]]] = (None, -1, {})  # matches no position
 _new_row: Final = tuple.__new__  # the constructor of a named tuple costs twice as much
 
 
@@ -190,7 +191,7 @@ class Run:
         self.without_loop = False  # driven without an event loop now, though one may be running around it (a kernel's)
         self.lanes, self.halt = NONE, Halt()
         self.after_step: Callable[[Activation, int], int] = _go_on
-        self.random_state: tuple[History, int, dict[str, Any]] = (self.history, -1, {})
+        self.random_state = _NOTHING_DRAWN
         self.live_activations: dict[int, Activation] = {}
         self.pending_steps: dict[int, PendingStep] = {}
         self.inputs = NOTHING
@@ -217,7 +218,7 @@ class Run:
             self.write(self.root.scope, (key,), value)
         register_secrets(self.root.scope.data)
         entries = [self.get_activation(node, self.root).id for node in self.plan.entries["root"]]
-        self.history.append_first_row(entries, self.ns())
+        self.history.set_first_row(entries, self.ns())
         self.checkpoint()
 
     # -- activations and frames ------------------------------------------------------------------------------

@@ -264,19 +264,19 @@ def start_branch(run: Run, name: str | None = None) -> History:
             run.recorded.leave(run)
         name = name or f"branch {len(left)}"  # the ids of its steps depend on it
     new = History(run.tables, base=run.position, parent=old, name=name, plan=run.plan)
-    chain = [*run.chain[: run.chain.index(old) + 1], new]  # by identity: histories compare by identity
+    shared = run.chain if run.chain[-1] is old else run.chain[: run.chain.index(old) + 1]
     sealed = max(old.sealed_step, run.position)
-    new.append_first_row(run.frontier(), run.ns())
+    new.set_first_row(run.frontier(), run.ns())
     new.uncommitted_calls = () if leaves else old.uncommitted_calls
     # With no call in between: an interrupt finds the whole branch, or none.
     old.sealed_step = sealed
     run.abandoned_branches = left
-    run.chain = chain
+    run.chain = [*shared, new]
     run.history = run.current_history = new
     run.queue_start = 0
     run.is_rewound = False
     run.stop_at = NEVER
-    last = _get_last_checkpoint(chain, run.position)
+    last = _get_last_checkpoint(shared, run.position)
     run.next_checkpoint = last.step + CHECKPOINT_ROWS + sum(map(len, last.data.values()))
     if run.next_checkpoint <= run.position:
         run.checkpoint()

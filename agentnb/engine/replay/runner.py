@@ -99,7 +99,7 @@ class Replay:
             for row in rows:
                 run.write(root, row.path, to_written_value(row))
         register_secrets(root.data)
-        run.history.append_first_row([run.get_activation(node, run.root).id for node in plan.entries["root"]], run.ns())
+        run.history.set_first_row([run.get_activation(node, run.root).id for node in plan.entries["root"]], run.ns())
         run.checkpoint()
         return run
 

@@ -144,7 +144,7 @@ class _Builder:
         begins = [each.events[0] for each in self.deliveries] + [len(self.events)]
         self._add_outside(range(begins[0]), 0)
         first = self._to_ns(0)
-        history.append_first_row([self.acts[number] for number in self.queue], first)
+        history.set_first_row([], first)  # its frontier has been pushed
         run.checkpoint()
         for number, each in enumerate(self.deliveries):
             self._to_front(number)
@@ -245,7 +245,7 @@ class _Builder:
                 self._write(event, key, value)
                 if len(self.history.w_new) > rows:
                     self._add_intervention(at, step, ("edit", key), old, value)
-            self._follow(at, CARRIED)
+            self._follow(at, CARRIED if step else None)
 
     def _add_intervention(self, at: int, step: int, what: tuple[str, str], old: Any, new: Any) -> None:
         event = self.events[at]
@@ -258,8 +258,7 @@ class _Builder:
         """Queue the deliveries that an event triggers."""
         numbers = self.follow.get(at, ())
         self.queue.extend(numbers)
-        if self.history.s_act:  # else they are the first row's
-            self._push(numbers, value)
+        self._push(numbers, value)
 
     # -- one event -------------------------------------------------------------------------------------------------
 
