@@ -1,9 +1,9 @@
 """Mutation testing: change the code in one place, run the tests that cover the place, and see whether one fails.
 
 Cosmic Ray makes the mutants; coverage.py, with a context per test, says which tests run a line, and only those are run:
-first the module's own, then the fastest. A line that runs on import belongs to the tests that run a line which names
-what it defines. A sample (seeded) keeps a run within an hour: places are drawn, and one change at each, because a `+`
-has eleven changes and a `<` five, most of them alike.
+first those of its area, then the fastest of each file. A line that runs on import, or in a cached function, belongs to
+the tests that run a line which names what it defines. A sample (seeded) keeps a run within an hour: places are drawn,
+and one change at each, because a `+` has eleven changes and a `<` five, most of them alike.
 
     pip install -e ".[lab,test,mutants]"
     python tests/mutants/run.py                                  # 400 mutants of the code named below
@@ -288,6 +288,7 @@ class Tests:
         if not found:
             lines, names = on_import(ROOT / place.module, place.line)
             found = self._running(place.module, lines) | self._naming(names)
+        found |= self._naming(cached_around(ROOT / place.module, place.line))
         own = tests_of(place.module)
         by_file: dict[str, list[str]] = defaultdict(list)
         for test in sorted(found, key=lambda test: (self.seconds.get(test, 0.0), test)):
@@ -372,6 +373,17 @@ def on_import(path: Path, line: int) -> tuple[range, set[str]]:
             case _:
                 block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
     return body, names
+
+
+def cached_around(path: Path, line: int) -> set[str]:
+    """Return the names of the cached functions that a line is in: it runs in the first of the tests that call them."""
+    return {
+        node.name
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and node.lineno <= line <= (node.end_lineno or 0)
+        and any(called(one) in {"cache", "lru_cache"} for one in node.decorator_list)
+    }
 
 
 def first_line(statement: ast.stmt) -> int:

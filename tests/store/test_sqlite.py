@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -307,3 +308,23 @@ def test_a_store_is_read_by_its_own_tool(log, path):
     query = "SELECT body FROM agentnb_entries JOIN agentnb_runs ON number = run WHERE run_id = 'one' ORDER BY seq"
     with changed(path, "SELECT 1") as connection:
         assert connection.execute(query).fetchall() == [(f'{{"n":{seq}}}',) for seq in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_store_without_an_index_gets_it_or_works_without_it(path, allowed):
+    with closing(SqlLog(path)) as log:
+        log.create(row(), some(1, 2))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (names,) = zip(
+            *connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE INDEX%'"), strict=True
+        )
+        for name in names:
+            connection.execute(f"DROP INDEX {name}")
+            if not allowed:  # SQLite creates no index of the name of a view
+                connection.execute(f"CREATE VIEW {name} AS SELECT 1")
+    with closing(SqlLog(path)) as log:
+        log.append("one", some(3, 3))
+        assert log.last("one") == 3
+    with closing(sqlite3.connect(path)) as connection:
+        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+    assert found.issuperset(names) is allowed

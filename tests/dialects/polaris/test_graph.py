@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from functools import partial
 
@@ -31,6 +32,39 @@ def test_ids_are_names_and_a_second_one_of_a_name_has_a_number_wherever_it_stand
     assert graph.get_node("plan_3").name == "plan"
     assert graph.get_node("plan_4") is None
     assert graph.get_edge(graph.edges[0].id) is graph.edges[0]
+
+
+def test_an_id_costs_the_same_after_many_of_its_name():
+    def lines(count):
+        """Return how many lines of code run while a graph gets so many nodes of one name."""
+        graph, ran = Graph(), 0
+
+        def note(_frame, event, _argument):
+            nonlocal ran
+            ran += event == "line"
+            return note
+
+        before = sys.gettrace()
+        sys.settrace(note)
+        try:
+            for _ in range(count):
+                graph.add_system(plan)
+        finally:
+            sys.settrace(before)
+        assert graph.nodes[-1].id == f"plan_{count}"
+        return ran
+
+    assert lines(400) < 6 * lines(100)
+
+
+@pytest.mark.parametrize("name", ["root", "plan_2", "plan"])
+def test_an_id_is_free_whatever_came_before_it(name):
+    graph = Graph()
+    for each in ("plan", name, "plan", name, "plan_2_2", name, "plan", "root", name):
+        graph.add_loop_n(each, 2, lambda inner: inner.add_system(work))
+    ids = [node.id for node in graph.nodes]
+    assert len(set(ids)) == len(ids)
+    assert "root" not in ids
 
 
 def test_what_follows_a_control_node_is_linked_to_it_and_not_to_its_branches():

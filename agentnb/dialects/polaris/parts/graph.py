@@ -66,7 +66,7 @@ class Graph:
         self.entry: str | None = None
         self.last_node: str | None = None
         self.given_types: list[Any] = []
-        self._ids: set[str] = set()
+        self._ids: dict[str, int] = {}  # those in use, each with the first number that may be free after it
         self._within: tuple[Graph, ...] = ()  # the graphs whose builders are running on this one
 
     # -- contents --------------------------------------------------------------------------------------------------
@@ -280,10 +280,11 @@ class Graph:
 
     def _make_id(self, name: str) -> str:
         """Return an unused node id derived from a name."""
-        id, number = name, 2
+        id, number = name, self._ids.get(name, 2)
         while id in self._ids or id == "root":
             id, number = f"{name}_{number}", number + 1
-        self._ids.add(id)
+        self._ids[name] = number
+        self._ids.setdefault(id, 2)
         return id
 
     def _add(self, node: Node) -> str:
