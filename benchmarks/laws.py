@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import cockpit
+import networkx as nx
 import reactive
 from clocks import seconds_of
 
@@ -34,9 +35,13 @@ from agentnb.engine.persistence.event_log import Entry, RunRow, seal
 from agentnb.store import open_log
 from agentnb.store.tables import SAID
 from agentnb.trace import SimulationTrace
+from agentnb.ui.token_streams import Streams
+from agentnb.world.llm.base import LLMRequest, LLMResponse, ToolCall
 
 RUNS = 3
 STEPS = (1_000, 10_000, 100_000, 1_000_000)
+PIECES = (1_000, 10_000, 100_000)
+ROUNDS = (25, 50, 100, 200, 400)
 EVENTS = (1_000, 10_000, 100_000)
 RUNS_OF_A_STORE = (1_000, 10_000, 100_000)
 
@@ -155,7 +160,59 @@ def without_checksum(text: str) -> str:
     return f"{text[:end]}}}"
 
 
-SOURCES = {"steps": long_runs, "pictures": pictures, "events": behaviors, "runs": many_runs}
+class Streaming:
+    """A model that answers in so many pieces."""
+
+    def __init__(self, pieces: int) -> None:
+        self.pieces = pieces
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        """Return the answer; a listener receives it piece by piece."""
+        if request.on_token is not None:
+            for _ in range(self.pieces):
+                request.on_token("word ")
+        return LLMResponse("word " * self.pieces)
+
+
+def answers(_folder: Path) -> Iterator[Point]:
+    """Yield what a piece of a streamed answer costs, and a round (the model asks for a tool and gets its result)."""
+    graph = nx.DiGraph(name="answers", entry="ask")
+    graph.add_node("ask", kind="llm", prompt="Tell me.")
+    recipe = nb.load(graph)
+    for size in PIECES:
+        session = nb.Session(recipe, llm=Streaming(size))
+        session.subscribe(id, to="token")
+        yield Point("a streamed piece, with a listener", "pieces", size, seconds_of(session.run) / size)
+        session = nb.Session(recipe, llm=Streaming(size))
+        streams = Streams(session, id)
+        yield Point("a streamed piece, in the cockpit", "pieces", size, seconds_of(session.run) / size)
+        streams.close()
+    for size in ROUNDS:
+        for form, native in {"calls in JSON": False, "native calls": True}.items():
+            session = agent(size, native=native)
+            yield Point(f"a round of an agent, {form}", "rounds", size, seconds_of(session.run) / size)
+
+
+def agent(rounds: int, *, native: bool) -> nb.Session:
+    """Return an agent whose model calls a tool so many times; its conversation grows by two messages each time."""
+    if native:
+        calls = (ToolCall(f"call_{n}", "search", {"q": f"rain {n}"}) for n in range(rounds))
+        script: list[Any] = [*(LLMResponse("", tool_calls=(call,)) for call in calls), "done"]
+    else:
+        texts = [{"tool_name": "search", "parameters": {"q": f"rain {n}"}} for n in range(rounds)]
+        script = [json.dumps(text) for text in (*texts, {"tool_name": "none", "response": "done"})]
+    model = {"provider": "openai", "model": "a model", "native_tools": native}
+    config = {"name": "agent", "task": "Find it.", "llm": model, "tools": ["search"], "max_calls": rounds + 1}
+    recipe = nb.load(config, dialect="symphony")
+    return nb.Session(recipe, {"task": "Where does it rain?"}, llm=script, tools={"search": search})
+
+
+def search(q: str) -> str:
+    """Search the web."""
+    return f"{q}: " + "rain " * 20
+
+
+SOURCES = {"steps": long_runs, "pictures": pictures, "events": behaviors, "runs": many_runs, "answers": answers}
 
 
 def plot(points: list[Point], file: Path) -> None:

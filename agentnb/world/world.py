@@ -7,6 +7,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
+from agentnb.board.values import freeze, thaw
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, with_article
 from agentnb.recipe.agent_expansion import WHOLE
 from agentnb.recipe.descriptions import parse_typed
@@ -145,13 +146,13 @@ class World:
         None if there is nothing to prepare.
         """
         client = self.model_of(work.node)
-        return None if client is None else prepare_client(client, LLMRequest.of(effect.arguments, node=work.node.id))
+        return None if client is None else prepare_client(client, lambda: _make_request(effect, work))
 
     def _request(self, effect: Effect, work: CallingStep) -> LLMRequest:
         of_node = count_earlier_calls(work, "llm", work.node.id)
         own = WHOLE not in self.agents and find_agent(self.agents, work.node).llm is not None
         number = of_node if own else count_earlier_calls(work, "llm")  # an agent's own model is used by that agent only
-        request = LLMRequest.of(effect.arguments, node=work.node.id, number=number, of_node=of_node)
+        request = _make_request(effect, work, number=number, of_node=of_node)
         return request if effect.timeout is None else replace(request, timeout=effect.timeout)
 
     def _find_scripted(self, work: CallingStep) -> Any:
@@ -169,6 +170,18 @@ class World:
             number = _count_questions(work)
             found = script[number] if number < len(script) else WAIT
         return found
+
+
+def _make_request(effect: Effect, work: CallingStep, number: int = 0, of_node: int = 0) -> LLMRequest:
+    """Return the request that an effect describes, made of a copy of its messages.
+
+    Read message by message, the node's own copies of a long conversation would have to be compared with the board's
+    when its step ends.
+    """
+    arguments = effect.arguments
+    if "messages" in arguments:
+        arguments = {**arguments, "messages": thaw(freeze(arguments["messages"]))}
+    return LLMRequest.of(arguments, node=work.node.id, number=number, of_node=of_node)
 
 
 def _make_no_model_error(node: Node) -> ExecutionError:

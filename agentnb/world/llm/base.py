@@ -75,8 +75,10 @@ def parse_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
     Raises:
         LLMError: X366, one is not a tool call.
     """
+    if not calls:
+        return ()
     listed = (calls,) if isinstance(calls, str | Mapping) or not isinstance(calls, Iterable) else calls
-    return () if not calls else tuple(ToolCall.of(call, number) for number, call in enumerate(listed))
+    return tuple(ToolCall.of(call, number) for number, call in enumerate(listed))
 
 
 def _parse_arguments(given: Any) -> Any:
@@ -242,7 +244,7 @@ def check_calls(response: Any, arguments: Mapping[str, Any], node: str) -> None:
     )  # fmt: skip
 
 
-def prepare_client(client: Any, request: LLMRequest) -> Awaitable[None] | None:
+def prepare_client(client: Any, make_request: Callable[[], LLMRequest]) -> Awaitable[None] | None:
     """Return an awaitable to run before the time of a request begins.
 
     A client imports and connects at its first request.
@@ -251,7 +253,7 @@ def prepare_client(client: Any, request: LLMRequest) -> Awaitable[None] | None:
     fails, the request fails.
     """
     prepare = getattr(client, "prepare", None)
-    ready = prepare(request) if callable(prepare) else None
+    ready = prepare(make_request()) if callable(prepare) else None
     return ready if inspect.isawaitable(ready) else None
 
 

@@ -108,8 +108,11 @@ def find_tool_calls(said: Any) -> tuple[ToolCall, ...]:
 
 
 def count_calls(conversation: Iterable[Mapping[str, Any]] | None) -> int:
-    """Return how many tool calls the messages of a conversation request."""
-    return sum(len(message.get("tool_calls") or ()) for message in conversation or ())
+    """Return how many tool calls a conversation has: each has a message with its result, whether it was made or not.
+
+    The results are counted, since no part of a message has to be copied for that.
+    """
+    return sum(message["role"] == "tool" for message in conversation or ())
 
 
 def _read(value: Any, text: str, *, fenced: bool) -> Decision:

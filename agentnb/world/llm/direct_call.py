@@ -59,7 +59,7 @@ async def acomplete(client: LLMClient, request: LLMRequest) -> LLMResponse:
     Raises:
         TimeoutError: there was none in time; and what the client itself raises
     """
-    if (ready := prepare_client(client, request)) is not None:
+    if (ready := prepare_client(client, lambda: request)) is not None:
         await ready
     limit = describe_limit(request)
     scope = asyncio.timeout(limit)

@@ -211,7 +211,7 @@ class ClientProvider:
 
     def preparing(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the first request; None if the client has nothing to prepare."""
-        return prepare_client(self.client, LLMRequest(()))
+        return prepare_client(self.client, lambda: LLMRequest(()))
 
     def complete(self, *, system: str, messages: Sequence[LLMMessage], model: str, output_schema: Any = None,
                  asker: Mapping[str, Any] | None = None, **settings: Any) -> Any:  # fmt: skip

@@ -279,7 +279,7 @@ class HandlerClient:
             client = self.handler.get_provider(request.settings.get("provider")).client
         except AgentRuntimeError:  # called with each piece of text
             return None
-        return base.prepare_client(client, request)
+        return base.prepare_client(client, lambda: request)
 
     def complete(self, request: base.LLMRequest) -> base.LLMResponse | Awaitable[base.LLMResponse]:
         """Answer one request as the provider's client does.
