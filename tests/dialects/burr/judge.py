@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from agentnb import Session, load
+from agentnb.dialects.burr.api import load_application
 
 if TYPE_CHECKING:
     from burr.core import Application
@@ -69,3 +70,44 @@ def compare(make: Callable[[], Application[Any]], inputs: dict[str, Any] | None 
     session.goto(len(session.trace.steps))
     assert dict(session.board) == before
     return session
+
+
+Halts = tuple[list[tuple[int, dict[str, Any]]], str]
+
+
+def halt_in_burr(application: Application[Any], before: list[str], after: list[str], most: int) -> Halts:
+    """Run at most `most` actions in Burr; return the number of actions and the state at each halt, and the end."""
+    halts: list[tuple[int, dict[str, Any]]] = []
+    ran = 0
+    while True:
+        try:
+            if not application.has_next_action():
+                return halts, "finished"
+            for _ in application.iterate(halt_before=before, halt_after=after):
+                ran += 1
+                if ran == most:
+                    return halts, "goes on"
+        except Exception:  # noqa: BLE001  (an action or a condition: the run ends there)
+            return halts, "failed"
+        halts.append((ran, _own(application.state)))
+
+
+def halt_in_agentnb(session: Session, most: int) -> Halts:
+    """Run at most `most` actions here. A session stops before its first action, too; that stop is left out."""
+    halts: list[tuple[int, dict[str, Any]]] = []
+    while True:
+        session.run(max_steps=most - session.position)
+        if session.status == "failed":
+            return halts, "failed"
+        if session.position == most:
+            return halts, "goes on"
+        if session.position:
+            halts.append((session.position, dict(session.board)))
+        if session.status == "finished":
+            return halts, "finished"
+
+
+def compare_halts(make: Callable[[], Application[Any]], before: list[str], after: list[str], most: int) -> None:
+    """Assert that two runs halt at the same places."""
+    session = Session(load_application(make(), halt_before=before, halt_after=after))
+    assert halt_in_agentnb(session, most) == halt_in_burr(make(), before, after, most)
