@@ -92,6 +92,17 @@ def test_in_branches_and_loops_too(made, node, count):
     assert len(stops(made, node=node)) == count
 
 
+@pytest.mark.parametrize(("side", "done"), [("before", []), ("after", ["x", "x", "x"])])
+def test_a_node_with_others_inside_is_stopped_at_once(side, done):
+    run = session(looping(graph("x"), times=3))
+    point = run.breakpoints.add(node="again", side=side)
+    run.run()
+    assert [node for node in path(run) if node == "x"] == done
+    assert run.current == ("again" if side == "before" else "done")
+    run.run()
+    assert (run.status, point.hits) == ("finished", 1)
+
+
 def test_hits_are_counted_and_a_breakpoint_can_be_disabled():
     run = session(counting(), {"n": 0})
     point = run.breakpoints.add("check", on_hit=2)

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentnb.board.scopes import Board
 from agentnb.engine.control.interventions import get_current_activation
-from agentnb.engine.core.history import CANCELLED, CARRIED, ERROR, STATUS, Failure, History, crosses_region
+from agentnb.engine.core.history import (
+    AGAIN,
+    CANCELLED,
+    CARRIED,
+    ENTER,
+    ERROR,
+    FAIL,
+    RESUME,
+    STATUS,
+    Failure,
+    History,
+    crosses_region,
+)
 from agentnb.engine.core.supersteps import SuperstepError
 from agentnb.engine.effects.recorded_errors import find_class, list_exception_names
 from agentnb.errors import ExecutionError, Problem, did_you_mean, find_misspelling, set_known
@@ -39,7 +51,8 @@ MESSAGES = 200  # messages of logpoints that are kept
 class Breakpoint:
     """A condition at which a run stops. Every clause that is not None must hold.
 
-    `node` is about to run (side `before`) or has just run (`after`); `edge` (source, target) was just followed, also
+    `node` is about to run (side `before`) or has just run (`after`): a composite node before it is entered, and after
+    it was left; `edge` (source, target) was just followed, also
     one into the inside of a composite node or back from its end; `key` was just written, it or something below it;
     `when` is true on the board; `error` a step failed: with any exception (True), or with one of this class (an
     exception class, or its name; subclasses count, too); a failed attempt that was retried is not a failed step; `step`
@@ -323,7 +336,7 @@ class Breakpoints:
         `no_progress` is not: the boards that a node had before are known only where it was the next node.
         """
         rows = [row for row in self._list_enabled() if row.call is None and not row.no_progress and row.side == "before"
-                and row.node == act.node.id]  # fmt: skip
+                and row.node == act.node.id and begins_node(act)]  # fmt: skip
         board = Board(act.scope)
         return self._count(
             [row for row in rows if not _depends_on_step(row) and _is_at_step(row, run) and _holds(row, board)], board
@@ -443,6 +456,11 @@ def _check_error(error: Any) -> Iterator[Problem]:
         yield Problem("X120", what, ADD, "a step fails with an Exception", order)
 
 
+def begins_node(act: Activation) -> bool:
+    """Return True if an activation is the first of its node's: False if it is a composite node's, after its inside."""
+    return act.purpose not in {RESUME, FAIL}
+
+
 def get_next_activation(run: Run) -> Activation | None:
     """Return the next activation of a run; None in concurrent branches, where each branch has one."""
     act = get_current_activation(run)
@@ -451,16 +469,25 @@ def get_next_activation(run: Run) -> Activation | None:
 
 def _is_met(row: Breakpoint, run: Run, done: str | None, board: Mapping[str, Any]) -> bool:
     """Return True if every clause of a breakpoint holds after a node's step (None: before any), cheap ones first."""
-    if row.node is not None and row.node != (_get_next_node(run) if row.side == "before" else done):
+    if row.node is not None and row.node != (_get_starting_node(run) if row.side == "before" else done):
+        return False
+    if row.node is not None and row.side == "after" and _is_inside(run):
         return False
     if _depends_on_step(row) and (done is None or not _matches_step(row, run, done)):
         return False
     return (row.step is None or _is_at_step(row, run)) and _holds(row, board)
 
 
-def _get_next_node(run: Run) -> str | None:
+def _get_starting_node(run: Run) -> str | None:
+    """Return the next node if its next step is its first; None for a composite node whose inside has ended."""
     act = get_next_activation(run)
-    return None if act is None else act.node.id
+    return act.node.id if act is not None and begins_node(act) else None
+
+
+def _is_inside(run: Run) -> bool:
+    """Return True if the last step was that of a composite node which has not been left."""
+    history, row = get_last_step(run)
+    return row > 0 and history.s_flag[row] & 3 in {ENTER, AGAIN}
 
 
 def get_last_step(run: Run) -> tuple[History, int]:

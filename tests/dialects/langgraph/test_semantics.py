@@ -11,6 +11,7 @@ import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import tool
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
@@ -19,6 +20,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, push_message
 from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
 from langgraph.runtime import Runtime  # noqa: TC002  (the same)
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
@@ -538,17 +540,48 @@ def test_runnables_as_nodes():
     compare(graph, {})
 
 
-def test_config_runtime_and_writer_reach_the_nodes():
+@tool
+def double(n: int) -> dict:
+    """Double a number; as a node, a tool is called with the keys of the state that it names."""
+    return {"n": 2 * n, "xs": [str(n)]}
+
+
+@tool
+async def double_later(n: int) -> dict:
+    """Double a number, awaited."""
+    return {"n": 2 * n, "xs": [f"later {n}"]}
+
+
+@pytest.mark.parametrize("node", [double, double_later])
+def test_tools_as_nodes(node):
+    is_async = node is double_later
+    _, session = compare(chain(("a", node), ("b", node)), {"n": 2}, is_async=is_async)
+    assert session.board["n"] == 8
+    assert session.replay().ok
+
+
+def test_config_context_store_and_writer_reach_the_nodes_and_what_they_stream_is_what_langgraph_streams():
     def node(state, config, runtime: Runtime[dict]):
+        user = config["configurable"]["user"]
+        known = runtime.store.get(("visits",), user)
+        runtime.store.put(("visits",), user, {"count": known.value["count"] + 1 if known else 1})
         get_stream_writer()({"progress": 1})
         runtime.stream_writer("more")
-        return {"xs": [config["configurable"]["user"], runtime.context["model"]]}
+        found = [item.value["count"] for item in runtime.store.search(("visits",))]
+        return {"xs": [user, runtime.context["model"], *found]}
 
-    recipe = load_graph(chain(("a", node)), config={"configurable": {"user": "ada"}}, context={"model": "m"})
-    session = Session(recipe, {})
+    def make():
+        inner = chain(("deep", node))
+        return chain(("a", node), ("inside", inner), ("b", node), store=InMemoryStore())
+
+    config, context = {"configurable": {"user": "ada"}}, {"model": "m"}
+    streamed = list(make().stream({}, config, context=context, stream_mode=["values", "custom"], subgraphs=True))
+    theirs = {mode: [chunk for _, known, chunk in streamed if known == mode] for mode in ("values", "custom")}
+    session = Session(load_graph(make(), config=config, context=context), {})
     session.run()
-    assert session.board["xs"] == ["ada", "m"]
-    assert list(session.trace.frames.events.type) == ["custom", "custom"]
+    assert dict(session.board) == theirs["values"][-1]
+    assert [event.payload for event in session.events if event.type == "custom"] == theirs["custom"]
+    assert len(theirs["custom"]) == 6
 
 
 def test_the_number_of_supersteps_is_limited():
@@ -619,14 +652,41 @@ def test_a_run_that_is_opened_inside_a_subgraph_records_what_its_replay_does(tmp
     opened.close()
 
 
-def test_a_graph_that_is_compiled_with_interrupts_stops_there():
-    graph = chain(("a", says("a")), ("b", says("b")), ("c", says("c")), interrupt_before=["b"], interrupt_after=["b"])
-    session = Session(load(graph), {})
-    stands = []
+def _inside(**words):
+    return chain(("in1", says("in1")), ("in2", says("in2")), **words)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **words: chain(*((name, says(name)) for name in "abc"), interrupt_before=["b"], **words),
+        lambda **words: chain(*((name, says(name)) for name in "abc"), interrupt_after=["b"], **words),
+        lambda **words: chain(
+            *((name, says(name)) for name in "abc"), interrupt_before=["b", "c"], interrupt_after=["a"], **words
+        ),
+        lambda **words: chain(*((name, says(name)) for name in "abc"), interrupt_before="*", **words),
+        lambda **words: chain(*((name, says(name)) for name in "abc"), interrupt_after="*", **words),
+        lambda **words: chain(("a", says("a")), ("b", _inside()), interrupt_before=["b"], **words),
+        lambda **words: chain(("a", says("a")), ("b", _inside(interrupt_before=["in2"])), **words),
+        lambda **words: chain(("a", says("a")), ("b", _inside(interrupt_after=["in1"])), ("c", says("c")), **words),
+    ],
+    ids=["before", "after", "both", "before all", "after all", "before a subgraph", "before inside", "after inside"],
+)
+def test_a_graph_that_is_compiled_with_interrupts_stops_where_langgraph_does(make):
+    graph, settings = make(checkpointer=InMemorySaver()), {"configurable": {"thread_id": "1"}}
+    theirs: list[Any] = []
+    given: Any = {"n": 1}
+    while given is not None or graph.get_state(settings).next:
+        graph.invoke(given, settings)
+        snapshot = graph.get_state(settings, subgraphs=True)
+        inner = snapshot.tasks[0].state if snapshot.tasks else None
+        theirs.append(inner.values if inner is not None and inner.values else snapshot.values)
+        given = None
+    session, ours = Session(load(make()), {"n": 1}), []
     while session.status != "finished":
         session.run()
-        stands.append((session.status, session.position))
-    assert stands == [("paused", 1), ("paused", 2), ("finished", 3)]
+        ours.append(dict(session.board))
+    assert ours == theirs
 
 
 def test_the_outputs_of_a_step_are_all_that_it_appended():
@@ -722,17 +782,16 @@ def test_a_retry_policy_runs_a_node_again(policies, fails, is_async):
         assert [event.payload["attempt"] for event in session.events] == list(range(1, fails + 1))
 
 
-def test_tokens_of_a_model_inside_a_node_are_heard():
-    model = GenericFakeChatModel(messages=iter([AIMessage("one two three")]))
+def test_tokens_of_a_model_inside_a_node_are_those_that_langgraph_streams():
+    def make():
+        model = GenericFakeChatModel(messages=iter([AIMessage("one two three")]))
+        return chain(("say", lambda state: {"xs": [model.invoke("?").content]}))
 
-    def say(state):
-        return {"xs": [model.invoke("?").content]}
-
-    session, heard = Session(load(chain(("say", say)))), []
+    session, heard = Session(load(make())), []
     session.subscribe(lambda token: heard.append(token.text), to="token")
     session.run()
     assert session.board["xs"] == ["one two three"]
-    assert "".join(heard) == "one two three"
+    assert heard == [chunk.content for chunk, _ in make().stream({}, stream_mode="messages") if chunk.content]
     assert len(heard) > 1
 
 
